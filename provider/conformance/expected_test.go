@@ -3,9 +3,11 @@ package conformance
 import (
 	"context"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -97,6 +99,47 @@ func TestExpectedFailuresOfAChild(t *testing.T) {
 			}
 			if problems, err := InvalidBySchema(report); err != nil || len(problems) > 0 {
 				t.Errorf("error %v, by the schema: %v", err, slices.Compact(problems))
+			}
+		})
+	}
+}
+
+// A failure that is expected hides neither that the provider then ends the goroutine of
+// the check, nor that the check takes too long.
+func TestExpectedFailuresHideNoEarlyEnd(t *testing.T) {
+	const id = "instances/by-id"
+	tooLong := func(t *trial) {
+		<-t.ctx.Done()
+		time.Sleep(50 * time.Millisecond) // until guard has seen it
+	}
+	for name, row := range map[string]struct {
+		then func(*trial)
+		want Outcome
+		why  string
+	}{
+		"Returns":       {func(*trial) {}, ExpectedFailure, ""},
+		"EndsItself":    {func(t *trial) { t.failf("fault hang, too") }, ExpectedFailure, ""},
+		"EndsRoutine":   {func(*trial) { runtime.Goexit() }, Failed, "runtime.Goexit"},
+		"TakesTooLong":  {tooLong, Failed, "not finished in time"},
+		"EndsInTheEnd":  {func(t *trial) { tooLong(t); t.failf("fault hang: %v", t.ctx.Err()) }, ExpectedFailure, ""},
+		"PanicsLate":    {func(t *trial) { tooLong(t); panic("fault hang") }, ExpectedFailure, ""},
+		"CleanupEndsIt": {func(t *trial) { t.cleanup("x", func(context.Context) error { runtime.Goexit(); return nil }) }, Failed, "cleanup: x: the provider has ended"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := newSuite((&faulty{}).target(), Options{Timeout: 400 * time.Millisecond, ExpectFailure: map[string]string{id + ": fault hang": "#1"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check := Check{ID: id, run: func(t *trial) {
+				t.errorf("fault hang: false, nil")
+				row.then(t)
+			}}
+			found, err := s.try(t.Context(), check)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := found.compare(s.expectedOf(check)); got.Outcome != row.want || !strings.Contains(got.Why, row.why) {
+				t.Errorf("got %s: %s; want %s: %s", got.Outcome, got.Why, row.want, row.why)
 			}
 		})
 	}

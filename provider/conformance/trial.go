@@ -38,6 +38,7 @@ type trial struct {
 	cleanups     []cleanup
 	listed       map[string]Entry // what the provider has created; by key
 	abandoned    bool
+	explained    bool // guarded by mu; a failure or end says why what guard calls has ended early
 }
 
 // cleanup undoes something that the check has done.
@@ -93,7 +94,7 @@ func (t *trial) guard(ctx context.Context, what string, f func()) (hung bool) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.outcome == "" {
+	if t.outcome == "" || t.outcome == Failed && !t.explained { // One failure may be expected, and this one not.
 		t.decide(Failed, fmt.Sprintf("%s: not finished in time: %v", what, context.Cause(ctx)))
 	}
 	return false
@@ -102,30 +103,48 @@ func (t *trial) guard(ctx context.Context, what string, f func()) (hung bool) {
 // caught calls f. A panic fails the check, and so does the end of the goroutine, unless
 // the check has ended it.
 func (t *trial) caught(what string, f func()) {
+	t.explain(false)
 	returned := false
 	defer func() {
 		if !returned {
 			t.cutOff(what)
 		}
 	}()
-	defer t.recovered(what)
+	defer func() {
+		if p := recover(); p != nil {
+			t.panicked(what, p)
+			t.explain(true)
+		}
+	}()
 	f()
 	returned = true
+}
+
+// explain sets whether the report says why what guard calls has ended early.
+func (t *trial) explain(explained bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.explained = explained
 }
 
 // recovered makes a panic a failure of the check. It must be deferred.
 func (t *trial) recovered(what string) {
 	if p := recover(); p != nil {
-		t.errorf("%s: panic: %v\n%s", what, p, culprit(string(debug.Stack())))
+		t.panicked(what, p)
 	}
+}
+
+func (t *trial) panicked(what string, p any) {
+	t.errorf("%s: panic: %v\n%s", what, p, culprit(string(debug.Stack())))
 }
 
 // cutOff fails a check whose goroutine the provider has ended.
 func (t *trial) cutOff(what string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.outcome == "" {
+	if !t.explained {
 		t.decide(Failed, what+": the provider has ended the goroutine of its caller (runtime.Goexit)")
+		t.explained = true
 	}
 }
 
@@ -169,6 +188,7 @@ func (t *trial) decide(o Outcome, why string) {
 func (t *trial) end(o Outcome, why string) {
 	t.mu.Lock()
 	t.decide(o, why)
+	t.explained = true
 	t.mu.Unlock()
 	runtime.Goexit()
 }
