@@ -93,9 +93,10 @@ func (s *suite) runInChild(run context.Context, check Check) judged {
 	if answer.Provider.Module != "" {
 		s.about = answer.Provider
 	}
-	if check.judge != nil && result.Outcome == Passed {
+	if check.judge != nil && (result.Outcome == Passed || result.Outcome == Failed) { // What has failed may be expected.
 		if why := check.judge(s.target, string(output)); why != "" {
-			result.Outcome, result.Why, result.failures = Failed, why, []string{why}
+			result.failures = append(result.failures, why)
+			result.Outcome, result.Why = Failed, strings.Join(result.failures, "\n")
 		}
 	}
 	return result

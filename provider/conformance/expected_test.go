@@ -144,3 +144,22 @@ func TestExpectedFailuresHideNoEarlyEnd(t *testing.T) {
 		})
 	}
 }
+
+// A failure that is expected does not hide what the process has written.
+func TestExpectedFailuresHideNoSecret(t *testing.T) {
+	const id = "process/no-secrets"
+	target := (&faulty{}).target()
+	target.Secrets = []string{"s3cret"}
+	report, err := Run(t.Context(), target, Options{
+		Only: []string{id}, ExpectFailure: map[string]string{id + ": InstanceExists: the error": "#1"},
+		Child: func(ctx context.Context) *exec.Cmd {
+			return exec.CommandContext(ctx, "sh", "-c", `echo token s3cret; printf %s '{"result": {"result": "failed"}, "failures": ["InstanceExists: the error has secret 1"]}' >"$`+childResult+`"`)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := report.Checks[0]; got.Outcome != Failed || !strings.HasPrefix(got.Why, "a log line has secret 1") {
+		t.Errorf("got %s: %s", got.Outcome, got.Why)
+	}
+}
