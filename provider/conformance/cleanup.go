@@ -27,20 +27,26 @@ func Cleanup(ctx context.Context, target Target, ledger *FileLedger, tell func(s
 	if err := w.begin(ctx, ledger); err != nil {
 		return err
 	}
-	// Faults are taken away first, because they would hit the calls that follow. Holds are
-	// ended next, because some clouds delete a load balancer only once it is ready.
+	// Faults are taken away first, because they would hit the calls that follow, and New.
+	// Holds are ended next, because some clouds delete a load balancer only once it is ready.
 	slices.SortStableFunc(left, func(a, b Entry) int { return cmp.Compare(rank(a), rank(b)) })
 	var errs []error
 	for _, e := range left {
+		if err := w.makeProvider(ctx, e); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
 		done, err := w.remove(ctx, e)
 		if err == nil {
 			err = ledger.End(e)
 		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%v: %w", e, err))
+		if err == nil {
+			tell(fmt.Sprintf("%v: %s", e, done))
 			continue
 		}
-		tell(fmt.Sprintf("%v: %s", e, done))
+		errs = append(errs, fmt.Errorf("%v: %w", e, err))
+		if e.Kind == KindFault { // What the cloud says is gone may be there.
+			return errors.Join(append(errs, errors.New("nothing else was touched, because the cloud's answers may be wrong"))...)
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -71,8 +77,13 @@ func (w *cleaner) begin(ctx context.Context, ledger *FileLedger) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := ledger.belongs(account); err != nil {
-		return err
+	return ledger.belongs(account)
+}
+
+// makeProvider makes the provider, unless it exists or the entry needs none.
+func (w *cleaner) makeProvider(ctx context.Context, e Entry) (err error) {
+	if w.provider != nil || slices.Contains(lastingKinds(), e.Kind) {
+		return nil
 	}
 	ctx, w.stop = context.WithCancel(ctx)
 	w.provider, err = w.target.New(ctx, w.world)

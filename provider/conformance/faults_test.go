@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
 )
 
@@ -129,4 +131,48 @@ func TestCleanupTakesFaultsAwayFirst(t *testing.T) {
 	if len(cloud.set)+len(cloud.addresses) > 0 {
 		t.Errorf("left: faults %v, addresses %v", cloud.set, cloud.addresses)
 	}
+}
+
+// Some providers ask the cloud when they are made. With a fault, they cannot be made, and
+// the fault would never be taken away.
+func TestCleanupTakesFaultsAwayBeforeItMakesTheProvider(t *testing.T) {
+	cloud := &faulty{set: []FaultKind{FaultUnauthenticated}}
+	cloud.addresses = []Address{{ID: "fl-1-ip/1"}}
+	target := cloud.target()
+	target.New = func(context.Context, any) (cloudprovider.Interface, error) {
+		if len(cloud.set) > 0 {
+			return nil, errors.New("401")
+		}
+		return &cloud.account, nil
+	}
+	write(t, filepath.Join(t.TempDir(), "made.jsonl"), func(l *FileLedger) error {
+		err := errors.Join(l.Begin(Entry{Kind: KindFault, Name: string(FaultUnauthenticated)}), l.Begin(Entry{Kind: KindAddress, Name: "fl-1-ip"}))
+		if err != nil {
+			return err
+		}
+		return Cleanup(t.Context(), target, l, func(string) {})
+	})
+	if len(cloud.set)+len(cloud.addresses) > 0 {
+		t.Errorf("left: faults %v, addresses %v", cloud.set, cloud.addresses)
+	}
+}
+
+// While the cloud answers that there is nothing, nothing is forgotten.
+func TestCleanupForgetsNothingUnderAFault(t *testing.T) {
+	cloud := &faulty{set: []FaultKind{FaultNotFound}, stuck: errors.New("no answer")}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "u-1"}}
+	write(t, filepath.Join(t.TempDir(), "made.jsonl"), func(l *FileLedger) error {
+		err := errors.Join(l.Begin(Entry{Kind: KindLoadBalancer, Name: "u-1", Service: service}), l.Begin(Entry{Kind: KindFault, Name: string(FaultNotFound)}))
+		if err != nil {
+			return err
+		}
+		if err := Cleanup(t.Context(), cloud.target(), l, func(string) {}); !errors.Is(err, cloud.stuck) || !strings.Contains(err.Error(), "nothing else was touched") {
+			t.Errorf("got error %v", err)
+		}
+		left, err := l.Left()
+		if len(left) != 2 {
+			t.Errorf("listed: %v", left)
+		}
+		return err
+	})
 }
