@@ -307,3 +307,25 @@ esac`).World(t.Context())
 		t.Errorf("got error %v", err)
 	}
 }
+
+// If the world does not end a hold, the check says so before it blames the provider.
+func TestHoldThatItsCheckCannotEnd(t *testing.T) {
+	executable := script(t, `case "$1" in
+verbs) echo '{"verbs": ["hold-load-balancers", "release-load-balancers"]}' ;;
+release-load-balancers) echo no answer >&2; exit 1 ;;
+*) echo '{}' ;;
+esac`)
+	target := (&holding{}).target()
+	target.World = executable.World
+	s, err := newSuite(target, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := s.try(t.Context(), Check{ID: "loadbalancers/x", Writes: true, run: balanced(func(b *balancing) {
+		b.hold(b.newService("a"))()
+		b.errorf("EnsureLoadBalancerDeleted = pending; want nil")
+	})})
+	if want := "world: the hold loadBalancers could not be ended: "; err != nil || result.Outcome != Failed || !strings.HasPrefix(result.Why, want) || !strings.Contains(result.Why, "no answer") {
+		t.Errorf("got %s: %s, error %v; want first %q", result.Outcome, result.Why, err, want)
+	}
+}

@@ -117,7 +117,9 @@ func (t *trial) listedUntilEnd(entry Entry, begin func() (end func(), err error)
 	return sync.OnceFunc(func() {
 		endInWorld()
 		if w, says := t.world.(interface{ stuckError() error }); says && w.stuckError() != nil {
-			return // The fault or the hold stays in the ledger.
+			// It stays in the ledger. What fails from now on is not the provider's mistake.
+			t.errorf("world: the %s %s could not be ended: %v", entry.Kind, entry.Name, w.stuckError())
+			return
 		}
 		if err := t.ended(entry); err != nil {
 			t.errorf("ledger: %v", err)
