@@ -91,14 +91,17 @@ func TestFaultsAreListed(t *testing.T) {
 func TestFaultsOfACheckThatWasKilled(t *testing.T) {
 	for name, stuck := range map[string]error{"TakenAway": nil, "Stuck": errors.New("no answer")} {
 		t.Run(name, func(t *testing.T) {
-			cloud := &faulty{stuck: stuck, set: []FaultKind{FaultHang}}
+			cloud := &faulty{stuck: stuck}
 			write(t, filepath.Join(t.TempDir(), "made.jsonl"), func(l *FileLedger) error {
-				if err := l.Begin(Entry{Kind: KindFault, Name: string(FaultHang)}); err != nil {
-					return err
-				}
 				report, err := Run(t.Context(), cloud.target(), Options{
 					Only: []string{"instances/by-name", "instances/by-id"}, Isolate: true, Ledger: l,
-					Child: func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, "false") },
+					Child: func(ctx context.Context) *exec.Cmd {
+						cloud.set = []FaultKind{FaultHang}
+						if err := l.Begin(Entry{Kind: KindFault, Name: string(FaultHang)}); err != nil {
+							t.Error(err)
+						}
+						return exec.CommandContext(ctx, "false")
+					},
 				})
 				if err != nil {
 					return err

@@ -200,14 +200,17 @@ func TestHoldsThatTheirCheckHasNotEnded(t *testing.T) {
 		"AnswersStuck": {answer, errors.New("no answer")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cloud := &holding{stuck: row.stuck, held: true}
+			cloud := &holding{stuck: row.stuck}
 			write(t, filepath.Join(t.TempDir(), "made.jsonl"), func(l *FileLedger) error {
-				if err := l.Begin(Entry{Kind: KindHold, Name: "loadBalancers"}); err != nil {
-					return err
-				}
 				report, err := Run(t.Context(), cloud.target(), Options{
 					Only: []string{"instances/by-name", "instances/by-id"}, Isolate: true, Ledger: l,
-					Child: func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, row.child[0], row.child[1:]...) },
+					Child: func(ctx context.Context) *exec.Cmd {
+						cloud.note("hold", true)
+						if err := l.Begin(Entry{Kind: KindHold, Name: "loadBalancers"}); err != nil {
+							t.Error(err)
+						}
+						return exec.CommandContext(ctx, row.child[0], row.child[1:]...)
+					},
 				})
 				if err != nil {
 					return err
@@ -327,5 +330,49 @@ esac`)
 	})})
 	if want := "world: the hold loadBalancers could not be ended: "; err != nil || result.Outcome != Failed || !strings.HasPrefix(result.Why, want) || !strings.Contains(result.Why, "no answer") {
 		t.Errorf("got %s: %s, error %v; want first %q", result.Outcome, result.Why, err, want)
+	}
+}
+
+// An earlier run was killed while load balancers were held. The first check does not meet
+// the hold. If the world cannot end it, no check is tried.
+func TestHoldsOfAnEarlierRun(t *testing.T) {
+	for name, row := range map[string]struct {
+		stuck  error
+		unable bool
+		want   string
+	}{
+		"Released": {},
+		"Stuck":    {stuck: errors.New("no answer"), want: "could not be released: no answer"},
+		"Unable":   {unable: true, want: "could not be released: only the world of that run can do it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cloud := &holding{held: true, stuck: row.stuck}
+			target := cloud.target()
+			if row.unable {
+				target.World = func(context.Context) (any, error) { return &account{}, nil }
+			}
+			write(t, filepath.Join(t.TempDir(), "made.jsonl"), func(l *FileLedger) error {
+				if err := l.Begin(Entry{Kind: KindHold, Name: "loadBalancers"}); err != nil {
+					return err
+				}
+				report, err := Run(t.Context(), target, Options{
+					Only: []string{"instances/by-name"}, Isolate: true, Ledger: l,
+					Child: func(ctx context.Context) *exec.Cmd {
+						if _, held := cloud.happened(); held {
+							t.Error("a check is tried while load balancers are held")
+						}
+						return exec.CommandContext(ctx, "false")
+					},
+				})
+				if err != nil {
+					return err
+				}
+				left, err := l.Left()
+				if got := report.Checks[0]; (got.Outcome == NotRun) != (row.want != "") || !strings.Contains(got.Why, row.want) || (len(left) > 0) != (row.want != "") {
+					t.Errorf("%s: %s; listed %v", got.Outcome, got.Why, left)
+				}
+				return err
+			})
+		})
 	}
 }

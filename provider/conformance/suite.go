@@ -95,7 +95,7 @@ func Run(ctx context.Context, target Target, options Options) (*Report, error) {
 		return nil, s.runAsChild(ctx, id)
 	}
 	defer s.close()
-	if err := s.claim(ctx); err != nil {
+	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
 	for _, check := range s.checks {

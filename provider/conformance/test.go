@@ -32,7 +32,7 @@ func Test(t *testing.T, target Target, options Options) *Report {
 		t.Fatal(err)
 	}
 	defer s.close()
-	if err := s.claim(t.Context()); err != nil {
+	if err := s.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, check := range s.checks {
