@@ -15,6 +15,7 @@ import (
 // What was expected of a check, and what it comes to.
 func TestExpectedFailures(t *testing.T) {
 	const id = "instances/by-id"
+	const world = "world: set fault hang: no answer"
 	hang, reset := "fault hang: InstanceExists = false, nil; want an error", "fault reset: panic: out of order\nmain.go:7"
 	for name, row := range map[string]struct {
 		failures []string
@@ -50,7 +51,10 @@ func TestExpectedFailures(t *testing.T) {
 			failures: []string{hang}, expect: map[string]string{id + ": fault hang": "#1", id + ": fault reset": "#2"},
 			want: Failed, why: `no failure has the text "fault reset" any more: take it from the list of expected failures (#2)` + "\nexpected (#1): " + hang, issue: "#1, #2",
 		},
-		"Passes": {expect: map[string]string{id + ": fault hang": "#1"}, want: Failed, why: "it passes now: take it from the list of expected failures", issue: "#1"},
+		"FailureOfTheWorld":        {failures: []string{world}, expect: map[string]string{id + ": fault hang": "#1"}, want: Failed, why: world, issue: "#1"},
+		"FailureOfTheWorldIsNamed": {failures: []string{world}, expect: map[string]string{id + ": world: set fault": "#1"}, want: ExpectedFailure, why: world, issue: "#1"},
+		"WholeCheckAlsoOfTheWorld": {failures: []string{world}, expect: map[string]string{id: "#1"}, want: ExpectedFailure, why: world, issue: "#1"},
+		"Passes":                   {expect: map[string]string{id + ": fault hang": "#1"}, want: Failed, why: "it passes now: take it from the list of expected failures", issue: "#1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expected, err := Options{ExpectFailure: row.expect}.expectations()
