@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,7 +55,10 @@ func (t *trial) under(f Fault, call func()) bool {
 		return false
 	}
 	t.must(fmt.Sprintf("set fault %s", f.Kind), err)
+	restore = sync.OnceFunc(restore)
 	defer restore()
+	// If call hangs, the fault must not hit the next check.
+	t.cleanup(fmt.Sprintf("clear fault %s", f.Kind), func(context.Context) error { restore(); return nil })
 	call()
 	return true
 }

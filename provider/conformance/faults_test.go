@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -178,4 +179,20 @@ func TestCleanupForgetsNothingUnderAFault(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// A check hangs while the cloud fails. The next check does not meet the fault.
+func TestFaultOfACheckThatHangs(t *testing.T) {
+	cloud, over := &faulty{}, make(chan struct{})
+	defer close(over)
+	s, err := newSuite(cloud.target(), Options{Timeout: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := s.try(t.Context(), Check{ID: "instances/x", run: func(t *trial) {
+		t.under(Fault{Kind: FaultHang}, func() { <-over })
+	}})
+	if err != nil || result.Outcome != Failed || len(cloud.set) > 0 {
+		t.Errorf("got %s: %s, error %v, faults %v", result.Outcome, result.Why, err, cloud.set)
+	}
 }
