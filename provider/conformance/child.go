@@ -93,13 +93,32 @@ func (s *suite) runInChild(run context.Context, check Check) judged {
 	if answer.Provider.Module != "" {
 		s.about = answer.Provider
 	}
-	if check.judge != nil && (result.Outcome == Passed || result.Outcome == Failed) { // What has failed may be expected.
-		if why := check.judge(s.target, string(output)); why != "" {
+	if result.Outcome != Passed && result.Outcome != Failed {
+		return result
+	}
+	for _, judge := range []func(Target, string) string{check.judge, races} { // What has failed may be expected.
+		if judge == nil {
+			continue
+		}
+		if why := judge(s.target, string(output)); why != "" {
 			result.failures = append(result.failures, why)
 			result.Outcome, result.Why = Failed, strings.Join(result.failures, "\n")
 		}
 	}
 	return result
+}
+
+// races looks for what the race detector has written. It does not end the process, and a
+// check that has raced may pass.
+func races(_ Target, output string) string {
+	const shown = 12 // lines: both accesses, and where they are
+	_, told, found := strings.Cut(output, "WARNING: DATA RACE\n")
+	if !found {
+		return ""
+	}
+	told, _, _ = strings.Cut(told, "==================")
+	lines := strings.Split(strings.TrimSpace(told), "\n")
+	return "the race detector has found a data race:\n" + strings.Join(lines[:min(shown, len(lines))], "\n")
 }
 
 func readAnswer(file string) (answer childAnswer, err error) {

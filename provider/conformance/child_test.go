@@ -1,0 +1,26 @@
+package conformance
+
+import (
+	"context"
+	"os/exec"
+	"testing"
+)
+
+// A child process in which the race detector has found something answers as any other.
+func TestRaceInAChildFailsItsCheck(t *testing.T) {
+	const id = "instances/by-id"
+	report, err := Run(t.Context(), (&faulty{}).target(), Options{
+		Only: []string{id}, Isolate: true,
+		Child: func(ctx context.Context) *exec.Cmd {
+			return exec.CommandContext(ctx, "sh", "-c", `printf '==================\nWARNING: DATA RACE\nWrite at 0x1 by goroutine 7:\n==================\n' >&2
+echo '{"result": {"result": "passed"}}' >"$`+childResult+`"; exit 66`)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "the race detector has found a data race:\nWrite at 0x1 by goroutine 7:"
+	if got := report.Checks[0]; got.Outcome != Failed || got.Why != want {
+		t.Errorf("got %s: %s; want %s: %s", got.Outcome, got.Why, Failed, want)
+	}
+}
