@@ -72,6 +72,13 @@ func TestWrongPrograms(t *testing.T) {
 		}
 		return Options{Name: "x", Flags: flags}
 	}
+	inOne := func(names ...string) Options {
+		flags := cliflag.NamedFlagSets{}
+		for _, name := range names {
+			flags.FlagSet("acme").Int(name, 0, "")
+		}
+		return Options{Name: "x", Flags: flags}
+	}
 	for _, tc := range []struct {
 		name    string
 		program Options
@@ -89,6 +96,7 @@ func TestWrongPrograms(t *testing.T) {
 		{"FlagOfUpstream", named("kubeconfig"), `the program's own flag --kubeconfig, under "acme 0", has the name of the flag --kubeconfig under "misc"; rename it, or leave it out and read the other one, which is in Flags of ProviderDeps and of ControllerDeps`},
 		{"FlagOfOurs", named("node-deletion"), `the program's own flag --node-deletion, under "acme 0", has the name of the flag --node-deletion under "cloud-node-lifecycle-controller"; `},
 		{"FlagSpelledWithUnderscores", named("cloud_config"), `the program's own flag --cloud_config, under "acme 0", has the name of the flag --cloud-config under "generic"; `},
+		{"FlagInTwoSpellings", inOne("acme-zone", "acme_zone"), `the program's own flag --acme_zone, under "acme", has the name of the flag --acme-zone under "acme"; `},
 		{"FlagOfItsOwnTwice", named("acme-zone", "acme-zone"), `the program's own flag --acme-zone, under "acme 1", has the name of the flag --acme-zone under "acme 0"; `},
 		{"WebhookWithoutAFunction", Options{Name: "x", Webhooks: []Webhook{{Name: "w", Path: "/w"}}}, `the program's webhook "w" needs a name, a path that begins with / and a function`},
 		{"WebhookWithAnotherPath", Options{Name: "x", Webhooks: []Webhook{{Name: "w", Path: "w"}}}, `the program's webhook "w" needs a name, a path that begins with / and a function`},
@@ -154,7 +162,7 @@ func TestProgramKeepsItsOwnControllerThatOursIsOffByDefault(t *testing.T) {
 // A program that had flags with these names before Fairlead had them starts as
 // before.
 func TestProgramKeepsItsOwnFlagsForCIDRs(t *testing.T) {
-	for _, name := range []string{"node-cidr-mask-size", "node-cidr-mask-size-ipv4", "node-cidr-mask-size-ipv6", "service-cluster-ip-range"} {
+	for _, name := range []string{"node-cidr-mask-size", "node-cidr-mask-size-ipv4", "node-cidr-mask-size-ipv6", "service-cluster-ip-range", "node_cidr_mask_size"} {
 		t.Run(name, func(t *testing.T) {
 			made := func(args ...string) (*program, *int) {
 				own := programOf()
@@ -169,7 +177,7 @@ func TestProgramKeepsItsOwnFlagsForCIDRs(t *testing.T) {
 				t.Errorf("the program's flag is %d, error %v; want 26", *size, err)
 			}
 			o, _ = made("--controllers=node-ipam-controller", "--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/8")
-			want := "--controllers names node-ipam-controller, which cannot run in this program: --" + name + " is a flag of the program's own"
+			want := "--controllers names node-ipam-controller, which cannot run in this program: --" + strings.ReplaceAll(name, "_", "-") + " is a flag of the program's own"
 			if err := o.validate(); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %s", err, want)
 			}

@@ -30,9 +30,10 @@ func (s *Settings) addOwn(sections *cliflag.NamedFlagSets) {
 					"rename it, or leave it out and read the other one, which is in Flags of ProviderDeps and of ControllerDeps", f.Name, heading, name, other))
 				return
 			}
-			own.AddFlag(s.withoutTaken(f, shorthands))
+			f = s.withoutTaken(f, shorthands)
+			own.AddFlag(f)
+			headings[f.Name], shorthands[f.Shorthand] = heading, f.Name
 		})
-		own.VisitAll(func(f *pflag.Flag) { headings[f.Name], shorthands[f.Shorthand] = heading, f.Name })
 		sections.FlagSet(heading).AddFlagSet(own)
 	}
 	linked := pflag.NewFlagSet(linkedHeading, pflag.ContinueOnError)

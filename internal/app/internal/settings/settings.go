@@ -28,12 +28,11 @@ type Program struct {
 
 // hasFlag reports whether the program has a flag of its own of this name.
 func (p Program) hasFlag(name string) bool {
+	has := false
 	for _, fs := range p.Flags.FlagSets {
-		if fs.Lookup(name) != nil {
-			return true
-		}
+		fs.VisitAll(func(f *pflag.Flag) { has = has || string(cliflag.WordSepNormalizeFunc(fs, f.Name)) == name })
 	}
-	return false
+	return has
 }
 
 // Settings are the settings of the daemon, one group for each concern.
