@@ -45,6 +45,7 @@ func TestCertificates(t *testing.T) {
 		"AuthoritiesAreNone":           {"--client-ca-file=/dev/null --requestheader-client-ca-file=" + key, []string{"--client-ca-file=/dev/null must have certificates in PEM: ", "--requestheader-client-ca-file=" + key + " must have certificates in PEM: "}},
 		"NotReadWithoutAServer":        {"--secure-port=0 --tls-cert-file=/dev/null --tls-private-key-file=/dev/null --client-ca-file=/dev/null", nil},
 		"NotReadWithoutWebhooks":       {webhook, nil},
+		"NotReadByAShadow":             {webhook + " --webhooks=a --shadow", nil},
 		"CertificateOfWebhooksIsNone":  {webhook + " --webhooks=a", []string{"--webhook-tls-cert-file=/dev/null and --webhook-tls-private-key-file=/dev/null" + none, "--webhook-client-ca-file=/dev/null must have certificates in PEM: "}},
 		"FilesAndCertificatesTogether": {"--kubeconfig=/nowhere --client-ca-file=/dev/null", []string{"--kubeconfig: open /nowhere: ", "--client-ca-file=/dev/null must have certificates in PEM: "}},
 	} {
