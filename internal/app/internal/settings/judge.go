@@ -57,6 +57,7 @@ func (s *Settings) Judge(args []string) []Judgement {
 	for _, words := range s.arguments(args) {
 		all = append(all, s.judge(words))
 	}
+	unknown := unknownValues(all)
 	s.ApplyDefaults()
 	for _, ignored := range s.Ignored() { // Whether a flag has an effect may depend on other flags.
 		for i := range all {
@@ -69,23 +70,35 @@ func (s *Settings) Judge(args []string) []Judgement {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			continue
 		}
-		all = refused(all, err)
+		all = refused(all, unknown, err)
 	}
 	return all
+}
+
+// unknownValues returns the flags whose values are not known: the kubelet puts them in,
+// or they cannot be parsed. The flags have other values, such as their defaults.
+func unknownValues(all []Judgement) map[string]bool {
+	unknown := map[string]bool{}
+	for _, j := range all {
+		if j.isOpen() || !j.Starts() {
+			unknown[j.flag] = true
+		}
+	}
+	return unknown
 }
 
 // flagNamed matches a flag that an error names.
 var flagNamed = regexp.MustCompile(`--([a-z0-9-]+)`)
 
 // refused adds an error at the start of the daemon to the judgements. The error
-// is about the first flag that it names. An error that names a flag whose value
-// the kubelet puts in says nothing: the value is not known.
-func refused(all []Judgement, err error) []Judgement {
+// is about the first flag that it names. An error that names a flag whose value is
+// not known says nothing.
+func refused(all []Judgement, unknown map[string]bool, err error) []Judgement {
 	var names []string
 	for _, m := range flagNamed.FindAllStringSubmatch(err.Error(), -1) {
 		names = append(names, m[1])
 	}
-	if slices.ContainsFunc(all, func(j Judgement) bool { return j.isOpen() && slices.Contains(names, j.flag) }) {
+	if slices.ContainsFunc(names, func(name string) bool { return unknown[name] }) {
 		return all
 	}
 	name := strings.Join(names[:min(1, len(names))], "")

@@ -52,6 +52,8 @@ func TestJudge(t *testing.T) {
 		{"ValueOfTheEnvironment", []string{"--concurrent-service-syncs=$(SYNCS)"}, "--concurrent-service-syncs=$(SYNCS): used: the kubelet puts in its value, which is not looked at here"},
 		{"ValueOfTheEnvironmentIsNotCompared", []string{"--leader-elect-lease-duration=$(LEASE)", "--leader-elect-renew-deadline=40s"}, "--leader-elect-lease-duration=$(LEASE): used: the kubelet puts in its value, which is not looked at here\n" +
 			"--leader-elect-renew-deadline=40s: used"},
+		{"ValueThatCannotBeParsedIsNotCompared", []string{"--cloud-api-qps=5/s", "--cloud-api-burst=5"}, `--cloud-api-qps=5/s: refused: invalid argument "5/s" for "--cloud-api-qps" flag: strconv.ParseFloat: parsing "5/s": invalid syntax` + "\n" +
+			"--cloud-api-burst=5: used"},
 		{"ProgramsOwnFlag", []string{"--acme-zone=north"}, "--acme-zone=north: used"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
