@@ -97,6 +97,14 @@ func TestAllThatCannotBeParsed(t *testing.T) {
 	}
 }
 
+// Of several wrong gates the library names any, so each attempt may name another one.
+func TestWrongGatesAreOneError(t *testing.T) {
+	_, stderr, code := daemon(t, "--feature-gates=A=true,B=true,C=true,D=true,E=true,F=true,G=true,H=true,I=true,J=true", "--cloud-provider=simulated")
+	if code != 1 || strings.Count(stderr, "unrecognized feature gate") != 1 {
+		t.Errorf("got exit code %d, want 1, and one error:\n%s", code, stderr)
+	}
+}
+
 func TestAllThatIsWrongWithTheCloudConfig(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cloud.yaml")
 	if err := os.WriteFile(file, []byte("endpoint: ftp://127.0.0.1\npageSize: -1\ncolour: red\n"), 0o600); err != nil {

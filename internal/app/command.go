@@ -123,7 +123,7 @@ func (p *program) withAllWrong(first error) error {
 	again.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError))
 	text := []string{first.Error()}
 	for _, j := range again.Judge(p.self.Args[1:]) {
-		if !j.Starts() && j.IsOfFlag() && !slices.Contains(text, j.Why) {
+		if !j.Starts() && j.IsOfFlag() && !slices.Contains(text, j.Why) && !isAbout(first, j.Why) {
 			text = append(text, j.Why)
 		}
 	}
@@ -131,6 +131,13 @@ func (p *program) withAllWrong(first error) error {
 		return first
 	}
 	return fmt.Errorf("%w\n%s", first, strings.Join(text[1:], "\n"))
+}
+
+// isAbout reports whether a text is an error about the same value of the same flag.
+// The causes may differ: of several wrong gates the library names any.
+func isAbout(err error, text string) bool {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	return ok && strings.HasPrefix(text, strings.TrimSuffix(invalid.Error(), invalid.Unwrap().Error()))
 }
 
 // columnsOf returns how wide the help is printed. A pipe has no width.
