@@ -59,7 +59,7 @@ e2e: build bin/kubectl bin/scale/upstream ## The daemon against a real control p
 test-browser: build bin/npm/node_modules ## The simulated cloud's page in headless Chromium, and the demo's. PICTURE=FILE.png takes the picture of the page for the docs, DEMO_PICTURE=FILE.png that of the demo.
 	cd test/browser && FAIRLEAD_BIN=$(BIN) PICTURE=$(abspath $(PICTURE)) DEMO_PICTURE=$(abspath $(DEMO_PICTURE)) $(GO) test -count=1 -shuffle=on -timeout=10m ./...
 
-test-skew: build ## The daemon on the two older minors of Kubernetes, and an older provider in it. Not part of .ci/run: each control plane compiles for ten minutes, once. PART=1.36 or PART=aws for a part.
+test-skew: build bin/kubectl ## The daemon on the two older minors of Kubernetes, and an older provider in it. Not part of .ci/run: each control plane compiles for ten minutes, once. PART=1.36 or PART=aws for a part.
 	tools/skew.sh $(PART)
 
 examples: build ## The unchanged provider of AWS, linked and driven against a small EC2 of ours. It compiles for minutes, once.

@@ -51,7 +51,7 @@ older() {
 		echo "skew: this is not the control plane of $release" >&2
 		return 1
 	fi
-	ln -sf ../../cloud-controller-manager ../../simcloud ../../fairlead "$bin/"
+	ln -sf ../../cloud-controller-manager ../../simcloud ../../fairlead ../../kubectl "$bin/"
 	echo "skew: today's daemon on Kubernetes $release"
 	FAIRLEAD_BIN=$bin go test -count=1 -timeout=40m -v -run "${RUN:-$pattern}" ./test/e2e/
 }

@@ -26,6 +26,9 @@ func (b *Bed) installKubectl() error {
 	} {
 		program, err := filepath.Abs(program)
 		if err == nil {
+			_, err = os.Stat(program) // make bin/kubectl builds kubectl
+		}
+		if err == nil {
 			err = os.Symlink(program, filepath.Join(folder, name))
 		}
 		if err != nil {

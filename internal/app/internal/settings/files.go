@@ -56,6 +56,12 @@ func readable(file string) error {
 	return nil
 }
 
+// isPipe reports whether the file can be read only once, and that is for the server.
+func isPipe(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode()&fs.ModeNamedPipe != 0
+}
+
 // isUnreadable reports whether the error is about a file that cannot be read. For each
 // of files there is one already.
 func isUnreadable(err error) bool {
@@ -67,12 +73,15 @@ func isUnreadable(err error) bool {
 // keys. The prefix is that of the server's flags.
 func wrongCertificates(prefix string, o *apiserveroptions.SecureServingOptions) []error {
 	var errs []error
-	if pair := o.ServerCert.CertKey; pair.CertFile != "" && pair.KeyFile != "" {
+	if pair := o.ServerCert.CertKey; pair.CertFile != "" && pair.KeyFile != "" && !isPipe(pair.CertFile) && !isPipe(pair.KeyFile) {
 		if _, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile); err != nil && !isUnreadable(err) {
 			errs = append(errs, fmt.Errorf("--%[1]stls-cert-file=%[2]s and --%[1]stls-private-key-file=%[3]s must be a certificate and its key in PEM: %[4]w", prefix, pair.CertFile, pair.KeyFile, err))
 		}
 	}
 	for _, pair := range o.SNICertKeys {
+		if isPipe(pair.CertFile) || isPipe(pair.KeyFile) {
+			continue
+		}
 		if _, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile); err != nil {
 			errs = append(errs, fmt.Errorf("--%stls-sni-cert-key=%s,%s must be a certificate and its key in PEM: %w", prefix, pair.CertFile, pair.KeyFile, err))
 		}
@@ -85,7 +94,7 @@ func (s *Settings) wrongAuthorities(names ...string) []error {
 	var errs []error
 	for _, name := range names {
 		file := s.flags.Lookup(name).Value.String()
-		if file == "" {
+		if file == "" || isPipe(file) {
 			continue
 		}
 		text, err := os.ReadFile(file) //nolint:gosec // a flag names it

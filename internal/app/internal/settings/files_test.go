@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,5 +68,33 @@ func TestCertificates(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A pipe can be read only once, so the server reads it and nobody before.
+func TestPipesAreLeftToTheServer(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	if _, err := w.WriteString("text"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	pipe := fmt.Sprintf("/dev/fd/%d", r.Fd())
+	s := New(ours)
+	if err := flagSet(s).Parse([]string{
+		"--cloud-provider=test", "--client-ca-file=" + pipe, "--tls-cert-file=" + pipe, "--tls-private-key-file=" + pipe, "--tls-sni-cert-key=" + pipe + "," + pipe,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if errs := s.Validate(); len(errs) > 0 {
+		t.Error(errs)
+	}
+	if text, err := io.ReadAll(r); err != nil || string(text) != "text" {
+		t.Errorf("left %q, error %v", text, err)
 	}
 }
