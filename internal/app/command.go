@@ -136,8 +136,11 @@ func (p *program) withAllWrong(first error) error {
 // isAbout reports whether a text is an error about the same value of the same flag.
 // The causes may differ: of several wrong gates the library names any.
 func isAbout(err error, text string) bool {
-	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
-	return ok && strings.HasPrefix(text, strings.TrimSuffix(invalid.Error(), invalid.Unwrap().Error()))
+	if _, invalid := errors.AsType[*pflag.InvalidValueError](err); !invalid {
+		return false
+	}
+	value, _, _ := strings.Cut(err.Error(), " flag: ") // The cause comes then.
+	return strings.HasPrefix(text, value+" flag: ")
 }
 
 // columnsOf returns how wide the help is printed. A pipe has no width.
