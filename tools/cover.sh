@@ -12,6 +12,7 @@ rm -f "$profile.log"
 sort "$profile" | awk -v module="$(go list -m)/" '
 	{ split($1, at, ":"); file = at[1] }
 	file !~ /\/(decide|rules_[a-z0-9_]+)\.go$/ { next }
+	$2 == 0 { next } # a case without statements
 	{ sub(module, "", file); all[file] += $2 }
 	$3 > 0 { covered[file] += $2; next }
 	{ split(at[2], range, /[.,]/); missed[file] = missed[file] sprintf("  %s:%d: no test gets here\n", file, range[1]) }
