@@ -119,7 +119,7 @@ func (p *program) withAllWrong(first error) error {
 	if len(p.self.Args) == 0 {
 		return first
 	}
-	again := newProgram(p.options, p.ours).settings // Its flags have no values yet.
+	again := newProgram(p.options, p.ours).settings // Its flags have no values yet. Those of the program are set again.
 	again.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError))
 	text := []string{first.Error()}
 	for _, j := range again.Judge(p.self.Args[1:]) {

@@ -1,0 +1,109 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+// grace is how long after its deadline a check may still end by itself.
+const grace = 5 * time.Second
+
+// guard calls f in a goroutine of its own. A panic fails the check. If f does not
+// return soon after the context has ended, the check fails and guard reports true.
+func (t *trial) guard(ctx context.Context, what string, f func()) (hung bool) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t.caught(what, f)
+	}()
+	select {
+	case <-done:
+		return false
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(min(grace, t.suite.options.Timeout))
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-late.C:
+		t.abandon(fmt.Sprintf("%s: no return, although its context has ended: %v", what, context.Cause(ctx)))
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.outcome == "" || t.outcome == Failed && !t.explained { // One failure may be expected, and this one not.
+		t.decide(Failed, fmt.Sprintf("%s: not finished in time: %v", what, context.Cause(ctx)))
+	}
+	return false
+}
+
+// caught calls f. A panic fails the check, and so does the end of the goroutine, unless
+// the check has ended it.
+func (t *trial) caught(what string, f func()) {
+	t.explain(false)
+	returned := false
+	defer func() {
+		if !returned {
+			t.cutOff(what)
+		}
+	}()
+	defer func() {
+		if p := recover(); p != nil {
+			t.panicked(what, p)
+			t.explain(true)
+		}
+	}()
+	f()
+	returned = true
+}
+
+// explain sets whether the report says why what guard calls has ended early.
+func (t *trial) explain(explained bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.explained = explained
+}
+
+// recovered makes a panic a failure of the check. It must be deferred.
+func (t *trial) recovered(what string) {
+	if p := recover(); p != nil {
+		t.panicked(what, p)
+	}
+}
+
+func (t *trial) panicked(what string, p any) {
+	t.errorf("%s: panic: %v\n%s", what, p, culprit(string(debug.Stack())))
+}
+
+// cutOff fails a check whose goroutine the provider has ended.
+func (t *trial) cutOff(what string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.explained {
+		t.decide(Failed, what+": the provider has ended the goroutine of its caller (runtime.Goexit)")
+		t.explained = true
+	}
+}
+
+// culprit returns the part of a stack that names who has panicked.
+func culprit(stack string) string {
+	lines := strings.Split(stack, "\n")
+	for n, line := range lines {
+		if strings.HasPrefix(line, "panic(") {
+			return strings.Join(lines[n+2:min(n+8, len(lines))], "\n")
+		}
+	}
+	return stack
+}
+
+// abandon fails a check whose goroutine goes on. What the goroutine does later is
+// ignored.
+func (t *trial) abandon(why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.decide(Failed, why)
+	t.abandoned = true
+}
