@@ -3,9 +3,9 @@ package ccm_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +15,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/fairlead-k8s/fairlead/ccm"
+	"github.com/fairlead-k8s/fairlead/internal/ports"
 )
 
 // program has one of everything that a program may add.
@@ -58,14 +59,11 @@ func (runner) Run(ctx context.Context) error {
 }
 
 func TestProgram(t *testing.T) {
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	free, err := new(ports.Picker).Next()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	port := strconv.Itoa(free)
 	cmd, lines := start(t, "program", "--acme-zone=south", "--webhooks=*", "--webhook-bind-address=127.0.0.1", "--webhook-secure-port="+port, "--controllers=acme-controller")
 	for _, want := range []string{"provider acme south by south", "Serving securely on 127.0.0.1:" + port, "initialising", "controller of *ccm_test.cloud", "controller runs"} {
 		if !skipTo(lines, want) {

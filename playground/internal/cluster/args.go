@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/fairlead-k8s/fairlead/internal/ports"
 	"github.com/fairlead-k8s/fairlead/playground/internal/child"
-	"github.com/fairlead-k8s/fairlead/playground/internal/ports"
 )
 
 // listeners are the ports that the components serve on.

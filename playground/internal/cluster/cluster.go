@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fairlead-k8s/fairlead/internal/ports"
 	"github.com/fairlead-k8s/fairlead/playground/internal/await"
 	"github.com/fairlead-k8s/fairlead/playground/internal/child"
-	"github.com/fairlead-k8s/fairlead/playground/internal/ports"
 	"github.com/fairlead-k8s/fairlead/playground/internal/progress"
 	"github.com/fairlead-k8s/fairlead/playground/internal/supervisor"
 )

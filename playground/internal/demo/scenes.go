@@ -16,12 +16,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead-k8s/fairlead/internal/ports"
 	"github.com/fairlead-k8s/fairlead/playground/internal/await"
 	"github.com/fairlead-k8s/fairlead/playground/internal/child"
 	"github.com/fairlead-k8s/fairlead/playground/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/playground/internal/follow"
 	"github.com/fairlead-k8s/fairlead/playground/internal/nodeport"
-	"github.com/fairlead-k8s/fairlead/playground/internal/ports"
 	"github.com/fairlead-k8s/fairlead/playground/internal/supervisor"
 )
 

@@ -6,12 +6,12 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fairlead-k8s/fairlead/internal/ports"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 	"github.com/fairlead-k8s/fairlead/test/internal/process"
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
@@ -164,15 +164,17 @@ func (d *Daemon) Request(ctx context.Context, path, token string) (status int, b
 // LeaseName is the default name of the Lease for the leader election.
 const LeaseName = "cloud-controller-manager"
 
-// FreePort returns a port on which nothing listens.
+// free is shared by all daemons of a test program, so that no port is given twice.
+var free ports.Picker
+
+// FreePort returns a port on which nothing listens. The kernel gives it to no client.
 func FreePort(t *testing.T) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
+	port, err := free.Next()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port
+	return port
 }
 
 // ConfigFile returns the path of the provider's configuration.

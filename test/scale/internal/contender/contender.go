@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fairlead-k8s/fairlead/internal/ports"
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/test/internal/process"
 
@@ -101,9 +101,12 @@ type Daemon struct {
 	port int
 }
 
+// free gives each replica a port of its own.
+var free ports.Picker
+
 // Start starts a replica whose files go to dir.
-func Start(ctx context.Context, dir string, s Setup) (*Daemon, error) {
-	port, err := freePort(ctx)
+func Start(dir string, s Setup) (*Daemon, error) {
+	port, err := free.Next()
 	if err != nil {
 		return nil, err
 	}
@@ -148,21 +151,4 @@ func (d *Daemon) Healthy(ctx context.Context) error {
 		return fmt.Errorf("/healthz answers %s", resp.Status)
 	}
 	return nil
-}
-
-// freePort returns a port on which nobody listens.
-func freePort(ctx context.Context) (int, error) {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	_, text, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		return 0, err
-	}
-	if err := listener.Close(); err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(text)
 }

@@ -139,7 +139,7 @@ func (t *trial) fleet(ctx context.Context, as makeNode) ([]simulator.Instance, e
 
 // replica starts a daemon.
 func (t *trial) replica(ctx context.Context) (*contender.Daemon, error) {
-	d, err := contender.Start(ctx, t.dir, contender.Setup{
+	d, err := contender.Start(t.dir, contender.Setup{
 		Program:    contender.Program(t.bin, t.contender, t.scenario.Provider),
 		Provider:   t.scenario.Provider,
 		CloudURL:   t.cloud.URL,
