@@ -48,58 +48,62 @@ var idle = Scenario{
 	},
 }
 
-// heartbeats measures what heartbeats of all kubelets cost. Each heartbeat is a write
-// of the Node's status.
-var heartbeats = Scenario{
-	Name: "heartbeats",
-	What: func(s Settings) string {
-		return fmt.Sprintf("%d initialised Nodes whose kubelets write a heartbeat into the status every %v, as far as the API server keeps up. Nothing else happens for %v.",
-			s.Nodes, heartbeatEvery, s.heartbeatsFor())
-	},
-	Provider: contender.Simulated,
-	Flags:    noFlags,
-	Alone:    contender.Names(),
-	run: func(ctx context.Context, t *trial) error {
-		if _, err := t.fleet(ctx, cluster.Initialized); err != nil {
-			return err
-		}
-		rate := t.even()
-		if t.contender == contender.Skeleton {
-			rate = float64(t.Quota) // The skeleton asks about one Node after the other, which takes half of each period.
-		}
-		if err := t.lead(ctx, rate); err != nil {
-			return err
-		}
-		if err := t.begin(ctx); err != nil {
-			return err
-		}
-		written, err := t.beat(ctx)
-		if err != nil {
-			return err
-		}
-		if err := t.end(ctx); err != nil {
-			return err
-		}
-		t.note(report.Quantity("heartbeats", float64(written)/t.row.Seconds, "a second"))
-		t.note(report.Quantity(report.IdleCPU, 100*t.row.CPUSeconds/t.row.Seconds, "% of a core"))
-		return nil
-	},
+// heartbeats returns the scenarios that measure what heartbeats of all kubelets cost.
+// Each heartbeat is a write of the Node's status.
+func heartbeats() []Scenario {
+	return []Scenario{beating("heartbeats", 5*time.Minute), beating("heartbeats-10s", 10*time.Second)}
 }
 
-const heartbeatEvery = 10 * time.Second
+func beating(name string, every time.Duration) Scenario {
+	return Scenario{
+		Name: name,
+		What: func(s Settings) string {
+			return fmt.Sprintf("%d initialised Nodes whose kubelets write a heartbeat into the status every %v, as far as the API server keeps up. Nothing else happens for %v.",
+				s.Nodes, every, s.heartbeatsFor())
+		},
+		Provider: contender.Simulated,
+		Flags:    noFlags,
+		Alone:    contender.Names(),
+		run: func(ctx context.Context, t *trial) error {
+			if _, err := t.fleet(ctx, cluster.Initialized); err != nil {
+				return err
+			}
+			rate := t.even()
+			if t.contender == contender.Skeleton {
+				rate = float64(t.Quota) // The skeleton asks about one Node after the other, which takes half of each period.
+			}
+			if err := t.lead(ctx, rate); err != nil {
+				return err
+			}
+			if err := t.begin(ctx); err != nil {
+				return err
+			}
+			written, err := t.beat(ctx, every)
+			if err != nil {
+				return err
+			}
+			if err := t.end(ctx); err != nil {
+				return err
+			}
+			t.note(report.Quantity("heartbeats", float64(written)/t.row.Seconds, "a second"))
+			t.note(report.Quantity(report.IdleCPU, 100*t.row.CPUSeconds/t.row.Seconds, "% of a core"))
+			return nil
+		},
+	}
+}
 
 // heartbeatsFor returns how long heartbeats are measured.
-func (s Settings) heartbeatsFor() time.Duration { return min(s.IdleFor, 3*heartbeatEvery) }
+func (s Settings) heartbeatsFor() time.Duration { return min(s.IdleFor, 30*time.Second) }
 
-// beat writes heartbeats, at an even rate or as fast as the API server accepts
-// them. It returns how many it has written.
-func (t *trial) beat(ctx context.Context) (written int, err error) {
+// beat writes one heartbeat of each Node in every such period, at an even rate or as
+// fast as the API server accepts them. It returns how many it has written.
+func (t *trial) beat(ctx context.Context, every time.Duration) (written int, err error) {
 	const part = 100 * time.Millisecond
 	nodes := t.nodes.Names()
 	tick := t.clock.NewTicker(part)
 	defer tick.Stop()
 	for t.clock.Since(t.began.at) < t.heartbeatsFor() {
-		due := int(float64(len(nodes)) * t.clock.Since(t.began.at).Seconds() / heartbeatEvery.Seconds())
+		due := int(float64(len(nodes)) * t.clock.Since(t.began.at).Seconds() / every.Seconds())
 		err := cluster.Each(due-written, func(n int) error {
 			return t.plane.Beat(ctx, nodes[(written+n)%len(nodes)], t.clock.Now())
 		})

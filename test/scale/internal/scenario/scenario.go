@@ -101,7 +101,7 @@ func (s Scenario) Explain(settings Settings) string { return s.What(s.sized(sett
 func All() []Scenario {
 	return slices.Concat(
 		withErrors(withPlain(initialize)), scales(), []Scenario{initServices},
-		withPlain(idle), []Scenario{heartbeats}, driftings(),
+		withPlain(idle), heartbeats(), driftings(),
 		[]Scenario{removal, massRemoval}, withPlain(outage), lies, []Scenario{failover},
 		services(), []Scenario{others},
 		routings(), []Scenario{routesIdle})
