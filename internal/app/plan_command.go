@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
-// planFlags are the flags of the sub-command that the daemon does not have.
+// planFlags are the flags that only the sub-command plan has.
 type planFlags struct {
 	node, service, output, compareWith string
 	typed                              typed
@@ -42,13 +42,13 @@ not all objects could be looked at.`
 // wouldChangeCode is the exit code for errWouldChange.
 const wouldChangeCode = 2
 
-// errWouldChange is the result of a plan that has something to do, if the caller
-// wants to know it by the exit code.
+// errWouldChange is the error of plan with --detailed-exitcode if anything would
+// be done or waits.
 var errWouldChange = errors.New("the daemon would do something")
 
 var planOutputs = []string{"text", "json", "yaml"}
 
-// planCommand returns the sub-command. It shares the flags of the daemon.
+// planCommand returns the sub-command plan. It shares the flags of the daemon.
 func (p *program) planCommand(daemon *cobra.Command) *cobra.Command {
 	f := planFlags{output: "text"}
 	name := p.options.Name
@@ -94,9 +94,9 @@ func (p *program) planCommand(daemon *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// flagBeside returns the name of a flag of a sub-command: with the sub-command's name
-// before it if the daemon has such a flag, because the daemon's arguments can be passed
-// as they are.
+// flagBeside returns the name under which a sub-command gets a flag. If the daemon has
+// a flag of this name, the sub-command's name is put before it, because the daemon's
+// arguments can be passed as they are.
 func flagBeside(daemon *cobra.Command, command, name string) string {
 	if daemon.Flags().Lookup(name) != nil {
 		return command + "-" + name
@@ -104,8 +104,8 @@ func flagBeside(daemon *cobra.Command, command, name string) string {
 	return name
 }
 
-// typed returns the name under which a sub-command has a flag: see flagBeside. nil means
-// that no flag has a prefix.
+// typed returns the name under which a sub-command has a flag; see flagBeside. A nil
+// typed changes no name.
 type typed func(name string) string
 
 // flag returns the flag as it is typed, for errors about it.
@@ -143,7 +143,7 @@ func (p *program) printPlan(cmd *cobra.Command, f planFlags) error {
 	return err
 }
 
-// write writes the report in the format of the flags.
+// write writes the report in the format that --output names.
 func (r *report) write(out io.Writer, f planFlags) error {
 	if f.output == "text" {
 		return r.print(out, f.node != "" || f.service != "")

@@ -83,7 +83,8 @@ func (d *dryRun) askMore(ctx context.Context, nodes []*corev1.Node) {
 	all.Wait()
 }
 
-// askAbout asks what has not been asked about a Node. The answers are noted, errors too.
+// askAbout asks what the skeleton would ask about a Node and the plan has not asked.
+// The answers are recorded, errors too.
 func (d *dryRun) askAbout(ctx context.Context, node *corev1.Node) {
 	instances, known := seenInstances{d.gateway.Load().Instances(), d.seen}, d.seen.about(node)
 	if d.plans(settings.NodeController) && skeleton.Waits(node) && known.described == nil {
@@ -114,7 +115,7 @@ func (d *dryRun) ofRoutes(nodes []*corev1.Node) []step.Step {
 	listed, ok := d.seen.listed()
 	c, err := d.settings.Route.Config()
 	if !ok || err != nil {
-		return nil // Without a list the pass of the skeleton ends, too.
+		return nil // Without a list of routes, the skeleton's pass ends, too.
 	}
 	return skeleton.Table{Clusters: c.Clusters, Nodes: nodes, Listed: listed}.Routes()
 }
@@ -133,7 +134,7 @@ func (d *dryRun) ofServices(f planFlags) ([]step.Step, error) {
 	return all, err
 }
 
-// maxNamed is how many objects the last sentence names.
+// maxNamed is how many objects the sentence about deletions names at most.
 const maxNamed = 5
 
 // print writes a line for each object whose fate differs, and a sentence about the

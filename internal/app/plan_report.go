@@ -78,8 +78,8 @@ const maxLine = 2048
 // maxName bounds the name of an object, and also the name of an action.
 const maxName = 512
 
-// print writes the report for people. Objects that nothing is done about are
-// counted, and shown if all is true.
+// print writes the report for people. Objects about which nothing would be done
+// are only counted, unless all is true.
 func (r *report) print(out io.Writer, all bool) error { //nolint:revive // flag-parameter: it comes from a flag
 	var w strings.Builder
 	fmt.Fprintf(&w, "Read-only: no lease, no event, no write, no call that changes the cloud. Looked at %s in %v, with %d calls to the cloud.\n",

@@ -26,14 +26,14 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// answers is a planner whose answers come from the function.
+// answers returns what a planner answers about a key. time is the number of the call
+// about this key, from 1 on.
 type answers func(key string, time int) ([]step.Step, error)
 
 func (answers) Follow(context.Context) (cache.InformerSynced, func(), error) { return nil, nil, nil }
 func (answers) Keys() []string                                               { return nil }
 
-// of returns objects to look at. The function gets the number of the call about the
-// object, from 1 on.
+// of returns objects to look at, whose planners answer with the function.
 func (a answers) of(kind string, keys ...string) (looks []*look) {
 	for _, key := range keys {
 		times := 0
@@ -63,7 +63,7 @@ func TestEvidenceIsGatheredAsLongAsThereIsTime(t *testing.T) {
 		switch {
 		case key == "stays":
 			s = one("node/"+key, step.None)
-			s[0].After = time.Millisecond // It does not count: a Node that stays needs no second look.
+			s[0].After = time.Millisecond // This delay does not count: a Node that stays needs no second look.
 		case times < 3:
 			s[0].After = time.Millisecond
 		case key == "gone":
@@ -148,8 +148,8 @@ The provider tried this itself, and it was refused: POST /api/v1/namespaces/defa
 	}
 }
 
-// Destinations and targets of routes come from the cloud. They forge no line, and no
-// terminal obeys them.
+// Destinations and targets of routes come from the cloud. They cannot forge a line
+// of the report, and no terminal obeys them.
 func TestReportForgesNoLine(t *testing.T) {
 	r := report{Steps: []step.Step{{
 		Object: "route/10.0.0.0/24\n  - node/worker-1  delete", Do: "remove to a\x1b[2J\nWould change: nothing.", Effect: step.Delete, Why: "w",
@@ -274,7 +274,7 @@ func TestPlanWritesNothing(t *testing.T) {
 	}
 }
 
-// What a dry run waits for is named with the request that was refused.
+// A dry run that waits for objects names the request to list them that was refused.
 func TestDryRunKnowsWhatWasRefused(t *testing.T) {
 	server := httptest.NewServer(&readableServer{denied: "/nodes"})
 	defer server.Close()
@@ -335,8 +335,8 @@ func TestExitCodes(t *testing.T) {
 }
 
 // A program's own flags keep their names and meanings in the sub-command, because the
-// daemon's arguments are passed as they are. The sub-command's flags get a prefix
-// then.
+// daemon's arguments are passed as they are. The sub-command's flags of the same
+// names get a prefix.
 func TestFlagsOfTheProgramComeBeforeThoseOfPlan(t *testing.T) {
 	server := httptest.NewServer(&readableServer{})
 	defer server.Close()

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/policy"
 )
 
-// policyFlags are the flags of the sub-command that the daemon does not have.
+// policyFlags are the flags that only the sub-command policy has.
 type policyFlags struct{ action, output, name string }
 
 const policyHelp = `Prints a ValidatingAdmissionPolicy and its binding. With them the API server says
@@ -28,8 +28,8 @@ does not implement. Nothing is called: neither the cloud nor the cluster.
 The daemon's flags are accepted, too. --cloud-provider, --cloud-config and
 --load-balancer-class have an effect.`
 
-// policyCommand returns the sub-command. It shares the flags of the daemon, so that
-// the daemon's arguments can be passed to it.
+// policyCommand returns the sub-command policy. It shares the flags of the daemon,
+// so that the daemon's arguments can be passed to it.
 func (p *program) policyCommand(daemon *cobra.Command) *cobra.Command {
 	f := policyFlags{action: string(admissionv1.Warn), output: "yaml", name: p.options.Name + "-services"}
 	cmd := &cobra.Command{
@@ -55,8 +55,8 @@ func (p *program) policyCommand(daemon *cobra.Command) *cobra.Command {
 }
 
 // addDaemonFlags adds the daemon's flags to a sub-command that already has flags of
-// its own. The help shows only the sub-command's own flags. words has values of some
-// flags by name, for completion.
+// its own. The help shows only the sub-command's own flags. words has the values of
+// some flags, by the flag's name, for completion.
 func addDaemonFlags(cmd, daemon *cobra.Command, words map[string][]string) {
 	own := cmd.Flags()
 	help := own.FlagUsages()
@@ -74,7 +74,7 @@ func addDaemonFlags(cmd, daemon *cobra.Command, words map[string][]string) {
 	}
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return usage(cmd.OutOrStderr(), cmd) })
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		out := cmd.OutOrStdout() // Help that was asked for is the output.
+		out := cmd.OutOrStdout() // Requested help goes to the standard output.
 		_, _ = fmt.Fprintf(out, "%s\n\n", cmd.Long)
 		_ = usage(out, cmd) // cobra has no place for the error
 	})

@@ -88,7 +88,7 @@ type program struct {
 	settings    *settings.Settings
 	self        provider.Self // the zero value unless the process is the program's own
 	dry         *refusals     // nil unless the process only reads
-	out         io.Writer     // for what a daemon that only looks reports at its end
+	out         io.Writer     // for the report of a daemon with --shadow
 }
 
 func newProgram(o Options, ours table) *program {

@@ -68,7 +68,7 @@ func TestWrongPrograms(t *testing.T) {
 	named := func(names ...string) Options {
 		flags := cliflag.NamedFlagSets{}
 		for i, name := range names {
-			flags.FlagSet(fmt.Sprintf("acme %d", i)).Int(name, 0, "") // "false" and files are no numbers
+			flags.FlagSet(fmt.Sprintf("acme %d", i)).Int(name, 0, "") // refuses the values below, which are not numbers
 		}
 		return Options{Name: "x", Flags: flags}
 	}
@@ -140,7 +140,7 @@ func TestProgramReplacesAControllerOfOurs(t *testing.T) {
 }
 
 // If Fairlead gets a controller with the name of a program's own controller, the
-// program still starts, with its own flags.
+// program still starts, with its own controller and flags.
 func TestProgramKeepsItsOwnControllerThatOursIsOffByDefault(t *testing.T) {
 	for _, own := range []Controller{{Name: "node-ipam-controller"}, {Name: "nodeipam"}, {Name: "acme", Alias: "nodeipam"}, {Name: "persistent-volume-label"}} {
 		program := programOf(own)

@@ -86,8 +86,8 @@ func run(ctx context.Context, what *program) error {
 	}
 }
 
-// unlessStopped returns the error, but nil after a planned stop, which interrupts
-// work.
+// unlessStopped returns the error. After a planned stop it returns nil, because
+// such a stop interrupts work.
 func unlessStopped(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():

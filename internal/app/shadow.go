@@ -25,7 +25,7 @@ import (
 // shadower is a controller that can look for ever instead of making passes.
 type shadower interface {
 	// Shadow looks at each key for which a pass would be made, until ctx ends. The
-	// result says when to look again.
+	// result of look says when to look again.
 	Shadow(ctx context.Context, look loop.Reconcile) error
 }
 

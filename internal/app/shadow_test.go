@@ -85,7 +85,7 @@ func TestShadowGoesOnIfAKindCannotBeListed(t *testing.T) {
 	}
 	server := httptest.NewServer(api)
 	defer server.Close()
-	ctx, stop := context.WithTimeout(t.Context(), knownWithin/2) // before knownWithin, the time after which knows reports late controllers
+	ctx, stop := context.WithTimeout(t.Context(), knownWithin/2) // shorter than knownWithin, after which a controller is logged as late
 	defer stop()
 	asked := false
 	cmd := NewCommand(Options{Name: "acme-ccm", ProviderName: "acme", Provider: func(context.Context, ProviderDeps) (cloudprovider.Interface, error) {

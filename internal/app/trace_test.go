@@ -53,7 +53,7 @@ func (t *trace) String() string {
 }
 
 var (
-	// eventName matches the name of an event, which ends with the time in hexadecimal.
+	// eventName matches the end of an event's name: the time in hexadecimal.
 	eventName = regexp.MustCompile(`(\.)[0-9a-f]{15,16}$`)
 	instant   = regexp.MustCompile(`^\d{4}-\d\d-\d\dT[\d:.]+Z$`)
 )

@@ -114,7 +114,7 @@ func (s *scene) step(what string, do func(), after time.Duration) {
 	synctest.Wait()
 }
 
-// until lets time pass until the function is returns true, for an hour at most.
+// until lets time pass until is() returns true, for an hour at most.
 func (s *scene) until(what string, is func() bool) {
 	for range 3600 {
 		if is() {

@@ -53,7 +53,7 @@ type liveness interface {
 	Live() error
 }
 
-// live returns the controller's liveness, nil if it has none.
+// live returns the controller's method Live, or nil if it has none.
 func live(c controller) func() error {
 	if l, ok := c.(liveness); ok {
 		return l.Live

@@ -174,10 +174,10 @@ func (b *breaker) object(s *scope, c call) string {
 	return c.object()
 }
 
-// hint returns when the call is to be tried again. Preferred calls are told to come back
-// for the next probe, and so is one other call whose object has not failed and one whose
-// object has. All others come back after the probe, first those that an object waits
-// for. The caller holds mu.
+// hint returns how long to wait before the call is tried again. Preferred calls are told
+// to come back for the next probe, and so is one other call whose object has not failed
+// and one whose object has. All others come back after the probe, first those that an
+// object waits for. The caller holds mu.
 func (b *breaker) hint(c call, rank int, now time.Time) time.Duration {
 	s, p := b.holder(c)
 	later := time.Duration(rand.Float64() * float64(spread) / 2) //nolint:gosec // no secret

@@ -23,8 +23,8 @@ type call struct {
 	priority priority
 	// names has the name of the object that the call is about, and then other
 	// words that the object's owner has chosen. If they appear in the text of an
-	// error, they are not the cloud's words. It is empty for a call about many
-	// objects.
+	// error, they are not the cloud's words. In a call about many objects, the
+	// method takes the place of the name. It is empty for a list of routes.
 	names []string
 	// tenant is the namespace of the object, empty if no tenant has named it.
 	tenant string
@@ -75,7 +75,7 @@ func (c call) object() string {
 
 // odd returns the name under which panics of the call are remembered, and a digest
 // of all names of its object. Names may be large, because their owner chooses them.
-// The name is empty if the call is about no single object.
+// The name is empty if the call has no names.
 func (c call) odd() (name string, all digest) {
 	if len(c.names) == 0 {
 		return "", digest{}

@@ -28,8 +28,8 @@ func (c Ceiling) burst() float64 {
 }
 
 const (
-	// limitedAfter is the time from the first wait to the last one after which calls
-	// count as limited. The limit is over when no call has had to wait during limitOver.
+	// Calls count as limited if limitedAfter or more has passed between the first wait
+	// and the last one. The limit is over when no call has had to wait during limitOver.
 	limitedAfter = 10 * time.Second
 	limitOver    = time.Minute
 	// untilOneEnds is the delay of a call that begins when another one ends.

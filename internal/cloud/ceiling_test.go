@@ -40,8 +40,8 @@ func TestCallsStayBelowTheCeiling(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
 		ceiling     Ceiling
-		calls, most int           // calls after 20 seconds at most, and at the same time
-		took        time.Duration // for 100 calls at least
+		calls, most int           // at most: calls in the first 20 seconds, and calls at the same time
+		took        time.Duration // at least: for 100 calls
 		limited     LimitedBy
 	}{
 		{"None", Ceiling{}, 100, 100, 0, Unlimited},

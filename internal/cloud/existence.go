@@ -101,7 +101,7 @@ func inTime(ctx context.Context, present bool, err error) (bool, error) { //noli
 // it is not an answer of the cloud.
 func saysNotFound(err error) bool {
 	if KindOf(err) != NotFound {
-		return false // Some other errors have no end when they are unwrapped.
+		return false // Some other errors can be unwrapped for ever.
 	}
 	for ; err != nil; err = errors.Unwrap(err) {
 		if err == cloudprovider.InstanceNotFound { //nolint:errorlint // errors.Is looks into lists, too

@@ -113,11 +113,12 @@ func (v *lateVendor) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 	}), v.late
 }
 
-// offerer is a provider whose Offers returns the errors in turn, and then nil.
+// offerer is a provider whose Offers returns the errors in turn, and then nil. Where
+// errs has a nil, Offers panics.
 type offerer struct {
 	vendor
 	errs  []error
-	asked *int // accessors of instances
+	asked *int // calls of the accessor of instances
 }
 
 func (o *offerer) Offers(context.Context) error {

@@ -58,7 +58,7 @@ type panics struct {
 // pause returns how long the object is left alone.
 func (p panics) pause() time.Duration { return panicPauses[min(p.times, len(panicPauses))-1] }
 
-// counted returns for how many objects the last panic was within panicsCountFor.
+// counted returns the number of objects whose last panic was within panicsCountFor.
 func counted(all map[string]panics, now time.Time) int {
 	objects := map[string]bool{}
 	for _, p := range all {

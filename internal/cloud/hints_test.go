@@ -77,7 +77,7 @@ type step struct {
 	answer provider.InstanceChanges
 	err    error
 	does   func(context.Context) // before it returns
-	token  string                // that the call has to have
+	token  string                // that the call has to get
 	works  bool
 	state  string // a part of it
 }

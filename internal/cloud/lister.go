@@ -37,7 +37,7 @@ func newLister(g *Gateway, found parts, callerTimeout time.Duration) *Lister {
 }
 
 // Page asks for one page, at low priority. The token is empty for the first page,
-// and the former page's Next for a later one. Errors are of type *Error.
+// and the previous page's Next for a later one. Errors are of type *Error.
 func (l *Lister) Page(ctx context.Context, token string) (Page, error) {
 	const method = "ListInstances"
 	c := call{method: method, priority: lowPriority, names: []string{method}, split: true}

@@ -41,7 +41,8 @@ func (b balancer) EnsureLoadBalancerDeleted(ctx context.Context, cluster string,
 	return err
 }
 
-// manyAtOnce is a balancer that is safe for calls about several Services.
+// manyAtOnce is a balancer that is safe for calls about several Services at the same
+// time.
 type manyAtOnce struct{ balancer }
 
 func (manyAtOnce) MaxConcurrentServices() int { return 10 }

@@ -419,7 +419,7 @@ func TestNodesThatAlwaysFailLeaveRoomForNewOnes(t *testing.T) {
 					}
 				}
 				var odd sync.WaitGroup
-				odd.Go(func() { // Like those of a list of instances or of a refresh, these calls succeed.
+				odd.Go(func() { // These calls succeed, as those of a list of instances or of a refresh would.
 					for !row.quiet && sleep.For(ctx, 20*time.Second) {
 						_, _ = g.Instances().Existence(ctx, node("known"))
 					}

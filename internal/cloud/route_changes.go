@@ -11,7 +11,7 @@ import (
 )
 
 // gatherFor is how long a change waits for others that are made with it. It is short
-// beside any call.
+// compared with any call.
 const gatherFor = 5 * time.Millisecond
 
 // routeChange is a change of one route on its way to the provider.

@@ -22,7 +22,7 @@ type scope struct {
 	// says nothing about others.
 	own map[string]time.Time
 
-	opened, closed time.Time // when calls were last held back and released
+	opened, closed time.Time // when the last hold began, and when a hold last ended
 	kind           Kind      // why calls are held back: Denied or Unavailable
 	err            error     // the error of the call that opened it; nil if that was about a tenant's object
 

@@ -18,7 +18,7 @@ import (
 // tallying is a provider with batches that counts its calls, which take 30 ms.
 type tallying struct {
 	most   int
-	before func(nodes []*corev1.Node) error // of a batch
+	before func(nodes []*corev1.Node) error // called before a batch is answered
 	quota  *quota                           // nil: the cloud has none
 
 	mu                     sync.Mutex
