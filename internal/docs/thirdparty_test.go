@@ -15,8 +15,8 @@ import (
 
 const thirdPartyPage = "THIRD_PARTY.md"
 
-// licences are recognised by words that only one of them has, after each white
-// space has become one space. The order matters: the first that fits counts.
+// licences are recognised by their words. All white space between two words counts
+// as one space. The order matters: the first that fits counts.
 var licences = []struct{ name, words string }{
 	{"Apache-2.0", "Apache License Version 2.0"},
 	{"MPL-2.0", "Mozilla Public License Version 2.0"},

@@ -19,7 +19,7 @@ type backends struct {
 	lister  listersv1.NodeLister
 	policy  BackendPolicy
 	clock   clock.WithTicker
-	changed chan struct{} // has an element while the set is out of date
+	changed chan struct{} // gets an element when a change asks for a new set
 	pause   pause         // before the next set; used by follow only
 
 	mu         sync.Mutex
@@ -39,7 +39,7 @@ func newBackends(lister listersv1.NodeLister, policy BackendPolicy, c clock.With
 	}
 }
 
-// onChange records a change of a Node. before is nil for a new Node, and now is nil
+// onChange records a change of a Node. before is nil for a new Node, and both are nil
 // for a deleted one.
 func (b *backends) onChange(name string, before, now *corev1.Node) {
 	invalidates := b.policy.invalidates(before, now)

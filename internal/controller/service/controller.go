@@ -21,8 +21,8 @@ import (
 // Name is the controller's name in --controllers and health checks.
 const Name = "service-lb-controller"
 
-// DefaultSyncs is the number of Services for which the cloud is called at once,
-// unless a flag or the provider says otherwise. It is upstream's default.
+// DefaultSyncs is the number of Services for which the cloud is called at the same
+// time, unless a flag or the provider says otherwise. It is upstream's default.
 const DefaultSyncs = 1
 
 // queue is the name of the queue in metrics; it is upstream's.
@@ -55,8 +55,8 @@ type recorder interface {
 
 // Config configures the controller. The zero value is valid.
 type Config struct {
-	// Syncs is the number of Services for which the cloud is called at once; 0
-	// means DefaultSyncs.
+	// Syncs is the number of Services for which the cloud is called at the same
+	// time; 0 means DefaultSyncs.
 	Syncs    int
 	Policy   Policy
 	Backends BackendPolicy
@@ -176,9 +176,9 @@ func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, er
 	return c.claimed(ctx, key)
 }
 
-// pass observes, decides and applies until nothing is left to do. After a call to the
-// cloud, other Services go first. Otherwise one Service could keep a worker for an hour,
-// if calls are slow and Nodes join and leave all the time.
+// pass observes, decides and applies until nothing is left to do. Before a second call
+// to the cloud, it lets other Services go first. Otherwise one Service could keep a
+// worker for an hour, if calls are slow and Nodes join and leave all the time.
 func (c *Controller) pass(ctx context.Context, key string) (loop.Result, error) {
 	called := false
 	for range maxActions {

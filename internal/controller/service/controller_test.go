@@ -83,7 +83,8 @@ func TestRestartWritesNothing(t *testing.T) {
 	})
 }
 
-// TestEachCrashHeals stops the controller at each moment of a Service's life.
+// TestEachCrashHeals stops the controller at many moments of a Service's life and of
+// its deletion, and starts it again.
 func TestEachCrashHeals(t *testing.T) {
 	for moment := range 40 {
 		synctest.Test(t, func(t *testing.T) {

@@ -243,7 +243,7 @@ func (l *life) edit(service *corev1.Service, edits ...func(*corev1.Service)) {
 	}
 }
 
-// expect compares what has happened since it was last called.
+// expect compares the calls and events since it was last called with the wanted ones.
 func (l *life) expect(what string, calls, events []string) {
 	l.t.Helper()
 	l.mu.Lock()

@@ -87,7 +87,7 @@ func (m *Metrics) observeSet(s nodeSet) {
 	m.backends.WithLabelValues().Set(float64(len(s.nodes)))
 }
 
-// observeCall counts a call to the provider.
+// observeCall records a call to the provider.
 func (m *Metrics) observeCall(c measuredCall) {
 	if c.do == update {
 		m.updates.Inc()

@@ -67,8 +67,8 @@ func (c *Controller) Plan(_ context.Context, key string) ([]step.Step, error) {
 	return []step.Step{s}, nil
 }
 
-// addTo adds the plan to what a dry run shows. The step has the action of the last plan
-// that does something.
+// addTo adds the plan to what a dry run shows. The step has the action of the first
+// plan that deletes something, or else of the last plan that does something.
 func (p plan) addTo(s *step.Step, o observed) {
 	s.Writes = append(s.Writes, p.writes.list(p.do)...)
 	if call := p.call(o); call != "" {

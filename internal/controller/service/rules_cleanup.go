@@ -6,8 +6,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// cleanUp removes the load balancer of a Service that is being deleted or has
-// become another type. The finalizer is removed last (promise S2).
+// cleanUp removes the load balancer of a Service that is being deleted or is of
+// another type now. The finalizer is removed last (promise S2).
 func cleanUp(o observed) plan {
 	o.memory.uid = o.service.UID
 	owned := hasFinalizer(o.service) || o.memory.service != nil

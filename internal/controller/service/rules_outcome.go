@@ -140,7 +140,7 @@ func (m memory) removed(p plan, r outcome) (memory, []message.Event) {
 }
 
 // providedElsewhere reports whether somebody else provides load balancers.
-// known is false if the call does not show that. While somebody else provides
+// known is false if the call leaves that open. While somebody else provides
 // them, a new Service shows no condition before the provider is asked about it.
 func providedElsewhere(p plan, r outcome, m memory) (is, known bool) {
 	return m.elsewhere, m.elsewhere || p.do == ensure && r.result == succeeded

@@ -119,8 +119,8 @@ func each(f func(*corev1.Service)) {
 	walk(balanced(version("1")), variants)
 }
 
-// effect returns what a pass with this plan does. If there is nothing to
-// forget, the action forget does nothing.
+// effect returns what a pass does that has observed o. If nothing is
+// remembered, the action forget does nothing.
 func effect(o observed) string {
 	p := decide(o)
 	if o.memory.isEmpty() && (p.do == forget || p.do == doNothing) {

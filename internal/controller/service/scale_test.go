@@ -225,7 +225,7 @@ func (cachedServices) PatchStatus(context.Context, string, string, kube.ServiceP
 
 // costs counts what is done for Nodes and Services.
 type costs struct {
-	looks int // decisions about the owner of a Node, one for each decision about a Node
+	looks int // how often it was decided whose a Node is
 	calls int
 }
 

@@ -256,7 +256,7 @@ func TestWalk(t *testing.T) {
 			}
 		}
 	}
-	for _, first := range []int{1, 3} { // steps into the life of a Service
+	for _, first := range []int{1, 3} { // how many steps come before the walk
 		w := newWorld(t)
 		for range first {
 			w.step(allIsWell)
@@ -330,8 +330,8 @@ func TestWhatTheInformerDropsChangesNoPlan(t *testing.T) {
 	}
 }
 
-// TestInformerKeepsTheManagersThatEventsName checks that both packages read the
-// same fields.
+// TestInformerKeepsTheManagersThatEventsName checks that kube.TrimService keeps the
+// field managers that this package reads.
 func TestInformerKeepsTheManagersThatEventsName(t *testing.T) {
 	var fields metav1.FieldsV1
 	fields.SetRawBytes([]byte(`{"f:metadata":{"f:finalizers":{}},"f:status":{"f:loadBalancer":{}}}`))
