@@ -50,7 +50,7 @@ not asked, so the right nodes/proxy is never used.
 Exit codes: 0; 1 if an error was found; 2 with --strict if a warning was found; 3 if the
 cluster could not be looked at.`
 
-// New returns the command. A bundle has what explain returns.
+// New returns the command. explain returns the list of what waits, for a bundle.
 func New(explain Explain) *cobra.Command { return newCommand(explain, clock.RealClock{}) }
 
 func newCommand(explain Explain, by clock.Clock) *cobra.Command {

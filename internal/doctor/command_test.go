@@ -230,7 +230,7 @@ func TestStaticPods(t *testing.T) {
 // fraction of a second.
 func TestClock(t *testing.T) {
 	for name, row := range map[string]struct {
-		before, after time.Duration // local, after the Date
+		before, after time.Duration // by the local clock, counted from the Date
 		want          time.Duration
 	}{
 		"Same":             {0, 100 * time.Millisecond, 0},
@@ -251,8 +251,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestEnvironmentIsNotInTheBundle plants secrets in objects of the API server, in the
-// places that the checks do not read.
+// TestEnvironmentIsNotInTheBundle plants secrets in a Deployment: in an annotation, the
+// environment, arguments and a probe.
 func TestEnvironmentIsNotInTheBundle(t *testing.T) {
 	objects := aCluster()
 	d := &objects["deployments"].(*appsv1.DeploymentList).Items[0]

@@ -18,7 +18,8 @@ const (
 	pageSize = 500
 	// mostPages bounds what is read of one kind: 5,000 objects.
 	mostPages = 10
-	// mostPagesOfEvents bounds events, of which there may be any number.
+	// mostPagesOfEvents bounds events, Pods and certificate requests, of which there
+	// may be any number.
 	mostPagesOfEvents = 4
 	// mostReviewed bounds the managers whose accounts are reviewed, and mostSlices
 	// the Services whose endpoints are read.

@@ -67,7 +67,7 @@ func initialisationChecks() []Check {
 	}
 }
 
-// initialisedChecks are the checks of what Nodes need in addition.
+// initialisedChecks are all other checks of Nodes.
 func initialisedChecks() []Check {
 	return []Check{
 		{

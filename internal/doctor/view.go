@@ -28,7 +28,8 @@ const (
 	Requests     Source = "list certificatesigningrequests.certificates.k8s.io"
 	Slices       Source = "list endpointslices.discovery.k8s.io"
 	Volumes      Source = "list persistentvolumes"
-	// OtherEvents are the events that are not warnings.
+	// OtherEvents are all events about volumes, and the events about Nodes and
+	// Services that are no warnings.
 	OtherEvents Source = "list events that are no warnings"
 	Reviews     Source = "create subjectaccessreviews.authorization.k8s.io"
 )

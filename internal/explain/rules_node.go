@@ -100,7 +100,7 @@ func (all Reasons) node(v View) Answer {
 	return a
 }
 
-// conditions returns what a Node waits for by its conditions.
+// conditions returns what a Node waits for, as its conditions say.
 func (all Reasons) conditions(n *corev1.Node) []claim {
 	var claims []claim
 	for _, known := range conditionsOfNode {
@@ -123,7 +123,7 @@ func (all Reasons) conditions(n *corev1.Node) []claim {
 	return claims
 }
 
-// claimsOfEvents returns what a Node waits for by its events, as far as no condition
+// claimsOfEvents returns what a Node waits for, as its events say, unless a condition
 // says the same.
 func claimsOfEvents(n *corev1.Node, events []event) []claim {
 	var claims []claim

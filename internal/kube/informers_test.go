@@ -119,7 +119,7 @@ func apiServers() *corev1.Service {
 	return s
 }
 
-// withOwners returns the Service with the managers of these fields only.
+// withOwners returns a function that leaves a Service only the managers of these fields.
 func withOwners(fields metav1.FieldsV1) func(*corev1.Service) *corev1.Service {
 	return func(s *corev1.Service) *corev1.Service {
 		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: &fields}}

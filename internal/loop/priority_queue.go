@@ -31,8 +31,8 @@ type priorityQueue struct {
 	raised    map[string]bool
 	since     map[string]time.Time // when a waiting key was queued; guarded by mu
 	high, low namespaces           // guarded by mu
-	// passedOver is how many keys with high priority have got a worker since a
-	// key with low priority got one; guarded by mu
+	// passedOver is how many keys with high priority in a row have got a worker
+	// while a key with low priority waited; guarded by mu
 	passedOver int
 }
 

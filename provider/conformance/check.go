@@ -70,7 +70,7 @@ const (
 	NeedReserver    Need = "Reserver"
 )
 
-// metBy reports whether the world has the interface.
+// metBy reports whether the world has the interface. An Offerer must also offer it.
 func (n Need) metBy(world any) bool {
 	if o, says := world.(Offerer); says && !o.Offers(n) {
 		return false

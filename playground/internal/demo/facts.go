@@ -19,7 +19,7 @@ type facts struct {
 	waited int
 	// pendingBecause is the scheduler's message while they waited.
 	pendingBecause string
-	// nodes and pod are as they were at the end.
+	// nodes and pod are as they were when the pod ran and all nodes had their routes.
 	nodes []corev1.Node
 	pod   corev1.Pod
 	// routes are all routes in the cloud when the conditions of all nodes said that their routes exist.
