@@ -166,7 +166,7 @@ func (w *world) hit(r *http.Request) http.Handler {
 }
 
 // answers returns what answers each call while a fault is set, by the fault's kind.
-// They were chosen so that the SDK seldom repeats a call, because that takes seconds.
+// The answers were chosen so that the SDK seldom repeats a call, which takes seconds.
 func answers() map[conformance.FaultKind]http.HandlerFunc {
 	return map[conformance.FaultKind]http.HandlerFunc{
 		conformance.FaultError:           ec2test.Refuse(http.StatusInternalServerError, "InternalError"),

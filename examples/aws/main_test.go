@@ -152,8 +152,8 @@ func nodeName(ip string) string {
 	return "ip-" + strings.ReplaceAll(ip, ".", "-") + "." + region + ".compute.internal"
 }
 
-// initialized checks that the Node has everything that the provider returns
-// about an instance.
+// initialized returns a check that the Node has everything that the provider
+// returns about its instance.
 func initialized(id, ip string) func(context.Context, kubernetes.Interface) error {
 	return func(ctx context.Context, admin kubernetes.Interface) error {
 		node, err := admin.CoreV1().Nodes().Get(ctx, nodeName(ip), metav1.GetOptions{})
@@ -162,7 +162,7 @@ func initialized(id, ip string) func(context.Context, kubernetes.Interface) erro
 		}
 		type facts struct {
 			ProviderID, Type, Zone, Region, ZoneID string
-			Waits                                  bool // for the Node's initialisation
+			Waits                                  bool // whether it waits to be initialised
 			Addresses                              []corev1.NodeAddress
 		}
 		got := facts{
@@ -261,7 +261,7 @@ func start(t *testing.T, c *exec.Cmd) {
 	})
 }
 
-// daemon starts the daemon as it would run in a cluster, but with shorter
+// daemon starts the daemon with the provider, without an election and with short
 // periods.
 func (b *bed) daemon(t *testing.T, args ...string) {
 	t.Helper()
@@ -348,7 +348,7 @@ func (b *bed) silence(t *testing.T, ip string) {
 	}
 }
 
-// recorded checks that an event with the reason was recorded about the Node.
+// recorded returns a check that an event with the reason was recorded about the Node.
 func (b *bed) recorded(ip, reason string) func(context.Context, kubernetes.Interface) error {
 	return func(ctx context.Context, admin kubernetes.Interface) error {
 		list, err := admin.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + nodeName(ip)})

@@ -23,7 +23,7 @@ import (
 )
 
 // moment is how long a request takes. So an effect of an answer has a later time than
-// the request. Entries of one time have no order.
+// the request. Entries of the trace that have the same time have no order.
 const moment = 10 * time.Millisecond
 
 // apiServer is an API server in memory, and the transport of its clients. It has
@@ -82,7 +82,7 @@ func (a *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	case at.collection == "events": // They are only traced.
 		return answer(r, http.StatusCreated, io.NopCloser(bytes.NewReader(body))), nil
 	case r.Method == http.MethodGet && at.name == "":
-		return failure(r, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed), nil // Everything is streamed.
+		return failure(r, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed), nil // Informers stream, so nothing is listed.
 	case !exists:
 		return failure(r, http.StatusNotFound, metav1.StatusReasonNotFound), nil
 	case r.Method == http.MethodDelete:

@@ -29,9 +29,9 @@ import (
 // besideServer is an API server whose rights, Leases and Nodes are given.
 type besideServer struct {
 	mayList string // the resources that the daemon may list
-	lease   string // one that somebody renews
+	lease   string // the name of a Lease that somebody renews
 	writer  string // the field manager that has written the Node
-	refused bool   // every request
+	refused bool   // whether every request is refused
 
 	mu       sync.Mutex
 	requests []string // guarded by mu
@@ -81,7 +81,7 @@ func (s *besideServer) seen() (requests, events []string) {
 	return slices.Clone(s.requests), slices.Clone(s.events)
 }
 
-// TestAnotherManagerIsReported runs a daemon for a while after it has begun to lead
+// TestAnotherManagerIsReported checks what lookBeside asks for, logs and records
 // (promise V5).
 func TestAnotherManagerIsReported(t *testing.T) {
 	for name, row := range map[string]struct {
@@ -141,7 +141,8 @@ func TestAnotherManagerIsReported(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForTheLook ends a daemon before it looks for another manager.
+// TestNobodyWaitsForTheLook checks that a daemon that ends before it looks for another
+// manager does not wait.
 func TestNobodyWaitsForTheLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := newTestProcess(t, &providertest.Cloud{}, nil)

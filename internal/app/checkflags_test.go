@@ -89,7 +89,8 @@ func TestCheckFlagsPrintsJSON(t *testing.T) {
 	}
 }
 
-// A daemon knows the flags of its program.
+// The sub-command of a daemon knows the flags of its program. Its help lists only the
+// flags of the sub-command.
 func TestDaemonChecksItsOwnFlags(t *testing.T) {
 	var own cliflag.NamedFlagSets
 	own.FlagSet("acme").String("acme-zone", "", "The zone.")

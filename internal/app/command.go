@@ -112,14 +112,14 @@ func (p *program) completeNames(cmd *cobra.Command) {
 	}
 }
 
-// withAllWrong adds to the error with which the reading of the command line has ended
-// what else is wrong with it, each on its own line. Only for a process of its own is the
-// command line known.
+// withAllWrong adds everything else that is wrong with the command line to its first
+// error, each on its own line. It returns the first error alone if it does not know the
+// whole command line: only a process of its own does (NewMain).
 func (p *program) withAllWrong(first error) error {
 	if len(p.self.Args) == 0 {
 		return first
 	}
-	again := newProgram(p.options, p.ours).settings // Its flags have no values yet. Those of the program are set again.
+	again := newProgram(p.options, p.ours).settings // Its flags have no values yet. The program's own flags are set a second time.
 	again.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError))
 	text := []string{first.Error()}
 	for _, j := range again.Judge(p.self.Args[1:]) {
@@ -133,17 +133,18 @@ func (p *program) withAllWrong(first error) error {
 	return fmt.Errorf("%w\n%s", first, strings.Join(text[1:], "\n"))
 }
 
-// isAbout reports whether a text is an error about the same value of the same flag.
-// The causes may differ: of several wrong gates the library names any.
+// isAbout reports whether text is an error about the same value of the same flag as err.
+// The causes may differ: if several feature gates are wrong, the library names any one.
 func isAbout(err error, text string) bool {
 	if _, invalid := errors.AsType[*pflag.InvalidValueError](err); !invalid {
 		return false
 	}
-	value, _, _ := strings.Cut(err.Error(), " flag: ") // The cause comes then.
+	value, _, _ := strings.Cut(err.Error(), " flag: ") // The cause follows.
 	return strings.HasPrefix(text, value+" flag: ")
 }
 
-// columnsOf returns how wide the help is printed. A pipe has no width.
+// columnsOf returns how wide the help is printed: as wide as the terminal, but at most
+// 100 columns. A pipe gets 100 columns.
 func columnsOf(w io.Writer) int {
 	const widest = 100
 	if columns, _, err := term.TerminalSize(w); err == nil && columns > 0 {

@@ -45,7 +45,7 @@ func accountOf(file string) (string, error) {
 	return fmt.Sprintf("the account of %s (%s)", path, hex.EncodeToString(sum[:6])), nil
 }
 
-// orOtherAccount adds what to do to an error about a ledger of another account.
+// orOtherAccount adds advice to an error about a ledger of another account.
 func orOtherAccount(err error, target conformance.Target) error {
 	other, ok := errors.AsType[*conformance.OtherAccountError](err)
 	switch {

@@ -49,7 +49,7 @@ func TestConformanceCleansUpWhatItsWorldHasCreated(t *testing.T) {
 				t.Fatalf("code %d, in the cloud: %s, want more than %s and a word about it:\n%s%s", code, inCloud(t, url), before, out, errs)
 			}
 			t.Setenv(killsAfter, "")
-			for range 2 { // It may be repeated.
+			for range 2 { // Cleanup may be repeated.
 				out, errs, code = conform(t, plain, append([]string{"cleanup"}, usual...)...)
 				if after := inCloud(t, url); code != 0 || after != before {
 					t.Fatalf("code %d, in the cloud: %s, want %s:\n%s%s", code, after, before, out, errs)
@@ -147,8 +147,8 @@ func (w worldThatHolds) call(ctx context.Context, path string) error {
 	return answer.Body.Close()
 }
 
-// holdableCloud is simulatedCloud with a world that holds load balancers. The hold is
-// begun and ended by change, and is reports whether it is on.
+// holdableCloud is simulatedCloud with a world that holds load balancers. change begins
+// the hold if the path is /hold, and ends it otherwise. is reports whether it is on.
 func holdableCloud(t *testing.T, like simulator.Config) (config string, change func(path string) error, is func() bool) {
 	t.Helper()
 	cloud, err := worlds.New(t.Context(), like)
@@ -163,7 +163,7 @@ func holdableCloud(t *testing.T, like simulator.Config) (config string, change f
 		defer mu.Unlock()
 		switch {
 		case r.URL.Path == "/hold":
-			release, _ = cloud.HoldLoadBalancers(r.Context()) // it can
+			release, _ = cloud.HoldLoadBalancers(r.Context()) // the simulated cloud can hold them
 		case release != nil:
 			release()
 			release = nil
@@ -184,7 +184,7 @@ func holdableCloud(t *testing.T, like simulator.Config) (config string, change f
 	}
 }
 
-// A program that knows the verbs holds load balancers as a world in Go does. Neither a
+// A world that is a program can hold load balancers, as a world in Go can. Neither a
 // check nor a run that is killed leaves them held.
 func TestConformanceHoldsLoadBalancersByExecutable(t *testing.T) {
 	config, change, held := holdableCloud(t, simulator.Config{})
@@ -326,7 +326,7 @@ func TestConformanceReadsALedgerAsFarAsItGoes(t *testing.T) {
 			if err := os.WriteFile(ledger, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // In the second run, the line is in the middle.
+			for range 2 { // In the second run, the line that was cut off is in the middle.
 				out, errs, code := conform(t, plain, "cleanup", "--cloud-provider=simulated", "--cloud-config="+config, "--world="+os.Args[0], "--ledger="+ledger)
 				if want := "Warning: " + ledger + ", line 5: the line was cut off"; code != 0 || inCloud(t, url) != "" || !strings.Contains(errs, want) {
 					t.Errorf("code %d, in the cloud: %s, want nothing and %q:\n%s%s", code, inCloud(t, url), want, out, errs)

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// conformanceFlags are the flags of the sub-command that the daemon does not have.
+// conformanceFlags are the sub-command's own flags, which the daemon does not have.
 type conformanceFlags struct {
 	world                 string
 	machines              []string

@@ -220,8 +220,9 @@ func (f *conformanceFlags) write(out io.Writer, r *conformance.Report) error {
 	return err
 }
 
-// conformanceTarget returns the target of the suite. Its provider is the program's own
-// for the suite or that of the flags, and its world that of the flags or the program's.
+// conformanceTarget returns the target of the suite. Its provider is that of
+// Options.Conformance, or else that of the flags. Its world is that of the flags, or else
+// that of Options.Conformance.
 func (p *program) conformanceTarget(ctx context.Context, f *conformanceFlags) (conformance.Target, error) {
 	target := conformance.Target{}
 	if p.options.Conformance != nil {

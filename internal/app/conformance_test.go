@@ -39,7 +39,8 @@ const asWhole = "FAIRLEAD_TEST_WHOLE_TARGET"
 // change.
 const waitsShortly = "FAIRLEAD_TEST_WAITS_SHORTLY"
 
-// killsAfter is the verb after which the world kills the check, before it has an answer.
+// killsAfter is the variable with the verb after which the world kills the check, before
+// the check has an answer.
 const killsAfter = "FAIRLEAD_TEST_KILLS_AFTER"
 
 // serveWorld carries out a verb of the world, and ends the process.
@@ -52,7 +53,7 @@ func serveWorld(url string) {
 	}
 	answer, err := conformance.Serve(ctx, world, os.Args[1:], there.ClearFaults)
 	if err == nil && os.Getenv(killsAfter) == os.Args[1] {
-		_ = syscall.Kill(os.Getppid(), syscall.SIGKILL) // the test sees it
+		_ = syscall.Kill(os.Getppid(), syscall.SIGKILL) // The test fails if the check survives.
 		os.Exit(1)
 	}
 	if err == nil {
@@ -429,7 +430,7 @@ func TestConformanceReloadsTheDaemonsConfiguration(t *testing.T) {
 	}
 }
 
-// What a flag says counts, and the rest is what the program says.
+// Limits from flags replace those of the program's target. The others stay.
 func TestConformanceLimits(t *testing.T) {
 	_, config := simulatedCloud(t)
 	for name, row := range map[string]struct {
@@ -462,7 +463,8 @@ func TestConformanceLimits(t *testing.T) {
 	}
 }
 
-// A check that needs a limit names its flag, and is run with it.
+// A check that needs a limit is run if a flag sets it. Otherwise the report names the
+// flag.
 func TestConformanceTestsTheLimitsOfFlags(t *testing.T) {
 	config, _, _ := holdableCloud(t, simulator.Config{PageSize: 1, MaxBackends: 1, MaxRoutes: 2})
 	usual := []string{"--cloud-provider=simulated", "--cloud-config=" + config, "--allow-writes", "--world=" + os.Args[0], "--run=instances/pages,loadbalancers/too-many,routes/quota", "-o=json"}

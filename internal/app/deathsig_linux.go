@@ -2,5 +2,6 @@ package app
 
 import "syscall"
 
-// withParent makes a process end when its parent ends, for whatever reason.
+// withParent returns attributes with which a process is killed when its parent ends, for
+// whatever reason.
 func withParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -260,7 +260,7 @@ func TestLimitWithAnAPIServerThatFails(t *testing.T) {
 					got[n] = strings.TrimPrefix(got[n], "Lease "+l.settings.Election.Lease().Name+" ")
 				}
 				if tt.name == "Freezes" {
-					got = nil // Events that were kept may or may not be written.
+					got = nil // Events in the recorder's queue may or may not be written.
 				}
 				if diff := cmp.Diff(tt.events, got); diff != "" || writes != tt.writes {
 					t.Errorf("%d writes, want %d; -want +got:\n%s", writes, tt.writes, diff)

@@ -20,7 +20,7 @@ func (s shown) Error() string { return printable.Line(s.error.Error(), valueLimi
 
 func (s shown) Unwrap() error { return s.error }
 
-// show returns the error with such a text, nil for nil.
+// show returns the error as a shown, nil for nil.
 func show(err error) error {
 	if err == nil {
 		return nil
@@ -100,8 +100,8 @@ func cleanValue(value any) any {
 	return value
 }
 
-// cleanStringer returns the value itself if its text is printable. Its form in JSON
-// may differ from its text.
+// cleanStringer returns the printable form of the value's text. If the text is printable
+// already, it returns the value itself, whose form in JSON may differ from the text.
 func cleanStringer(v fmt.Stringer) (cleaned any) {
 	defer func() {
 		if recover() != nil {

@@ -26,8 +26,7 @@ type running struct {
 	recaller
 }
 
-// add adds the memory of a controller until it is removed, if the controller says what
-// it remembers.
+// add adds the memory of a controller, if it has one. remove removes it again.
 func (m *memories) add(s started) (remove func()) {
 	c, ok := s.controller.(watched)
 	if !ok {
@@ -47,7 +46,7 @@ func (m *memories) add(s started) (remove func()) {
 	}
 }
 
-// of is a serving.Objects.
+// of returns what the controllers remember of an object. It is a serving.Objects.
 func (m *memories) of(kind, key string) (remembered any, leads bool) {
 	m.mu.Lock()
 	all := slices.Clone(m.running)

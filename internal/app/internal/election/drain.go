@@ -19,10 +19,10 @@ var (
 	ErrLeaseLost  = errors.New("leaderelection lost")
 )
 
-// Hold runs work until ctx ends, and then gives it drainTimeout to return. It
-// returns nil once work has returned: only then may another replica take over.
-// When lost is closed, another replica may be at work already. Hold then ends the
-// context of work and returns at once.
+// Hold runs work and waits until ctx ends, even if work returns earlier. Then it gives
+// work drainTimeout to return. It returns nil if work has returned: only then may
+// another replica take over. When lost is closed, another replica may be at work
+// already. Hold then ends the context of work and returns at once.
 func Hold(ctx context.Context, lost <-chan struct{}, work func(context.Context)) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()

@@ -91,8 +91,8 @@ func New(c Config, lock resourcelock.Interface) (*Election, error) {
 	return e, nil
 }
 
-// Run waits for the lease, holds it while work runs, and releases it
-// once work has returned.
+// Run waits for the lease and runs work under it. It releases the lease once ctx has
+// ended and work has returned.
 func (e *Election) Run(ctx context.Context, work func(context.Context)) error {
 	// The lease is renewed beyond the end of ctx, until work is over.
 	renewing, stopRenewing := context.WithCancel(context.WithoutCancel(ctx))

@@ -61,7 +61,7 @@ func TestFactory(t *testing.T) {
 		name     string
 		provider string
 		file     string
-		allow    bool   // the provider has no cluster ID
+		allow    bool   // a provider without a cluster ID is accepted
 		want     string // part of the error; "": the factory returns a provider
 	}{
 		{"Works", "test", "", false, ""},

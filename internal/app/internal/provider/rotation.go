@@ -105,8 +105,8 @@ type Reports struct {
 	Fail  func(error) // ends the process
 }
 
-// Run checks the files once in a period, until ctx ends. With period 0 it
-// does so only when the provider asks.
+// Run checks the files once in a period, until ctx ends. It also uses them when the
+// provider asks for it; with period 0 only then.
 func (r *Rotation) Run(ctx context.Context, period time.Duration, to Reports) {
 	r.record, r.fail = to.Event, to.Fail
 	var due <-chan time.Time

@@ -30,8 +30,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/mounttest"
 )
 
-// authority is an API server that knows two tokens, "reader" and "other",
-// and lets the reader do everything.
+// authority starts an API server that knows two tokens, "reader" and "other", and
+// allows the reader all paths. It returns a kubeconfig file for it.
 func authority(t *testing.T) (kubeconfig string) {
 	t.Helper()
 	kubeconfig, _ = countingAuthority(t)
@@ -41,7 +41,7 @@ func authority(t *testing.T) (kubeconfig string) {
 // counts are the numbers of questions to an API server.
 type counts struct{ tokens, rights atomic.Int64 }
 
-// countingAuthority is an authority that counts the reviews of tokens and of rights.
+// countingAuthority is authority with counts of the reviews of tokens and of rights.
 func countingAuthority(t *testing.T) (kubeconfig string, asked *counts) {
 	t.Helper()
 	asked = new(counts)
@@ -78,7 +78,7 @@ func countingAuthority(t *testing.T) (kubeconfig string, asked *counts) {
 	return kubeconfig, asked
 }
 
-// serving returns the address of a server with the flags.
+// serving starts a server with the flags, and returns its health and its URL.
 func serving(t *testing.T, args string) (*Health, string) {
 	t.Helper()
 	c := config(t, args)
@@ -123,7 +123,7 @@ func TestEndpoints(t *testing.T) {
 		{"GET /healthz?verbose", answers{200, 401, 200, 200}},
 		{"GET /healthz/ping", answers{403, 401, 403, 404}},
 		{"GET /livez", answers{200, 401, 200, 200}},
-		{"GET /livez/leaderElection", answers{403, 401, 403, 404}}, // there is none here
+		{"GET /livez/leaderElection", answers{403, 401, 403, 404}}, // there is no election here
 		{"GET /readyz?verbose", answers{200, 401, 200, 200}},
 		{"GET /readyz/api-server", answers{403, 401, 403, 200}},
 		{"GET /metrics", answers{403, 401, 403, 200}},

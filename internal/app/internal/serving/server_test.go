@@ -52,7 +52,7 @@ func parse(t *testing.T, s *settings.Settings, args ...string) {
 	}
 }
 
-// config returns what the flags say.
+// config returns the configuration of a server with the flags.
 func config(t *testing.T, args string) Config {
 	t.Helper()
 	s := settings.New(settings.Program{Name: settings.ManagerName})
@@ -89,8 +89,8 @@ func registerAnew(all ...metrics.Registerable) {
 	}
 }
 
-// TestAnonymous sends requests over TLS to a server that has no API server to
-// check a token.
+// TestAnonymous sends requests without credentials over TLS. The server has no API
+// server to ask.
 func TestAnonymous(t *testing.T) {
 	c := config(t, "")
 	l := listenLocally(t)

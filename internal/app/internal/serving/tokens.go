@@ -15,10 +15,11 @@ const (
 	// unknownAtOnce is how many unknown credentials may be asked about at once, and
 	// unknownPerSecond how many in each second after that.
 	unknownAtOnce, unknownPerSecond = 20, 10
-	// rememberFor is for how long questions about credentials are not bounded after
-	// the credentials were accepted. A scraper comes back within that time.
+	// rememberFor is for how long questions about credentials, or about a right, are not
+	// bounded after the API server has accepted them. A scraper comes back within that
+	// time.
 	rememberFor = 10 * time.Minute
-	// remembered is how many credentials are kept, each 32 bytes and a time.
+	// remembered is how many entries a cache has at most, such as hashes of credentials.
 	remembered = 4096
 )
 

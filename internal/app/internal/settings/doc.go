@@ -3,8 +3,8 @@
 // /configz shows.
 //
 // Each group of settings has one file, with its flags, their rules, their values in
-// /configz, and the configuration for a part of the daemon. A new flag changes only
-// that file, and docs/reference/flags.md, which is generated from the flags.
+// /configz, and the configuration for a part of the daemon. A new flag changes that
+// file, its tests, and docs/reference/flags.md, which is generated from the flags.
 //
 // Only package app imports it. It imports the parts whose configuration it
 // fills in, never the other way round, and it starts nothing.

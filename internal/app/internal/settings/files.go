@@ -56,14 +56,15 @@ func readable(file string) error {
 	return nil
 }
 
-// isPipe reports whether the file can be read only once, and that is for the server.
+// isPipe reports whether the file is a pipe. It can be read only once, and the server
+// has to read it.
 func isPipe(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && info.Mode()&fs.ModeNamedPipe != 0
 }
 
-// isUnreadable reports whether the error is about a file that cannot be read. For each
-// of files there is one already.
+// isUnreadable reports whether the error is about a file that cannot be read. wrongFiles
+// has reported that for each of files already.
 func isUnreadable(err error) bool {
 	_, ok := errors.AsType[*fs.PathError](err)
 	return ok

@@ -67,8 +67,8 @@ func FuzzControllers(f *testing.F) {
 	})
 }
 
-// FuzzLabelReconcile parses --node-label-reconcile. An accepted value parses to
-// itself when it is printed.
+// FuzzLabelReconcile parses --node-label-reconcile. If a value is accepted, its text
+// parses to the same value.
 func FuzzLabelReconcile(f *testing.F) {
 	for _, seed := range []string{"type", "additional", "type,additional", "additional,type", "none", "", "type,none", "type,,", "remove", "additional,remove"} {
 		f.Add(seed)

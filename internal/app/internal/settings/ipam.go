@@ -62,7 +62,7 @@ func (i *IPAM) addFlags(sections *cliflag.NamedFlagSets) {
 		fmt.Sprintf("Length of a node's CIDR in a cluster of one family. 0: %d for IPv4, %d for IPv6.", defaultMask4, defaultMask6))
 	fs.IntVar(&i.mask4, flagMask4, i.mask4, fmt.Sprintf("Length of a node's IPv4 CIDR. 0: %d.", defaultMask4))
 	fs.IntVar(&i.mask6, flagMask6, i.mask6, fmt.Sprintf("Length of a node's IPv6 CIDR. 0: %d.", defaultMask6))
-	// Providers give CIDRs, too, and had flags of these names before.
+	// Programs that give CIDRs by themselves have flags of these names already.
 	fs.VisitAll(func(f *pflag.Flag) {
 		if i.program(f.Name) {
 			i.taken = append(i.taken, f.Name)
@@ -75,7 +75,8 @@ func (i *IPAM) addFlags(sections *cliflag.NamedFlagSets) {
 // Runs reports whether the controller is switched on by both of its flags.
 func (i *IPAM) Runs() bool { return i.route.allocate && i.controllers.Runs(IPAMController) }
 
-// unused returns why --allocate-node-cidrs has no effect, empty if it has one.
+// unused returns why --allocate-node-cidrs has no effect. It returns "" if the flag has
+// an effect or is not set.
 func (i *IPAM) unused() string {
 	if !i.route.allocate || !i.ours() || i.Runs() {
 		return ""

@@ -64,7 +64,7 @@ func TestAllocationNeedsBothFlags(t *testing.T) {
 	}
 }
 
-// A program that brings a controller of its own has its own flags, too.
+// If a program replaces the controller by its own, the flags of ours are not added.
 func TestProgramWithAnAllocatorOfItsOwn(t *testing.T) {
 	p := ours
 	p.Controllers = []Controller{{Name: IPAMController, Alias: "nodeipam", Source: IPAMController}}

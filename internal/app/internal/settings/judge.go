@@ -91,8 +91,8 @@ func unknownValues(all []Judgement) map[string]bool {
 var flagNamed = regexp.MustCompile(`--([a-z0-9-]+)`)
 
 // refused adds an error at the start of the daemon to the judgements. The error
-// is about the first flag that it names. An error that names a flag whose value is
-// not known says nothing.
+// is about the first flag that it names. If it names a flag whose value is not known, it
+// is left out.
 func refused(all []Judgement, unknown map[string]bool, err error) []Judgement {
 	var names []string
 	for _, m := range flagNamed.FindAllStringSubmatch(err.Error(), -1) {

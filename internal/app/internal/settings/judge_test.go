@@ -77,8 +77,7 @@ func TestFlagOfTheEnvironmentIsNotMissing(t *testing.T) {
 	}
 }
 
-// With its default as its value, each of upstream's flags is used or changes
-// nothing.
+// The daemon starts with each of upstream's flags at its default.
 func TestUpstreamsCommandLineIsAccepted(t *testing.T) {
 	var args []string
 	for _, f := range upstreamFlags {

@@ -13,9 +13,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// defaultConcurrentReads is how many nodes are looked up in the cloud at the
-// same time unless the operator says otherwise. It does not
-// apply to changes. The limiter keeps the reads within the cloud's quota.
+// defaultConcurrentReads is how many nodes are looked up in the cloud at the same
+// time, unless a flag or the provider sets another number. It does not apply to
+// changes. The limiter keeps the reads within the cloud's quota.
 const defaultConcurrentReads = 16
 
 // Node has the settings of the controller that keeps nodes in step with instances.
@@ -85,7 +85,7 @@ func (n *Node) validate() []error {
 	return errs
 }
 
-// refreshes is how many nodes are refreshed at the same time.
+// refreshes returns how many nodes are refreshed at the same time.
 func (n *Node) refreshes() int32 {
 	if n.statusUpdates == 0 {
 		return n.syncs
@@ -140,7 +140,7 @@ func (n *Node) show(c *configuration) {
 type labelReconcile struct {
 	instanceType bool
 	additional   bool
-	remove       bool // of additional labels
+	remove       bool // whether additional labels are also removed
 }
 
 func (l *labelReconcile) Set(s string) error {

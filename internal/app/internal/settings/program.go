@@ -16,7 +16,7 @@ const linkedHeading = "linked packages"
 
 // addOwn adds the program's own flags, then those of imported packages.
 func (s *Settings) addOwn(sections *cliflag.NamedFlagSets) {
-	headings, shorthands := map[string]string{}, map[string]string{} // of flags, by name; names of flags
+	headings, shorthands := map[string]string{}, map[string]string{} // headings by flag, and flags by shorthand
 	for heading, fs := range sections.FlagSets {
 		fs.VisitAll(func(f *pflag.Flag) { headings[f.Name], shorthands[f.Shorthand] = heading, f.Name })
 	}
@@ -60,8 +60,8 @@ func (s *Settings) withoutTaken(f *pflag.Flag, shorthands map[string]string) *pf
 	return &bare
 }
 
-// unignore makes ordinary flags of those that this daemon ignores, but that a
-// controller of the program reads.
+// unignore undoes the effect of ignored on flags that a controller of the program
+// reads.
 func (s *Settings) unignore(sections *cliflag.NamedFlagSets) {
 	for _, name := range slices.Sorted(maps.Keys(s.program.Read)) {
 		var found *pflag.Flag

@@ -20,7 +20,7 @@ type Program struct {
 	Provider    string            // default of --cloud-provider
 	Defaults    map[string]string // of flags, by name
 	Flags       cliflag.NamedFlagSets
-	Read        map[string]string       // flags of ours that a controller of the program reads, and its name
+	Read        map[string]string       // names of the program's controllers, by the flag of ours that they read
 	Nodes       func(*corev1.Node) bool // nil: the program leaves no Node out
 	Controllers []Controller            // all, in the order of their start
 	Webhooks    []string                // names

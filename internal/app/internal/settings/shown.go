@@ -64,9 +64,10 @@ var (
 	plainTypes = []string{"bool", "count", "duration", "float", "int", "uint"}
 )
 
-// isNamedAsSecret reports whether a flag holds a secret by its name. Programs add
-// their own flags and those of imported packages, most of which are older than the
-// annotation. The name of a file that holds a secret is not itself a secret.
+// isNamedAsSecret reports whether a flag holds a secret, to judge by its name and its
+// type. Programs add their own flags and those of imported packages, most of which are
+// older than the annotation. The name of a file that holds a secret is not itself a
+// secret.
 func isNamedAsSecret(f *pflag.Flag) bool {
 	if slices.ContainsFunc(plainTypes, func(t string) bool { return strings.HasPrefix(f.Value.Type(), t) }) {
 		return false

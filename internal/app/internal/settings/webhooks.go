@@ -35,8 +35,8 @@ func newWebhooks(known []string, serving *Serving) Webhooks {
 	return w
 }
 
-// servingFlags are the flags that the server of webhooks shares with the HTTPS
-// server. They get a prefix.
+// servingFlags are the flags of the HTTPS server that the server of webhooks has, too,
+// with a prefix.
 var servingFlags = []string{
 	"bind-address", "cert-dir", "disable-http2-serving", "secure-port", "tls-cert-file", "tls-cipher-suites",
 	"tls-curve-preferences", "tls-min-version", "tls-private-key-file", "tls-sni-cert-key",

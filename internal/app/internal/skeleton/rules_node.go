@@ -24,8 +24,8 @@ const (
 	Down    Existence = "down" // it exists and is shut down
 )
 
-// Description is what the cloud has answered to the question for the instance of a
-// Node.
+// Description is the cloud's answer to a question about the metadata of a Node's
+// instance.
 type Description struct {
 	Instance cloud.Metadata
 	Err      error
