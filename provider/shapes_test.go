@@ -276,13 +276,13 @@ func (e *broken) Code() string             { panic("in an accessor") }
 func (e *broken) Response() *http.Response { panic(reflect.ValueOf(e)) }
 func (e *broken) Unwrap() error            { panic("in Unwrap") }
 
-// loop wraps itself.
+// loop wraps itself twice.
 type loop struct{}
 
 func (e *loop) Error() string   { return "again" }
 func (e *loop) Unwrap() []error { return []error{e, e} }
 
-// ring wraps itself, and nothing else.
+// ring wraps itself once.
 type ring struct{}
 
 func (e *ring) Error() string { return "again" }

@@ -122,7 +122,7 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 	if method == http.MethodGet {
 		// net/http silently repeats a GET when a kept-alive connection breaks, unless
 		// the body cannot be rewound. This body cannot, so one method call is always
-		// one call of the cloud.
+		// one call to the cloud.
 		body = struct{ io.Reader }{http.NoBody}
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)

@@ -58,9 +58,9 @@ type Config struct {
 	// because a website can point its own name at this machine.
 	AllowedHosts []string
 	// Cluster reads what the page shows of a cluster beside this cloud, such as
-	// what has become of the cluster while faults were on. It is a JSON object,
-	// which the cloud passes on without reading it. If Cluster is nil, the page
-	// shows the cloud only. An error says why the cluster cannot be read.
+	// what has become of the cluster while faults were on. The result is a JSON
+	// object, which the cloud passes on without reading it. If Cluster is nil, the
+	// page shows the cloud only. An error says why the cluster cannot be read.
 	Cluster func(context.Context) (json.RawMessage, error)
 	// Standing are permanent faults of this cloud, such as its request quota.
 	// Client.Faults does not list them, and they cannot be cleared.

@@ -434,8 +434,8 @@ func TestFaultSparesTheFirstCalls(t *testing.T) {
 	diff(t, "hits", []bool{false, false, true, false, false}, hits)
 }
 
-// A fault that stops a call keeps the later faults in the list from counting
-// that call.
+// Faults act in the order of their kinds in FaultKinds. A fault that answers a call
+// keeps the later faults from counting it.
 func TestACallThatGetsNoFurtherIsNotCounted(t *testing.T) {
 	c := start(t, Config{})
 	mustSet(t, c, Fault{Kind: FaultLostReply, Count: 1})

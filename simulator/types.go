@@ -147,7 +147,7 @@ const (
 	RouteBlackhole = wire.RouteBlackhole
 )
 
-// The limits of names, and the source range of all addresses.
+// The limits of names and calls, and the source range of all addresses.
 const (
 	Everyone            = wire.Everyone
 	MaxLoadBalancerName = wire.MaxLoadBalancerName
@@ -205,7 +205,7 @@ const (
 	DeleteVolume       = wire.DeleteVolume
 )
 
-// The results of calls, besides the codes of errors.
+// The results of calls that are not codes of errors.
 const (
 	ResultOK        = wire.ResultOK
 	ResultReplyLost = wire.ResultReplyLost

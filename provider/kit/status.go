@@ -19,8 +19,8 @@ func Pending(after time.Duration, format string, args ...any) error {
 
 // Status returns the status of a Service whose load balancer has these addresses, in
 // this order: IP addresses of one family or of both, or host names. Repeated
-// addresses are left out, and so are empty ones, because a pending load balancer may
-// have one.
+// addresses are left out. So are empty ones, because a pending load balancer may have
+// no address yet.
 //
 // The mode says what happens to traffic from a pod to an IP address of the load
 // balancer. With LoadBalancerIPModeVIP, kube-proxy delivers it without the load

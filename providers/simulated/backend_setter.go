@@ -23,8 +23,8 @@ var (
 // MaxBackendServices implements provider.BackendSetter.
 func (settingBalancers) MaxBackendServices() int { return simulator.MaxSharedBackends }
 
-// SetBackends implements provider.BackendSetter with one call of the cloud, which
-// knows load balancers by name.
+// SetBackends implements provider.BackendSetter with one call to the cloud, which
+// finds the load balancers by their names.
 func (b settingBalancers) SetBackends(ctx context.Context, cluster string, services []*corev1.Service, nodes []*corev1.Node) ([]provider.BackendResult, error) {
 	wanted := simulator.SharedBackends{
 		Tags:     map[string]string{TagCluster: cluster},

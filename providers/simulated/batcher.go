@@ -23,7 +23,7 @@ type batcher[Q, A any] struct {
 
 	mu       sync.Mutex
 	waiting  []*asked[Q, A] // guarded by mu; the questions that are not sent yet
-	underWay int            // guarded by mu; calls
+	underWay int            // guarded by mu; the number of running calls
 }
 
 type answer[A any] struct {

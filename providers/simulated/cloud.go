@@ -126,7 +126,7 @@ func (c *Cloud) connection() connection {
 	return c.now
 }
 
-// ask makes one call of the cloud.
+// ask makes one call to the cloud.
 func ask[T any](ctx context.Context, c *Cloud, call func(context.Context, *simulator.Client) (T, error)) (T, error) {
 	now := c.connection()
 	if now.err != nil {

@@ -21,13 +21,13 @@
 // The file may change while the daemon runs. A valid configuration is used from the
 // next call on. The interfaces that the provider offers stay the same until the
 // daemon starts again. The log says so if the new file switches off other
-// interfaces than the old one.
+// interfaces than the file at the start did.
 //
 // Each Service of type LoadBalancer gets its own load balancer, for TCP and UDP
-// over IPv4. The provider finds it only by the tags TagCluster and
-// TagServiceUID. So two clusters in one account never change each other's load
-// balancers, and neither does a Service that replaces another one of the same
-// name. Annotations of the Service configure the load balancer.
+// over IPv4. Its owner is the Service in its tags TagCluster and TagServiceUID. So
+// two clusters in one account never change each other's load balancers, and no
+// Service changes that of an earlier Service with the same name. Annotations of the
+// Service configure the load balancer.
 //
 // A route leads to the instance with the name of its Node. Routes of several
 // clusters, and routes made by hand, can be in one table. TagCluster says to

@@ -67,7 +67,7 @@ func wantedBy(cluster string, service *corev1.Service, backends []string) (simul
 	annotations := kit.NewAnnotations(service.Annotations, AnnotationPrefix)
 	l.SourceRanges, ranged = sourceRanges(service, annotations)
 	l.Drain = drain(annotations)
-	annotations.Text(string(AnnotationStaticIP)) // read by staticIP
+	annotations.Text(string(AnnotationStaticIP)) // marks the key as known; staticIP reads its value
 	return l, kit.Join(uid, checkFamilies(service), listening, checked, sticky, ranged, annotations.Err())
 }
 
@@ -157,7 +157,7 @@ func sourceRanges(service *corev1.Service, annotations *kit.Annotations) ([]stri
 	if len(all) == 0 {
 		prefixes, ok := annotations.Prefixes(string(AnnotationSourceRanges))
 		if !ok {
-			return []string{simulator.Everyone}, nil // if the annotation is refused, its error is returned instead
+			return []string{simulator.Everyone}, nil // if the annotation is refused, wantedBy returns its error
 		}
 		for _, prefix := range prefixes {
 			all = append(all, prefix.String())

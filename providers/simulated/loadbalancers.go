@@ -94,7 +94,8 @@ func (b *loadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, cluster s
 	return b.resource(cluster, service).Remove(ctx)
 }
 
-// resource is the load balancer of a Service.
+// resource returns the load balancer of a Service, with the steps that find and
+// delete it.
 func (b *loadBalancers) resource(cluster string, service *corev1.Service) kit.Resource[simulator.LoadBalancer] {
 	return kit.Resource[simulator.LoadBalancer]{
 		Kind:  "load balancer",
@@ -116,7 +117,8 @@ func (b *loadBalancers) resource(cluster string, service *corev1.Service) kit.Re
 	}
 }
 
-// making returns the resource with the steps that make it as it is wanted.
+// making adds the steps that create the wanted load balancer, or change the existing
+// one into it.
 func (b *loadBalancers) making(r kit.Resource[simulator.LoadBalancer], wanted simulator.LoadBalancer) kit.Resource[simulator.LoadBalancer] {
 	r.Create = func(ctx context.Context) (simulator.LoadBalancer, error) { return b.create(ctx, wanted) }
 	r.Holder = func(ctx context.Context) ([]simulator.LoadBalancer, error) {
@@ -175,7 +177,7 @@ func checkOwner(what string, is, wanted map[string]string) error {
 	return nil
 }
 
-// change changes what differs, and returns what the load balancer is then.
+// change changes what differs, and returns the load balancer after the change.
 func (b *loadBalancers) change(ctx context.Context, is, wanted simulator.LoadBalancer) (simulator.LoadBalancer, error) {
 	patch, changed := difference(is, wanted)
 	if len(changed) == 0 {

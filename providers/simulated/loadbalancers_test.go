@@ -533,7 +533,8 @@ func TestArgumentsAreNotModified(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			// The calls may conflict with each other. The race detector checks them.
+			// The calls may conflict, so their errors are ignored. The race detector
+			// checks them.
 			_, _ = b.balancers.EnsureLoadBalancer(t.Context(), cluster, s, slices.Clone(nodes))
 			_ = b.balancers.UpdateLoadBalancer(t.Context(), cluster, s, slices.Clone(nodes))
 			_, _, _ = b.balancers.GetLoadBalancer(t.Context(), cluster, s)

@@ -15,7 +15,7 @@ var _ provider.RouteApplier = (*routes)(nil)
 // MaxRouteChanges implements provider.RouteApplier.
 func (r *routes) MaxRouteChanges() int { return simulator.MaxRouteChanges }
 
-// ApplyRoutes implements provider.RouteApplier with one call of the cloud. Routes
+// ApplyRoutes implements provider.RouteApplier with one call to the cloud. Routes
 // without a name, and those that exist already, need further calls.
 func (r *routes) ApplyRoutes(ctx context.Context, cluster string, changes []provider.RouteChange) ([]provider.RouteResult, error) {
 	var results []provider.RouteResult
@@ -55,8 +55,8 @@ func (r *routes) ApplyRoutes(ctx context.Context, cluster string, changes []prov
 	return results, nil
 }
 
-// change returns the change as the cloud makes it. It is empty for the deletion of a
-// route without a name.
+// change returns the change that the cloud is asked for. It is empty for the deletion
+// of a route without a name.
 func (r *routes) change(cluster string, change provider.RouteChange) (simulator.RouteChange, error) {
 	if change.Create == nil {
 		return simulator.RouteChange{Delete: change.Delete.Name}, nil

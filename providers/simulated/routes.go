@@ -137,9 +137,9 @@ func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *clou
 }
 
 // wanted returns the route that is to be created in the cloud. The cloud finds the
-// target by its name, so a route costs one call. It also adds the target's ID to the
-// name, so that the route to a former instance of the same name is a different
-// route.
+// target by its name, so a route costs one call. The cloud also appends the target's
+// ID to the name of the route, so that the route to a former instance of the same
+// name is a different route.
 func (r *routes) wanted(cluster string, route *cloudprovider.Route) (simulator.Route, error) {
 	var none simulator.Route
 	destination, err := netip.ParsePrefix(route.DestinationCIDR)

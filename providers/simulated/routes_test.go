@@ -152,7 +152,7 @@ func routeIsRefused(t *testing.T, line string) {
 	t.Run("WhatExistsNeedsNoQuota", func(t *testing.T) { r.make(t, 1, "10.244.1.7/24") })
 }
 
-// The list shows each route as it is in the table.
+// The list shows every route in the table, except for those of other clusters.
 func TestWhatIsListed(t *testing.T) {
 	r := newRouting(t, simulator.Config{PageSize: 2, TerminatedFor: time.Hour}, "pageSize: 2")
 	ours := map[string]string{TagCluster: cluster}
@@ -187,8 +187,8 @@ func TestWhatIsListed(t *testing.T) {
 	}, r.list(t))
 }
 
-// The listing of a route names its Node, even if the instance is gone or the
-// list of instances lacks it.
+// The list names the Node of a route that the provider has created, even if the
+// instance is gone or the list of instances lacks it.
 func TestTheTargetOfOursIsNeverForgotten(t *testing.T) {
 	r := newRouting(t, simulator.Config{})
 	r.make(t, 1, "10.244.1.0/24")
@@ -420,7 +420,8 @@ func TestRouteToAnInstanceThatIsReplaced(t *testing.T) {
 	})
 }
 
-// A long name of a Node leaves room for what the cloud appends.
+// If a Node's name is long, it is cut in the route's name, so that the cloud can
+// append the instance's ID.
 func TestRouteToANodeWithALongName(t *testing.T) {
 	r := newRouting(t, simulator.Config{})
 	name := strings.Repeat("n", 253)
@@ -443,8 +444,8 @@ func atOnce(t *testing.T, n int, do func(i int) error) {
 	diff(t, "error", nil, errors.Join(errs...))
 }
 
-// With shared calls, many routes need only a few calls. Otherwise each route
-// needs one separate call, and none to find its target.
+// With shared calls, many routes need at most half as many calls. Otherwise each
+// route needs exactly one call, because the cloud finds the target itself.
 func TestSharedCallsAreFewer(t *testing.T) {
 	eachWay(t, func(t *testing.T, line string) {
 		r := newRouting(t, simulator.Config{}, line)
@@ -467,7 +468,7 @@ func TestSharedCallsAreFewer(t *testing.T) {
 	})
 }
 
-// A 404 for a shared call does not mean that a route in it does not exist.
+// A 404 for a shared call says nothing about the routes in it.
 func TestASharedCallThatIsNotFoundDeletesNothing(t *testing.T) {
 	r := newRouting(t, simulator.Config{}, "batchRoutes: true")
 	r.make(t, 1, "10.244.1.0/24")

@@ -79,7 +79,7 @@ func (d *document) Check(wrong kit.Wrong) {
 	}
 }
 
-// withoutName are the characters that a template may have beside the name.
+// withoutName matches what a template may have beside the prefix and the name.
 var withoutName = regexp.MustCompile(`^[A-Za-z0-9._/-]*$`)
 
 // wrongID returns what is wrong with the template of provider IDs. The name has to
@@ -132,7 +132,7 @@ func (w *element) Check(wrong kit.Wrong) {
 	}
 }
 
-// reserved are the keys that a daemon does not write for a provider.
+// reserved matches the keys that the daemon never writes for a provider.
 var reserved = regexp.MustCompile(`(^|\.)(kubernetes|k8s)\.io/`)
 
 // wrongLabel returns what is wrong with a label that Nodes are to get.

@@ -15,7 +15,8 @@ type SharedBackends struct {
 	Backends []string `json:"backends"`
 }
 
-// BackendOutcomes is the body of the answer. The outcomes have the order of the names.
+// BackendOutcomes is the body of the answer to SharedBackends. The outcomes have the
+// order of the names.
 type BackendOutcomes struct {
 	Outcomes []BackendResult `json:"outcomes"`
 }

@@ -8,7 +8,7 @@ import (
 // Duration is a time.Duration that is written as Go writes it: "1m30s".
 type Duration time.Duration
 
-// String is how the duration is written.
+// String returns the duration as it is written.
 func (d Duration) String() string { return time.Duration(d).String() }
 
 // MarshalText implements encoding.TextMarshaler.

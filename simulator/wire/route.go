@@ -20,10 +20,10 @@ func RouteStates() []RouteState { return []RouteState{RouteActive, RouteBlackhol
 const MaxRouteName = 63
 
 // Route leads packets for a destination to an instance. All routes are in one
-// table. Only the state of a route can change; otherwise it is created and
-// deleted. IDs are never reused, and two routes never have the same name at the
-// same time. They can have the same destination, unless Config.UniqueRoutes is
-// set.
+// table. Only the state of a route can change. To change anything else, delete the
+// route and create another. IDs are never reused, and two routes never have the same
+// name at the same time. They can have the same destination, unless
+// Config.UniqueRoutes is set.
 type Route struct {
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name"`

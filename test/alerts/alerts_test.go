@@ -134,7 +134,8 @@ func grows(metric string) series {
 	return series{metric, func(now time.Duration) (float64, bool) { return max(now.Seconds(), 0), true }}
 }
 
-// counts returns a counter, given its growth a minute before and during the trouble.
+// counts returns a counter. The arguments are its growth per minute before and during
+// the trouble.
 func counts(metric string, before, during float64) series {
 	return series{metric, func(now time.Duration) (float64, bool) {
 		return before*(history+min(now, 0)).Minutes() + during*max(now, 0).Minutes(), true

@@ -41,7 +41,7 @@ func alertsInFile(t *testing.T) map[string]rulefmt.Rule {
 }
 
 // The defaults of Prometheus, and the worst phase: each evaluation comes a second
-// before a scrape.
+// before a scrape. history is the time before the trouble.
 const (
 	scrapeEvery   = time.Minute
 	evaluateEvery = time.Minute

@@ -11,8 +11,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// rules is the path of axe in the folder of the programs. package.json pins its
-// version.
+// rules is the path of axe, which checks accessibility, in the folder of the
+// programs. package.json pins its version.
 const rules = "npm/node_modules/axe-core/axe.min.js"
 
 // prefer makes the browser say that its user prefers a colour scheme and no

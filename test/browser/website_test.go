@@ -20,15 +20,16 @@ func otherSite(t *testing.T) string {
 	return server.URL
 }
 
-// outcome runs a request as a script of the page, and says what became of it.
+// outcome is a JavaScript function that makes a request and returns what became of
+// it.
 const outcome = `(async (...request) => {
 	try { const answer = await fetch(...request); return answer.type === "opaque" ? "sent" : String(answer.status); }
 	catch (error) { return "failed"; }
 })`
 
 // TestOtherWebsitesReachNothing checks that other websites cannot use the cloud
-// through a browser. The browser sends a request without a preflight, and only
-// hides its answer. So the cloud has to refuse it.
+// through a browser. A browser sends such a request without asking first, and only
+// hides the answer. So the cloud has to refuse the request.
 func TestOtherWebsitesReachNothing(t *testing.T) {
 	c := startCloud(t)
 	c.operate("create node-1")

@@ -51,8 +51,8 @@ func certifying() daemon.Setup {
 	return daemon.Setup{Flags: []string{approvesCertificates}}
 }
 
-// A kubelet gets a serving certificate for what the cloud gives to its instance, and
-// for nothing else (S10).
+// A kubelet gets a serving certificate for the names and addresses that the cloud
+// gives its instance, and for nothing else (S10).
 func TestServingCertificates(t *testing.T) {
 	skipWithoutPrograms(t)
 	t.Run("Kubelets", testServingCertificatesOfKubelets)
@@ -234,8 +234,8 @@ func rewritten(edit func(string) string) func(*certificatesv1.CertificateSigning
 	}
 }
 
-// forgeries returns requests of the Node own, some of which claim what belongs to the
-// Node other.
+// forgeries returns requests of the Node own. Some claim what belongs to the Node
+// other.
 func forgeries(t *testing.T, own, other string) []forgery {
 	t.Helper()
 	weak, err := rsa.GenerateKey(rand.Reader, 1024)
@@ -367,8 +367,8 @@ func testProviderIDOfAnother(t *testing.T, s served) {
 	}
 }
 
-// testCloudThatProvesNothing covers a cloud that answers 404, hangs or is down for
-// one instance.
+// testCloudThatProvesNothing covers a cloud that answers 404, lists nothing, hangs or
+// is down when it is asked about one instance.
 func testCloudThatProvesNothing(t *testing.T, s served) {
 	for _, tt := range []struct {
 		name, reason string
@@ -420,7 +420,8 @@ func (s served) asks(t *testing.T, node string, a forgery) string {
 	return made.Name
 }
 
-// isHeld waits until the daemon says why the request waits.
+// isHeld waits until the daemon logs why the request waits. Then it deletes the
+// request.
 func (s served) isHeld(t *testing.T, name, reason string) {
 	t.Helper()
 	expect.Within(t, 2*time.Minute, func(ctx context.Context) error {

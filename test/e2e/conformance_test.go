@@ -97,7 +97,8 @@ func slowCloud(ctx context.Context, t *testing.T, dir string) string {
 	return url
 }
 
-// contents has the IDs and names of all objects in a cloud.
+// contents has the IDs and names of the instances, load balancers and routes in a
+// cloud.
 type contents struct{ machines, balancers, routes []string }
 
 func contentsOf(ctx context.Context, t *testing.T, operator *simulator.Client) (a contents) {

@@ -95,7 +95,8 @@ func ofNodes(r proxy.Request) bool {
 	return strings.HasPrefix(r.Path, "/api/v1/nodes") || strings.HasSuffix(r.Path, "/events")
 }
 
-// excludedKubelets registers Nodes that are left alone until their turn.
+// excludedKubelets boots n kubelets. A label on each Node keeps the daemon off until
+// it is the Node's turn.
 func excludedKubelets(t *testing.T, b *bed.Bed, n int) []simulator.Instance {
 	t.Helper()
 	var wanted []simulator.Instance

@@ -140,8 +140,8 @@ func (s *storm) written() int {
 	return sum
 }
 
-// A taint that somebody adds while the Node is initialised stays, and so do
-// labels and annotations.
+// A taint that somebody adds while the Node is initialised stays, and so does a
+// label.
 func TestWhatOthersWriteInTheMiddleStays(t *testing.T) {
 	for place, match := range map[string]proxy.Match{"BeforeTheStatusPatch": statusPatches, "BeforeTheNodePatch": nodePatches} {
 		t.Run(place, func(t *testing.T) {

@@ -25,8 +25,8 @@
 // Each file is one scenario. What scenarios share is in test/internal: package
 // bed (the control plane, the cloud that its kubelets follow, proxies), daemon,
 // replicas, audit (requests to the API server), nodes, nodepool (Nodes that may
-// be deleted), podnetwork (routes), lbservice, rights and expect. A function that
-// runs as a subtest is called testX; any other function is a helper.
+// be deleted), podnetwork (routes), lbservice, rights and expect. A function called
+// testX runs as a subtest.
 //
 //	func TestNodeGetsItsZone(t *testing.T) {
 //		b := onShared(t)

@@ -83,7 +83,8 @@ func (p *patient) fixRuns(t *testing.T, fix string) {
 	}
 }
 
-// A user with the role view gets what it may see, and the rights that are missing.
+// A user with the role view gets the checks for which it has the rights. For the
+// others, doctor names the missing right.
 func (p *patient) rightsToView(t *testing.T) {
 	kubeconfig := p.as(t, "viewer", "view")
 	expect.Within(t, expect.Soon, func(ctx context.Context) error {

@@ -13,7 +13,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// The label keeps all rules off a Node, before and after its initialisation.
+// A Node with the label that excludes it is left alone, before and after its
+// initialisation.
 func TestExcludedNodeIsLeftAlone(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// smallQuota is the request quota of a cloud that its users can use up.
+// smallQuota gives a cloud a request quota that its users can use up.
 var smallQuota = []string{"--quota=10", "--quota-burst=10"}
 
 // figures are the calls to the cloud and the time that some work has taken.
@@ -33,7 +33,7 @@ func (f figures) String() string {
 	return fmt.Sprintf("%d calls, %v", f.calls, f.took.Round(time.Millisecond))
 }
 
-// measured calls f, and returns how many calls the cloud got and how long that took.
+// measured calls f, and returns how many calls the cloud got and how long f took.
 func measured(ctx context.Context, t *testing.T, c *bed.Cloud, f func()) figures {
 	t.Helper()
 	if err := c.ResetCalls(ctx); err != nil {
@@ -158,9 +158,9 @@ func attack(t *testing.T, s lbservice.Services, service *corev1.Service) {
 	})
 }
 
-// Kubelets change their own Nodes all the time, while other Nodes join: one Node
-// waits for an instance that the cloud does not know, and the Ready condition of
-// another one changes with an old heartbeat (P2 b).
+// Two kubelets change their own Nodes all the time, while other Nodes join. One Node
+// waits, because the cloud does not know its instance. The Ready condition of the
+// other Node changes with an old heartbeat (P2 b).
 func TestKubeletsShareTheCloud(t *testing.T) {
 	b := onOwn(t)
 	c := b.NewCloudWithoutTraffic(t, smallQuota...)

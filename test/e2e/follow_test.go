@@ -162,7 +162,7 @@ func (f *follower) testRename(t *testing.T) {
 	before := f.Node(t, f.instance.Name)
 	name := f.instance.Name
 	f.instance = f.Cloud.Change(t, f.instance, simulator.InstancePatch{Name: new(name + "-renamed"), Type: new("renamed")})
-	f.instance.Name = name // The Node and its hostname are the kubelet's.
+	f.instance.Name = name // The kubelet keeps the Node's name and hostname.
 	f.awaits(t)
 	if now := f.Node(t, name); now.UID != before.UID {
 		t.Errorf("the Node has UID %s, was %s", now.UID, before.UID)
@@ -222,8 +222,7 @@ func TestLabelsStayWhereTheyAreToBeLeftAlone(t *testing.T) {
 }
 
 // Idle costs nothing (P1): while nothing changes, nothing is written, not even for a
-// Node with several addresses of one type that the cloud returns in alternating
-// order.
+// Node whose addresses the cloud returns in an order that mixes their types.
 func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 	b := onShared(t)
 	i := b.Kubelet(t, simulator.Instance{

@@ -174,8 +174,8 @@ func joinsRack(t *testing.T, b *bed.Bed, name string) {
 	})
 }
 
-// serves creates a Service of the cloud's class, on whose node port its machines
-// answer.
+// serves creates a Service of the cloud's class, and makes the cloud's machines
+// answer at its node port.
 func (s *hybridCloud) serves(t *testing.T) {
 	t.Helper()
 	services := s.services()
@@ -235,7 +235,7 @@ func lies() []lie {
 }
 
 // hears lets the cloud lie while a kubelet is silent, and waits until the daemon has
-// heard the lie about all Nodes.
+// heard the lie several times.
 func (s *hybridCloud) hears(t *testing.T, l lie, silent *nodepool.Member) {
 	t.Helper()
 	asked := s.Cloud

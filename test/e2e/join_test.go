@@ -27,12 +27,12 @@ func TestNewNodeIsInitialised(t *testing.T) {
 	b := onShared(t)
 	i := b.Kubelet(t, simulator.Instance{
 		Name: b.Name("join"), Zone: "sim-1b", Type: "medium",
-		// Types are mixed, and there are two of each family.
+		// The types are mixed, and the internal addresses have both families.
 		Addresses: nodes.CloudAddresses("InternalIP=127.0.77.1", "ExternalIP=203.0.113.77", "InternalIP=fd00::77", "ExternalDNS=join.example.com"),
 		Labels:    map[string]string{"rack": "r1", "example.com/disk": "ssd"},
 	})
-	// Wait until Kubernetes has set and removed its own taints: a write of the daemon that
-	// conflicts with theirs would be repeated.
+	// Wait until Kubernetes has set and removed its own taints: a write of the daemon
+	// that conflicts with these would be repeated.
 	b.AwaitNode(t, i.Name, expect.Soon, func(node *corev1.Node) error {
 		ready := func(c corev1.NodeCondition) bool {
 			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
@@ -50,7 +50,7 @@ func TestNewNodeIsInitialised(t *testing.T) {
 	b.Daemon(t, daemon.Setup{})
 	node := b.AwaitNode(t, i.Name, expect.Soon, nodes.Initialized)
 	// Nothing is missing at the moment in which the Node is released, and the
-	// addresses are as the API server keeps them: by type.
+	// addresses are as the API server keeps them: grouped by type.
 	if err := nodes.As(i, nodes.Addresses("InternalIP=127.0.77.1", "InternalIP=fd00::77", "ExternalIP=203.0.113.77",
 		"ExternalDNS=join.example.com", "Hostname="+i.Name)...)(node); err != nil {
 		t.Error(err)

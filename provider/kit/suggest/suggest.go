@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// distance is how many letters may be wrong, too many or missing.
+// distance is the largest number of letters that may be wrong, added or missing.
 const distance = 2
 
 // Near returns the known words that are closest to the word. At most two letters may
@@ -36,8 +36,8 @@ func Question(meant []string) string {
 	return "; did you mean " + strings.Join(meant, " or ") + "?"
 }
 
-// edits returns how many letters have to be inserted, removed or replaced to make
-// b of a (Levenshtein's distance).
+// edits returns how many letters have to be inserted, removed or replaced to turn a
+// into b (Levenshtein's distance).
 func edits(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -15,9 +15,10 @@ import (
 //
 // Requests that reach the cloud by a host name are refused, unless the name is
 // one of allowed: an attacker can point a name at this machine, but not an IP
-// address. That holds for every program, because browsers do not say that they
-// are browsers when they read over HTTP from such a name. In all other requests browsers name
-// the site that a request comes from, and requests of other sites are refused.
+// address. They are refused from every program, because a browser that reads over
+// HTTP from such a name does not show that it is a browser. In all other requests
+// browsers name the site that a request comes from, and requests of other sites are
+// refused.
 func refusedBrowser(r *http.Request, allowed []string) string {
 	const page = "/" // only browsers request it
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")

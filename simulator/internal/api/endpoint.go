@@ -10,7 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// maxRequest is far above what any request needs.
+// maxRequest is the maximum size of a body, in bytes. It is far above what any
+// request needs.
 const maxRequest = 4 << 20
 
 // endpoint is one call of the cloud's API.

@@ -85,7 +85,7 @@ func (q *listQuery) setTags(values []string) error {
 // returns the last ID of this one.
 type lister[T any] func(context.Context, state.Query, state.Distortions) (items []T, next string)
 
-// listing returns the reader for requests of a page. extra means the same as in
+// listing returns the reader for requests for a page. extra means the same as in
 // readListQuery.
 func listing[T any](s *Server, list lister[T], extra ...string) reader {
 	return func(r *http.Request, _ []byte) (operation, error) {

@@ -28,7 +28,7 @@ type outcome struct {
 // New returns a meter without calls.
 func New() *Meter { return &Meter{generation: 1, counts: map[outcome]int64{}} }
 
-// Record counts a call.
+// Record counts a call and remembers it.
 func (m *Meter) Record(r wire.CallRecord) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

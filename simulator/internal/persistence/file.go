@@ -29,7 +29,7 @@ type File struct{ path string }
 // At returns the file at a path.
 func At(path string) File { return File{path: path} }
 
-// Load returns nil if there is no file yet.
+// Load returns the saved state; nil if there is no file yet.
 func (f File) Load() (*state.Saved, error) {
 	if f.path == "" {
 		return nil, nil

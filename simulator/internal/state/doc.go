@@ -6,8 +6,8 @@
 // was read may be used without the mutex. A change is saved before any caller
 // sees it. If it cannot be saved, it is undone.
 //
-// It imports wire and input. It uses no HTTP, no files and no sockets: Config
-// passes in the function that saves the state, and the one that recognises the
-// addresses of other clouds. Packages faults, forward, persistence, view and api may
-// import it.
+// It imports wire and input. It serves no requests, and opens no files and no
+// sockets: Config passes in the function that saves the state, and the one that
+// recognises the addresses of other clouds. Packages faults, forward, persistence,
+// view and api may import it.
 package state

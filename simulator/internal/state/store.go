@@ -158,7 +158,7 @@ func keep[T any](s *Store, t *table[T], made []change[T]) error {
 	return nil
 }
 
-// revise takes note of a change. s.mu is held.
+// revise counts a change and wakes the watches. s.mu is held.
 func (s *Store) revise() {
 	s.revision++
 	close(s.changed)

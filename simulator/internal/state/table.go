@@ -17,7 +17,7 @@ type table[T any] struct {
 	past []change[T] // the oldest first
 	// longest is the maximum number of remembered changes.
 	longest  int
-	changes  int64 // that were ever made
+	changes  int64 // how many were ever made
 	identify func(T) identity
 }
 

@@ -46,7 +46,7 @@ func (s *Store) WatchInstances(ctx context.Context, w Watch, v Distortions) (wir
 // expected says when the state may change.
 type expected struct {
 	changed <-chan struct{}
-	move    time.Time // by itself; zero: it will not
+	move    time.Time // when it will change by itself; zero if it will not
 }
 
 func (s *Store) changesSince(ctx context.Context, since string, v Distortions) (wire.InstanceChanges, expected, error) {

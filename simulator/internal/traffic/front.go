@@ -20,7 +20,7 @@ type front struct {
 
 	shown   string // guarded by balancer.mu; the address at which it listens
 	problem string // guarded by balancer.mu; the error if it does not listen
-	// socket is nil while it does not listen. Only Apply and Close touch it.
+	// socket is nil while the front does not listen. Only Apply and Close touch it.
 	socket socket
 	closed chan struct{} // closed when no more connections are accepted
 }

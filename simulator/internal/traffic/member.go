@@ -27,7 +27,7 @@ type member struct {
 	mu    sync.Mutex
 	links map[link]struct{} // guarded by mu
 	idle  chan struct{}     // guarded by mu; closed when a draining member has no link
-	over  bool              // guarded by mu
+	over  bool              // guarded by mu; no connection is admitted any more
 }
 
 func newMember(life context.Context, m membership) *member {

@@ -26,7 +26,7 @@ type Config struct {
 	Sockets Sockets
 }
 
-// Sockets opens sockets. *net.ListenConfig does.
+// Sockets opens sockets. *net.ListenConfig implements it.
 type Sockets interface {
 	Listen(ctx context.Context, network, address string) (net.Listener, error)
 	ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error)

@@ -214,8 +214,8 @@ func TestBackendThatIsSwitchedOff(t *testing.T) {
 	diff(t, "why", "the instance is stopping", report(t, p, w.ID).Backends[0].Why)
 }
 
-// Until the checks have noticed a dead backend, clients are sent to another
-// one.
+// Clients are sent to another backend even before the checks have noticed that one is
+// dead.
 func TestConnectionThatIsNotTakenGoesElsewhere(t *testing.T) {
 	p := newPlane(t, Config{Checks: Checks{Interval: time.Hour}})
 	a, b := newMachine(t, "a"), newMachine(t, "b")
@@ -296,7 +296,7 @@ func TestSourceRanges(t *testing.T) {
 	}
 }
 
-// sockets are the machine's sockets, except for ports that must not be opened.
+// sockets opens the machine's sockets, unless refuse returns an error for the port.
 type sockets struct {
 	net.ListenConfig
 
@@ -319,7 +319,7 @@ func (s *sockets) ListenPacket(ctx context.Context, network, address string) (ne
 
 func TestPortThatTakesAPrivilegeIsMapped(t *testing.T) {
 	unprivileged := &sockets{refuse: func(port uint16) error {
-		if port > 0 && port < 1024 || port == 20443 { // as if another program listened at 20443
+		if port > 0 && port < 1024 || port == 20443 { // 20443, to which 443 is mapped, is refused, too
 			return &net.OpError{Op: "listen", Err: syscall.EACCES}
 		}
 		return nil
@@ -366,7 +366,7 @@ func TestPortThatIsTakenIsTriedAgain(t *testing.T) {
 }
 
 // Clients connect all the time while backends join and leave. No client loses
-// its connection, and none reaches a backend that was removed before it
+// its connection, and none reaches a backend that was removed before the client
 // connected.
 func TestNoConnectionIsLostWhenBackendsChange(t *testing.T) {
 	p := newPlane(t, Config{})

@@ -124,8 +124,8 @@ func (s *session) cut() {
 	_ = s.backend.Close() // datagrams may be lost
 }
 
-// fail ends a session whose backend refuses datagrams. The client's next
-// datagram begins another one.
+// fail ends a session whose backend refuses datagrams. The client's next datagram
+// begins another session.
 func (s *session) fail(err error) {
 	if !errors.Is(err, net.ErrClosed) {
 		s.member.tally.failures.Add(1)

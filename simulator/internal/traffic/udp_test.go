@@ -118,7 +118,7 @@ func TestUDP(t *testing.T) {
 	diff(t, "a new one goes elsewhere", second, newCaller(t, w.at(), "127.0.0.2").ask(t, "new", longTimeout))
 
 	w.Drain = 0
-	apply(t, p, w) // both
+	apply(t, p, w) // with both backends
 	gone, stays := []*machine{a, b}[slices.Index([]string{"a", "b"}, first)], left
 	apply(t, p, w.with(stays))
 	diff(t, "without a drain the next datagram goes elsewhere, after "+gone.name, second, one.ask(t, "cut", longTimeout))

@@ -73,7 +73,7 @@ func TestNothingIsFetchedFromElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, found := range elsewhere.FindAllString(string(content), -1) {
-			if found != "//www.w3.org" && found != "http://www.w3.org" { // the name of SVG, which nobody fetches
+			if found != "//www.w3.org" && found != "http://www.w3.org" { // the namespace of SVG, which no browser fetches
 				t.Errorf("%s: %q is not allowed here", file.Name(), found)
 			}
 		}
