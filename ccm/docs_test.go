@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// The page names the tests that prove its statements.
+// docs/reference/existing-providers.md names the tests that prove its statements.
+// Each of these tests must exist.
 func TestTestsOfThePageExist(t *testing.T) {
 	page, err := os.ReadFile("../docs/reference/existing-providers.md")
 	if err != nil {

@@ -90,8 +90,8 @@ func TestEndOfTheProcess(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		does string
-		// signals are sent one after the other; the daemon writes a line for
-		// each stop that it notices.
+		// signals are sent one after the other. After each, the test waits until
+		// the daemon logs that it stops, or ends.
 		signals []syscall.Signal
 		want    int // exit code
 	}{

@@ -29,7 +29,7 @@ var elsewhere = []string{"aws", "talos"}
 
 // The programs link modules that are not ours, so they are not compiled here.
 // The test checks that they are formatted, that they stay out of the build,
-// and that what they use of this package exists.
+// and that the names of package ccm and the flags that they use exist.
 func TestMainsOfKnownClouds(t *testing.T) {
 	for _, folder := range folders(t) {
 		t.Run(folder, func(t *testing.T) {
@@ -57,8 +57,8 @@ func TestMainsOfKnownClouds(t *testing.T) {
 	}
 }
 
-// check checks what a program uses of package ccm. It returns how many literals
-// of ccm.Options there are.
+// check checks that the names of package ccm and the flags that a program uses
+// exist. It returns how many literals of ccm.Options the program has.
 func check(t *testing.T, file *ast.File) (options int) {
 	t.Helper()
 	flags := ccm.NewCommand(ccm.Options{}).Flags()
@@ -136,7 +136,7 @@ func selected(e ast.Expr, of string) string {
 	return s.Sel.Name
 }
 
-// has reports whether a struct has a field or method of that name.
+// has reports whether a struct type has a field or method with the name.
 func has(of reflect.Type, name string) bool {
 	_, isField := of.FieldByName(name)
 	_, isMethod := of.MethodByName(name)
@@ -245,7 +245,7 @@ func starts(t *testing.T, program ccm.Options, commandLine []string, verdicts ..
 	}
 }
 
-// folders returns the folders of known clouds.
+// folders returns the names of the folders in examples.
 func folders(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(examples, "*", "values.yaml"))

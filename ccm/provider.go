@@ -12,9 +12,9 @@ import "github.com/fairlead-k8s/fairlead/internal/app"
 //		Config io.Reader
 //		// Flags are all flags of the command, parsed; the program's own among them.
 //		Flags *pflag.FlagSet
-//		// Clients makes clients of the API server, each with its name in the user
-//		// agent, and with --use-service-account-credentials with its own service
-//		// account: what Initialize gets.
+//		// Clients makes clients of the API server. Each has its name in the user
+//		// agent, and with --use-service-account-credentials a service account of its
+//		// own. Initialize gets the same Clients.
 //		Clients cloudprovider.ControllerClientBuilder
 //		// Informers are those that SetInformers and ControllerDeps get. They start
 //		// when this replica leads and Initialize has returned; before that the caches

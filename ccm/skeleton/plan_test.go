@@ -26,8 +26,9 @@ import (
 	controllermetrics "k8s.io/component-base/metrics/prometheus/controllers"
 )
 
-// lying is a cloud that says that an instance does not exist if the name of its
-// Node contains "gone".
+// lying is a cloud whose answer about an instance depends on the Node's name: the
+// instance does not exist ("gone"), the call fails ("error"), or it fails with
+// InstanceNotFound ("sentinel"). All other instances exist.
 type lying struct{ cloud }
 
 func (l *lying) InstancesV2() (cloudprovider.InstancesV2, bool) { return l, true }
