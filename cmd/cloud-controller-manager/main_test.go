@@ -65,7 +65,7 @@ func TestAllThatIsWrongWithTheFlags(t *testing.T) {
 	}
 }
 
-// The parser ends at its first error, and the daemon reports them all.
+// The parser of flags stops at its first error. The daemon reports all errors.
 func TestAllThatCannotBeParsed(t *testing.T) {
 	stdout, stderr, code := daemon(t,
 		"--cloud-provder=x", "--controllers=foo", "--feature-gates=Foo=true", "--concurrent-node-syncs=many", "-x", "--node-deletion-silent-after", "soon",
@@ -97,7 +97,8 @@ func TestAllThatCannotBeParsed(t *testing.T) {
 	}
 }
 
-// Of several wrong gates the library names any, so each attempt may name another one.
+// Of several wrong feature gates the library names one at random. The daemon prints
+// only that error.
 func TestWrongGatesAreOneError(t *testing.T) {
 	_, stderr, code := daemon(t, "--feature-gates=A=true,B=true,C=true,D=true,E=true,F=true,G=true,H=true,I=true,J=true", "--cloud-provider=simulated")
 	if code != 1 || strings.Count(stderr, "unrecognized feature gate") != 1 {
@@ -301,7 +302,7 @@ func TestUnreachableAPIServer(t *testing.T) {
 			if err := cmd.Process.Signal(signal); err != nil {
 				t.Error(err)
 			}
-			for lines.Scan() { // The daemon must not wait for its reader.
+			for lines.Scan() { // Read the rest, so that the daemon does not block on the pipe.
 			}
 			if err := cmd.Wait(); err != nil {
 				t.Errorf("ended with %v, want no error", err)

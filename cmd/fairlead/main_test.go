@@ -21,7 +21,8 @@ func TestMain(m *testing.M) {
 }
 
 // TestProcess runs the program itself: what it prints to which stream, its exit code,
-// and which files it leaves. The shell runs it, because a shell can take away the disk.
+// and which files it leaves. A shell starts it, because a shell can set the
+// environment, limit the size of files and redirect the output.
 func TestProcess(t *testing.T) {
 	const (
 		project = "new acme --module example.com/acme --replace fairlead"
@@ -30,8 +31,8 @@ func TestProcess(t *testing.T) {
 	for name, row := range map[string]struct {
 		line     string
 		before   string // what the shell does first
-		to       string // where it sends the output; empty: it is compared
-		out, err string // the start of both; empty: nothing
+		to       string // where the shell redirects the output; empty: the test reads it
+		out, err string // the start of both streams; empty: nothing is printed
 		code     int
 		files    bool // whether a project is written
 	}{

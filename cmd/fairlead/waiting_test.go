@@ -136,7 +136,7 @@ func TestBundleSaysWhatWaits(t *testing.T) {
 			inFolder(t)
 			c := waitingCluster{t: t, began: metav1.NewTime(time.Now().Add(-10 * time.Minute).Truncate(time.Second))}
 			if row.without == "" {
-				c.forbidden = row.forbidden // explain needs the others
+				c.forbidden = row.forbidden // Without the right to list Nodes or Services, explain fails.
 			}
 			explained := explainedOf(t, c)
 			c.forbidden = row.forbidden

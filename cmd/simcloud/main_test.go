@@ -35,7 +35,7 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 }
 
 // TestProcess runs the program itself: what it prints to which stream, and its exit
-// code. Nothing of it changes the cloud, or a file.
+// code. No row changes the cloud or writes a file.
 func TestProcess(t *testing.T) {
 	cloud := newTerminal(t)
 	run(t, "create", "node-1")
@@ -48,8 +48,8 @@ func TestProcess(t *testing.T) {
 	_, otherHost, _ := strings.Cut(other.URL, "://")
 	for name, row := range map[string]struct {
 		line     string
-		to       func(t *testing.T) *os.File // where standard output leads; nil: it is compared
-		out, err string                      // the start of both; empty: nothing
+		to       func(t *testing.T) *os.File // the file that is standard output; nil: the test reads it
+		out, err string                      // the start of both streams; empty: nothing is printed
 		code     int                         // -1: a signal has ended it
 	}{
 		"Nothing":           {"", nil, "A simulated cloud on this machine, and the tool", "", 0},
@@ -99,7 +99,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// fullDisk opens a file that takes nothing.
+// fullDisk opens a file to which nothing can be written.
 func fullDisk(t *testing.T) *os.File {
 	t.Helper()
 	file, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

@@ -40,7 +40,8 @@ type session struct {
 // do is the work of a command that calls a cloud.
 type do func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error
 
-// command completes a command that calls a cloud.
+// command gives a command the flags of all commands that call a cloud, and do as its
+// function.
 func (s *session) command(c *cobra.Command, do do) *cobra.Command {
 	server := os.Getenv(serverVariable)
 	if server == "" {
@@ -66,8 +67,8 @@ func (s *session) command(c *cobra.Command, do do) *cobra.Command {
 	return c
 }
 
-// explainedArgs changes the error of a check of arguments: it shows the usage of
-// the command.
+// explainedArgs returns a check of arguments whose error shows the usage of the
+// command.
 func explainedArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if check(c, args) != nil {
