@@ -67,8 +67,9 @@ func TestLocalFilesStayOutOfTheBuild(t *testing.T) {
 	}
 }
 
-// Whoever can move a tag could run code in our builds and in those of projects
-// that fairlead new writes. Images are pinned by Renovate.
+// Whoever can move a tag of an action could run code in our builds and in those of
+// projects that fairlead new writes. So workflows name actions by commit, and
+// Renovate is configured to pin images and actions.
 func TestBuildsArePinned(t *testing.T) {
 	for _, workflow := range []string{"../examples/provider/.github/workflows/ci.yaml", "../.github/workflows/ci.yaml", "../.github/workflows/release.yaml"} {
 		used := regexp.MustCompile(`(?m)uses: (\S+)`).FindAllStringSubmatch(read(t, workflow), -1)

@@ -67,8 +67,9 @@ type releaseJob struct {
 	Steps       []struct{ Uses, Run string }
 }
 
-// TestReleaseWorkflow checks what the workflow may do, and that the files and steps that
-// it names exist: it runs for the first time when the first release is made.
+// TestReleaseWorkflow checks the rights of the workflow, that it has the steps of a
+// release, and that the files that it names exist. The workflow itself runs for the
+// first time when the first release is made.
 func TestReleaseWorkflow(t *testing.T) {
 	var workflow struct {
 		On          struct{ Push struct{ Tags []string } } `json:"on"`
