@@ -182,7 +182,7 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 	}
 	o, p, err := c.judge(ctx, obj.(*certificatesv1.CertificateSigningRequest))
 	if apierrors.IsNotFound(err) {
-		return loop.Result{}, nil // The deletion of the request asks for another pass.
+		return loop.Result{}, nil // The deletion of the request or of its Node asks for another pass.
 	}
 	if err != nil {
 		return loop.Result{}, err

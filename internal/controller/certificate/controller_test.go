@@ -345,7 +345,7 @@ func TestCloudThatSaysNothing(t *testing.T) {
 }
 
 // TestAnswerThatIsOlderThanTheRequest covers a question that is under way when a
-// request is made, and whose answer would prove it.
+// request is made, and whose answer would prove the names of that request.
 func TestAnswerThatIsOlderThanTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, DefaultLimits(), node("a"))

@@ -111,7 +111,8 @@ type plan struct {
 	cause  message.Cause // of wait, approve and deny
 	events []recorded
 	// soon means that the cloud is asked again after a growing delay that stays
-	// short. after is when the next pass is due otherwise; 0 with wait means never.
+	// short. Otherwise after is the time until the next pass; 0 with wait means
+	// never.
 	soon   bool
 	after  time.Duration
 	memory memory

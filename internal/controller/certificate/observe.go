@@ -78,7 +78,7 @@ func (c *Controller) holdersOf(o observed) (holders []*corev1.Node) {
 // There are none if the Service does not exist.
 func (c *Controller) apiServers() []string {
 	service, err := c.services.Services(metav1.NamespaceDefault).Get("kubernetes")
-	if err != nil { // A cache returns no other error.
+	if err != nil { // The only error of a cache is "not found".
 		return nil
 	}
 	return service.Spec.ClusterIPs

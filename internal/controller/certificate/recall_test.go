@@ -49,7 +49,7 @@ func TestRecallOfRequests(t *testing.T) {
 		l := begin(t, DefaultLimits(), node("a"))
 		l.create(csr(t))
 		l.create(csr(t, named("csr-2"), addresses("10.0.0.9")))
-		time.Sleep(3 * time.Second) // The cloud is not asked twice at once about one Node.
+		time.Sleep(3 * time.Second) // Two questions about one Node are at least half a second apart.
 		for name, want := range map[string]bool{"csr-1": false, "csr-2": true, "gone": false} {
 			m, ok := l.made.Recall(name)
 			if ok != want || ok && (m.Reason != addressUnproven.Name || m.Attempts == 0) {

@@ -67,7 +67,7 @@ func (c *Controller) fence(ctx context.Context, o observed) *plan {
 // Node has: with the fence, the annotations or the whole Node would be too large.
 func (c *Controller) unfenced(o observed, err error) {
 	tooLarge := apierrors.IsInvalid(err) && !kube.IsStale(err) || apierrors.IsRequestEntityTooLargeError(err) ||
-		strings.Contains(err.Error(), "request is too large") // etcd's
+		strings.Contains(err.Error(), "request is too large") // an error of etcd
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.ledger.at(o.node.UID, o.node.Name); tooLarge && e.unfenced.IsZero() {

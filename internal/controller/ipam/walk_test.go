@@ -185,7 +185,7 @@ func (l *leader) begin() {
 	l.note("%s leads", l.controller.self)
 }
 
-// follow applies the changes to the cache, up to the one with this number.
+// follow applies changes to the cache until it has this many.
 func (l *leader) follow(to int) {
 	for ; l.seen < to; l.seen++ {
 		c := l.history[l.seen]

@@ -163,7 +163,7 @@ type Controller struct {
 type fetched struct {
 	uid    types.UID
 	answer answer
-	at     time.Time // when the question was asked
+	at     time.Time // when the question was asked or, if a pass asked it, when it was answered
 	used   bool      // A pass has used it. It is kept, so that no older answer is used later.
 }
 

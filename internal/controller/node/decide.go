@@ -17,7 +17,8 @@ type observed struct {
 	now    time.Time
 	node   *corev1.Node // from the informer, must not be changed
 	answer answer
-	// answered is when the cloud gave the answer.
+	// answered is when the cloud gave the answer or, if the refresh asked for it, when the
+	// refresh asked.
 	answered time.Time
 	// holder is the name of another Node that has the provider ID of the cloud's
 	// answer, empty if there is none or the ID is this Node's own.
@@ -53,7 +54,7 @@ type answer struct {
 	instance instance      // if described
 	cause    message.Cause // if refused
 	// again is how long to wait before asking again if the cloud is down for all Nodes.
-	// Then nothing was asked about this Node. It is 0 if the cloud is not down.
+	// Then nothing is known of this Node. It is 0 if the cloud is not down.
 	again time.Duration
 }
 

@@ -59,7 +59,7 @@ func (c *Controller) lookUp(ctx context.Context, o observed, p plan) (observed, 
 	}
 	o = c.answered(o, c.askCloud(ctx, o.node))
 	if ctx.Err() != nil {
-		return o, ctx.Err() //nolint:wrapcheck // of this call
+		return o, ctx.Err() //nolint:wrapcheck // the error of this call's context
 	}
 	if !waits {
 		c.keepForPlan(o)

@@ -39,7 +39,7 @@ func TestGuideHasTheDefaults(t *testing.T) {
 	}
 }
 
-// shown is a value as the guide writes it.
+// shown returns a value as the guide writes it.
 func shown(value any) string {
 	text := fmt.Sprint(value)
 	if text == "0s" {

@@ -109,7 +109,7 @@ func TestContestedConditionIsPutBackLater(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		wrote     time.Duration // how long ago
-		after     time.Duration // the delay of the plan that stays gets
+		after     time.Duration // the delay of the plan that is passed to stays
 		want      time.Duration
 		condition string
 	}{

@@ -197,7 +197,7 @@ func TestIndexIsARecount(t *testing.T) {
 	if testing.Short() {
 		histories = 60
 	}
-	for seed := range uint64(histories) { // it is not negative
+	for seed := range uint64(histories) { // histories is not negative
 		h := beginHistory(seed)
 		for range 150 {
 			h.something()

@@ -19,10 +19,10 @@ type Limits struct {
 	// SilentAfter is for a kubelet that does not report Ready. Such a kubelet counts
 	// as silent once its last report is this old.
 	SilentAfter time.Duration
-	// Absences is how many answers have to say "absent". The last of them has
-	// to come at least AbsentFor after the first. For a Node that is younger
-	// than YoungAge or was never initialised, it has to come YoungAbsentFor
-	// after the first.
+	// Absences is how many answers have to say "absent". The question of the last
+	// one has to begin at least AbsentFor after the first one came. For a Node
+	// that is younger than YoungAge or still waits to be initialised, this time is
+	// YoungAbsentFor.
 	Absences                            int
 	AbsentFor, YoungAge, YoungAbsentFor time.Duration
 	// Witnesses is how many other Nodes whose kubelets report have to be
