@@ -87,8 +87,8 @@ func (t *trial) is(n *corev1.Node, m Machine) error {
 	return nil
 }
 
-// callTime is how long brief waits for a call. That is enough, because in its checks the
-// cloud answers a call at once, or not at all.
+// callTime is how long brief waits for a call. That is enough, because in the checks that
+// use brief the cloud answers a call at once, or not at all.
 const callTime = 2 * time.Second
 
 // brief calls f with a context that ends soon.

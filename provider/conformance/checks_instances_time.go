@@ -127,8 +127,8 @@ func othersHang(t *trial) {
 	}
 }
 
-// promptly fails the check if a call of brief has returned long after its context has
-// ended.
+// promptly fails the check if a call that brief has made returned long after its context
+// had ended.
 func (t *trial) promptly(n *corev1.Node, began time.Time) {
 	if took := time.Since(began); took > callTime+much {
 		t.failf("while another caller waits for the cloud, InstanceExists(%s) has taken %v; its context had ended after %v", show(n), took.Truncate(time.Second), callTime)

@@ -108,8 +108,8 @@ func (s *suite) runInChild(run context.Context, check Check) judged {
 	return result
 }
 
-// races looks for what the race detector has written. It does not end the process, and a
-// check that has raced may pass.
+// races returns the data race that the race detector has written to the output, or "".
+// The detector does not end the process, so a check that has raced may pass.
 func races(_ Target, output string) string {
 	const shown = 12 // lines: both accesses, and where they are
 	_, told, found := strings.Cut(output, "WARNING: DATA RACE\n")

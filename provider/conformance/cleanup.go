@@ -103,7 +103,7 @@ const (
 	wasGone     = "was not there any more"
 )
 
-// remove removes one thing. It returns wasRemoved or wasGone.
+// remove removes one thing. It returns wasRemoved, wasReleased or wasGone.
 func (w *cleaner) remove(ctx context.Context, e Entry) (done string, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -30,7 +30,7 @@ type program struct {
 	Executable
 
 	verbs []string
-	stuck atomic.Pointer[error] // why a fault could not be taken away, or a hold not be ended
+	stuck atomic.Pointer[error] // why a fault could not be taken away, or a hold could not be ended
 }
 
 var (
@@ -181,7 +181,7 @@ func (p *program) HoldLoadBalancers(ctx context.Context) (release func(), err er
 		return nil, err
 	}
 	return func() {
-		// The end of the check does not end this.
+		// The hold must be ended even if the check's context has ended.
 		if err := p.ReleaseLoadBalancers(context.WithoutCancel(ctx)); err != nil {
 			p.stuck.Store(&err)
 		}

@@ -72,8 +72,8 @@ func (r judged) compare(expected []expectation) CheckResult {
 	return result
 }
 
-// compareFailures returns the outcome of a check that has failed. One failure that was not
-// expected is enough, and so is one that was and is missing.
+// compareFailures returns the outcome of a check that has failed. It stays Failed if a
+// failure was not expected, or if an expected one is missing.
 func (r judged) compareFailures(expected []expectation) (o Outcome, why string) {
 	var unexpected, others, missing []string
 	for _, failure := range r.failures {
@@ -89,7 +89,7 @@ func (r judged) compareFailures(expected []expectation) (o Outcome, why string) 
 		}
 	}
 	switch {
-	case len(unexpected) > 0: // It may have ended the check before a failure that was expected.
+	case len(unexpected) > 0: // An unexpected failure may have ended the check before an expected one.
 		return Failed, strings.Join(append(unexpected, others...), "\n")
 	case len(missing) > 0:
 		return Failed, strings.Join(append(missing, others...), "\n")

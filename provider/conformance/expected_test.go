@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What was expected of a check, and what it comes to.
+// The outcome of a check follows from its failures and from what was expected of it.
 func TestExpectedFailures(t *testing.T) {
 	const id = "instances/by-id"
 	const world = "world: set fault hang: no answer"
@@ -114,7 +114,7 @@ func TestExpectedFailuresHideNoEarlyEnd(t *testing.T) {
 	const id = "instances/by-id"
 	tooLong := func(t *trial) {
 		<-t.ctx.Done()
-		time.Sleep(50 * time.Millisecond) // until guard has seen it
+		time.Sleep(50 * time.Millisecond) // until guard has seen that the time is over
 	}
 	for name, row := range map[string]struct {
 		then func(*trial)

@@ -34,7 +34,7 @@ func (t *trial) guard(ctx context.Context, what string, f func()) (hung bool) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.outcome == "" || t.outcome == Failed && !t.explained { // One failure may be expected, and this one not.
+	if t.outcome == "" || t.outcome == Failed && !t.explained { // The earlier failure may be expected, and this one is not.
 		t.decide(Failed, fmt.Sprintf("%s: not finished in time: %v", what, context.Cause(ctx)))
 	}
 	return false
@@ -60,7 +60,7 @@ func (t *trial) caught(what string, f func()) {
 	returned = true
 }
 
-// explain sets whether the report says why what guard calls has ended early.
+// explain sets whether the report says why the function that guard calls has ended early.
 func (t *trial) explain(explained bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

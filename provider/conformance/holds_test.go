@@ -263,7 +263,7 @@ func TestCleanupReleasesLoadBalancersFirst(t *testing.T) {
 	}
 }
 
-// The suite cannot end what only another world can.
+// Cleanup cannot end a hold if the world has no method for that.
 func TestCleanupNeedsAWorldThatReleases(t *testing.T) {
 	write(t, filepath.Join(t.TempDir(), "made.jsonl"), func(l *FileLedger) error {
 		if err := l.Begin(Entry{Kind: KindHold, Name: "loadBalancers"}); err != nil {

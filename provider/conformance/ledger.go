@@ -230,7 +230,7 @@ func (line ledgerLine) apply(left []Entry) []Entry {
 	return left
 }
 
-// replaces reports whether an entry says more about the thing of an earlier one. Foreign
+// replaces reports whether an entry is about the same thing as an earlier one. Foreign
 // resources of two runs may have the same name. Then they differ by their IDs.
 func (e Entry) replaces(earlier Entry) bool {
 	return earlier.key() == e.key() && (!e.Foreign || earlier.ID == "" || earlier.ID == e.ID)

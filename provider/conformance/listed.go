@@ -30,8 +30,8 @@ func (l listedLoadBalancer) Unwrap() cloudprovider.LoadBalancer { return l.LoadB
 // Unwrap implements provider.Unwrapper.
 func (r listedRoutes) Unwrap() cloudprovider.Routes { return r.Routes }
 
-// optional returns the optional interface of a part of the provider that is wrapped
-// here.
+// optional returns the optional interface of a part of the provider. If one of these
+// types wraps the part, optional looks inside.
 func optional[T, Part any](part Part) (found T, ok bool) {
 	if wrapper, wrapped := any(part).(interface{ Unwrap() Part }); wrapped {
 		part = wrapper.Unwrap()

@@ -222,8 +222,8 @@ func endOf(world any, kind ResourceKind) func(context.Context) error {
 	return nil
 }
 
-// lastingKinds are what the whole cloud has until it is ended, in the order in which they
-// are ended.
+// lastingKinds are the kinds of things that affect the whole cloud until they are ended, in
+// the order in which they are ended.
 func lastingKinds() []ResourceKind { return []ResourceKind{KindFault, KindHold} }
 
 // lasting returns the faults and holds in the ledger, and reports whether the ledger can

@@ -155,7 +155,7 @@ func TestReportSchema(t *testing.T) {
 	}
 }
 
-// InvalidBySchema returns what is wrong with a report by the schema, in JSON and in YAML.
+// InvalidBySchema returns how a report violates the schema, in JSON and in YAML.
 func InvalidBySchema(r *Report) ([]string, error) {
 	var rules map[string]any
 	file, err := os.ReadFile(schemaFile)
@@ -175,8 +175,8 @@ func InvalidBySchema(r *Report) ([]string, error) {
 	return problems, errors.Join(err, err1, err2)
 }
 
-// invalid returns in what a value differs from a schema, which has only the keywords of
-// type schema.
+// invalid returns how a value violates a schema, which has only the keywords of type
+// schema.
 func invalid(at string, rules map[string]any, value any) (problems []string) {
 	wrong := func(at, format string, args ...any) {
 		problems = append(problems, at+": "+fmt.Sprintf(format, args...))

@@ -37,7 +37,7 @@ type trial struct {
 	cleanups     []cleanup
 	listed       map[string]Entry // what the provider has created; by key
 	abandoned    bool
-	explained    bool // guarded by mu; a failure or end says why what guard calls has ended early
+	explained    bool // guarded by mu; the report says why the function that guard calls has ended early
 }
 
 // cleanup undoes something that the check has done.

@@ -148,7 +148,7 @@ type Resource struct {
 // ResourceKind is a kind of resource. A world may have others.
 type ResourceKind string
 
-// The kinds of resources that checks count.
+// The kinds of resources that the suite knows.
 const (
 	KindMachine      ResourceKind = "machine"
 	KindLoadBalancer ResourceKind = "loadBalancer"

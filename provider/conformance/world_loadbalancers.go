@@ -49,8 +49,8 @@ type Holder interface {
 
 // HoldReleaser is a Holder whose holds outlast the process that has begun them.
 type HoldReleaser interface {
-	// ReleaseLoadBalancers lets all load balancers become ready that HoldLoadBalancers
-	// keeps from it, in whichever process. It returns nil if there are none.
+	// ReleaseLoadBalancers ends all holds that HoldLoadBalancers has begun, in whichever
+	// process. It returns nil if there are none.
 	ReleaseLoadBalancers(ctx context.Context) error
 }
 
