@@ -23,8 +23,8 @@ const upstream = "upstream"
 // output: fields may be added, and none is renamed.
 type comparison struct {
 	With string `json:"with"`
-	// CloudCalls is the number of calls that only the comparison has needed. These
-	// calls also only read.
+	// CloudCalls is the number of calls that only the comparison has needed. Like
+	// all calls of a dry run, they only read.
 	CloudCalls int `json:"cloudCalls"`
 	// Differences are the objects whose fates differ.
 	Differences []skeleton.Difference `json:"differences"`

@@ -46,9 +46,9 @@ func (s *seen) note(node *corev1.Node, change func(*told)) {
 	s.nodes[node.UID] = a
 }
 
-// exists takes note of an answer about a Node that the skeleton would have asked
-// about, too. The skeleton would delete the Node after the first "absent", so a later
-// answer does not undo it.
+// exists takes note of an answer about a Node, if the skeleton would have asked about
+// the Node, too. The skeleton would delete the Node after the first "absent", so a
+// later answer does not undo it.
 func (s *seen) exists(node *corev1.Node, said skeleton.Existence) {
 	if skeleton.Asks(node) {
 		s.note(node, func(a *told) {

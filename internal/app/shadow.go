@@ -231,7 +231,7 @@ func (s *shadowing) print(began time.Time) error {
 	return err
 }
 
-// shadowMetrics count what a daemon that only looks decides and finds.
+// shadowMetrics count what a daemon with --shadow decides and finds.
 type shadowMetrics struct {
 	actions     *metrics.CounterVec
 	differences *metrics.GaugeVec

@@ -16,7 +16,7 @@ import (
 )
 
 // start makes a controller. It registers the informers that the controller needs,
-// and does not wait. A skip as error says why there is nothing to run.
+// and does not wait. An error of type skip says why there is nothing to run.
 type start func(ctx context.Context, d deps) (controller, error)
 
 // deps are the values that every controller can be made of. The controller's

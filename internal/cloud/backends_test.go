@@ -37,7 +37,7 @@ func TestFaultsOfACallAboutManyServices(t *testing.T) {
 		name  string
 		fault func(results) (results, error)
 		want  []Kind // of each Service
-		most  int    // Services of the next call
+		most  int    // MaxUpdates after the call
 	}{
 		{"NoFault", func(r results) (results, error) { return r, nil }, []Kind{Succeeded, Succeeded, Succeeded}, 100},
 		{"OutOfOrder", func(r results) (results, error) { slices.Reverse(r); r[0].Err = broken; return r, nil }, []Kind{Succeeded, Succeeded, Failed}, 100},

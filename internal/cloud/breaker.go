@@ -144,10 +144,11 @@ func (b *breaker) admit(c call, now time.Time) (probed []*scope, err error) {
 	}
 }
 
-// rank returns 0 for a call that is preferred as the next probe. Its part is the one
-// that was tried longest ago. Its object has not failed, and is the newest of the
-// objects that have not. So objects that always fail, however many there are, do not
-// keep others from being tried. The caller holds mu.
+// rank returns 0 for a call that is preferred as the next probe, and more for other
+// calls. The part of the preferred call is the one that was tried longest ago. Its
+// object has not failed, and is the newest of the objects that have not. So objects
+// that always fail, however many there are, do not keep others from being tried. The
+// caller holds mu.
 func (b *breaker) rank(c call) int {
 	s, own := b.holder(c)
 	rank, object := 0, b.object(s, c)

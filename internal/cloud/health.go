@@ -35,7 +35,7 @@ var panicPauses = [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Min
 type health struct {
 	mu           sync.Mutex
 	panics       map[string]panics // by object; guarded by mu
-	nameless     int               // how many panics were about no single object; guarded by mu
+	nameless     int               // how many panics were in calls without names; guarded by mu
 	everPanicked bool              // whether there was ever a panic; guarded by mu
 	overdue      int               // running calls that are overdue; guarded by mu
 	restart      chan error        // gets the one reason to restart
@@ -74,9 +74,9 @@ func newHealth(setOverdue func(float64)) *health {
 }
 
 // panicked records a panic, and returns how long no call is made about the object.
-// A panic that is about no single object counts as a panic for one more object. A
-// panic of a call that is split does not count: if one of its objects is the cause,
-// the call for that object panics, too.
+// A panic in a call without names counts as a panic for one more object. A panic of
+// a call that is split does not count: if one of its objects is the cause, the call
+// for that object panics, too.
 func (h *health) panicked(c call, value any) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -139,8 +139,9 @@ func hanging(n int, what string) error {
 	return fmt.Errorf("%d %s have not returned %v after their deadline, so others cannot be made", n, what, grace)
 }
 
-// watch notices that a call has not returned some time after its deadline. The
-// caller calls the returned function when the call has returned.
+// watch takes note of a call that has not returned when grace has passed after
+// its deadline. The caller calls the returned function when the call has
+// returned.
 func (h *health) watch(a attempt) (returned func()) {
 	var late bool // guarded by h.mu
 	timer := time.AfterFunc(a.timeout+grace, func() {

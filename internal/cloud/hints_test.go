@@ -79,7 +79,7 @@ type step struct {
 	does   func(context.Context) // before it returns
 	token  string                // that the call has to get
 	works  bool
-	state  string // a part of it
+	state  string // a part of the gateway's State
 }
 
 func TestWatch(t *testing.T) {

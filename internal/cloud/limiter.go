@@ -259,8 +259,8 @@ func (l *limiter) pause() time.Duration {
 	return max(time.Until(l.next), 0)
 }
 
-// succeeded counts a call that the cloud has answered within its quota. took is
-// how long the call lasted, object is what it was about.
+// succeeded takes note of a call that the cloud has answered within its quota.
+// took is how long the call lasted, object is what it was about.
 func (l *limiter) succeeded(took time.Duration, object string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -24,7 +24,7 @@ type scope struct {
 
 	opened, closed time.Time // when the last hold began, and when a hold last ended
 	kind           Kind      // why calls are held back: Denied or Unavailable
-	err            error     // the error of the call that opened it; nil if that was about a tenant's object
+	err            error     // the error of the call after which the hold began; nil if that call was about a tenant's object
 
 	pause        time.Duration // the present one between two probes
 	probed, next time.Time     // when the last probe began, and when the next one may
@@ -92,7 +92,7 @@ func (s *scope) fails(f failure, now time.Time) bool {
 	}
 	s.remember(f.object)
 	since := s.answered
-	if f.unread && s.began.After(since) { // Slower calls may help: see suspicion.
+	if f.unread && s.began.After(since) { // Slower calls may help, so suspicion gets the time to find out.
 		since = s.began
 	}
 	isLong := now.Sub(since) >= downAfter
@@ -182,7 +182,7 @@ func (s *scope) probe(object string, now time.Time) {
 	switch {
 	case s.pause == 0:
 		s.pause = firstProbe
-	case s.probing: // The last one hangs.
+	case s.probing: // The last probe hangs.
 		s.pause = min(2*s.pause, s.longestPause(now))
 	}
 	s.tried = now

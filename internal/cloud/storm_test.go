@@ -145,7 +145,7 @@ func createRoute(ctx context.Context, g *Gateway, n int) error {
 func TestObjectsThatFailForTheirOwnReasonsSlowNobodyDown(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		failed int // how many fail: the first ones, which is worst
+		failed int // how many fail; they are asked about first, which is the worst case
 		err    error
 		within time.Duration // for the others, whose calls need a second
 	}{

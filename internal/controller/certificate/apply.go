@@ -48,7 +48,7 @@ func (c *Controller) decide(ctx context.Context, o observed, p plan) error {
 	if p.do == deny {
 		verdict, counted = certificatesv1.CertificateDenied, verdictDenied
 	} else {
-		c.useApproval(o.now) // It counts even if the reply is lost.
+		c.useApproval(o.now) // The approval counts even if the reply is lost.
 	}
 	err := c.requests.Decide(ctx, kube.Decision{Request: o.request, Verdict: verdict, Reason: p.cause.Reason, Message: p.cause.Message})
 	if apierrors.IsNotFound(err) {

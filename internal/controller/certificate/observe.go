@@ -96,7 +96,7 @@ func (c *Controller) askCloud(ctx context.Context, o observed) observed {
 }
 
 func answerOf(got cloud.Identity, err error) answer {
-	switch cloud.KindOf(err) { //nolint:exhaustive // all others may pass
+	switch cloud.KindOf(err) { //nolint:exhaustive // all other failures may be over soon
 	case cloud.Succeeded:
 		return answer{given: described, asked: got.Asked, byName: instanceOf(got.ByName), byID: instanceOf(got.ByID)}
 	case cloud.NotFound, cloud.NotImplemented, cloud.NoAnswer:

@@ -20,7 +20,7 @@ func (c *Controller) apply(ctx context.Context, name string, o observed, p plan)
 	if p.do == write {
 		p = c.write(ctx, o, p)
 	}
-	switch p.do { //nolint:exhaustive // the others only wait
+	switch p.do { //nolint:exhaustive // the others write nothing
 	case adopt:
 		c.adopt(ctx, o, p)
 	case write:
@@ -63,8 +63,9 @@ func (c *Controller) fence(ctx context.Context, o observed) *plan {
 	return nil
 }
 
-// unfenced takes note since when the API server refuses the fence because of what the
-// Node has: with the fence, the annotations or the whole Node would be too large.
+// unfenced takes note of when the API server began to refuse the fence because of
+// what the Node has: with the fence, the annotations or the whole Node would be too
+// large.
 func (c *Controller) unfenced(o observed, err error) {
 	tooLarge := apierrors.IsInvalid(err) && !kube.IsStale(err) || apierrors.IsRequestEntityTooLargeError(err) ||
 		strings.Contains(err.Error(), "request is too large") // an error of etcd

@@ -159,8 +159,8 @@ func (b *bed) remove(name string) {
 	}
 }
 
-// cidrs returns the CIDRs of all Nodes that have some. None may overlap, and no
-// fence may be left on them.
+// cidrs returns the CIDRs of all Nodes that have some. It checks that none
+// overlap, and that no fence is left on these Nodes.
 func (b *bed) cidrs() map[string]string {
 	b.t.Helper()
 	list, err := b.cluster.CoreV1().Nodes().List(b.t.Context(), metav1.ListOptions{})

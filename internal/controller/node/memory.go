@@ -19,7 +19,8 @@ func (c *Controller) remember(name string, m memory) {
 	c.metrics.waiting.Set(name, m.waitsFor, m.waitsSince)
 }
 
-// keep stores an answer for the next pass, unless there was one to a later question.
+// keep stores an answer for the next pass, unless the stored one is to a later
+// question.
 func (c *Controller) keep(node *corev1.Node, a answer, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

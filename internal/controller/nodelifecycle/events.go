@@ -154,7 +154,7 @@ func deleting(name string) message.Event {
 
 func deletingFailed(name string, err error) message.Event {
 	if theirs := errors.Unwrap(err); theirs != nil {
-		err = theirs // without our own words
+		err = theirs // the API server's own words
 	}
 	return deletingNodeFailed.Event(fmt.Sprintf("Failed deleting node %s: %s", name, message.Cut(err)))
 }

@@ -87,7 +87,7 @@ func (o observed) witnesses() witnesses {
 	}
 	if w.contradicting == nil && w.foreigners > max(1, w.reporting*o.limits.Budget.Percent/100) {
 		// It is unlikely that so many Nodes are foreign. Either the cloud is wrong,
-		// or they pretend to be machines that are gone.
+		// or their kubelets use the credentials of machines that are gone.
 		w.contradicting, w.tooManyForeign = &c.foreign[0], true
 	}
 	return w

@@ -50,7 +50,7 @@ var (
 	secure = Claim{Selector: selects("fleet.node-restriction.kubernetes.io/cloud=a")}
 )
 
-// TestOwner has the rows of the rule.
+// TestOwner checks the rule that decides who owns a Node.
 func TestOwner(t *testing.T) {
 	for _, c := range []struct {
 		name  string

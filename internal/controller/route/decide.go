@@ -75,7 +75,7 @@ type plan struct {
 	strays   map[identity]time.Time
 	resolved []netip.Prefix
 	counts   counts
-	// after is when to decide again at the latest.
+	// after is the longest time until the next decision.
 	after time.Duration
 	// table is for the next plan. It is nil if the routes are to be listed first: then
 	// the next plan makes a new table.

@@ -26,7 +26,7 @@ func TestRandomLives(t *testing.T) {
 	}
 	for seed := range lives {
 		t.Run(strconv.Itoa(seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { randomSteps(t, uint64(seed)) }) // it is not negative
+			synctest.Test(t, func(t *testing.T) { randomSteps(t, uint64(seed)) }) // seed is not negative
 		})
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// due is when a CIDR or a Node is planned again. It counts only while at is the until
-// of the CIDR's share, or of the Node's view.
+// due is when a CIDR or a Node is planned again. It counts only while at equals the
+// field until of the CIDR's share or of the Node's view.
 type due struct {
 	at   time.Time
 	cidr netip.Prefix
@@ -49,7 +49,7 @@ func (t *table) isCurrent(d due) bool {
 	return t.shares[d.cidr].until.Equal(d.at)
 }
 
-// after returns when to decide again at the latest.
+// after returns the longest time until the next decision.
 func (t *table) after(o observed) time.Duration {
 	after := untilListing(o)
 	for len(t.due) > 0 {

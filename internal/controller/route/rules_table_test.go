@@ -232,7 +232,7 @@ func TestPlanOfAChangeIsThatOfTheWholeTable(t *testing.T) {
 	}
 	plans := 0
 	for seed := range seeds {
-		h := newHistory(t, uint64(seed)) // it is not negative
+		h := newHistory(t, uint64(seed)) // seed is not negative
 		steps := []struct {
 			name string
 			do   func()
