@@ -222,7 +222,7 @@ func (d *dryRun) planner(ctx context.Context, r registration) (planner, error) {
 	return made.(planner), nil
 }
 
-// objects returns what to look at.
+// objects returns the objects to look at: all, or those that the flags choose.
 func (d *dryRun) objects(f planFlags) ([]*look, error) {
 	var all []*look
 	for _, p := range d.planners {

@@ -49,7 +49,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// factoryOf returns the factory of a provider, with a file if it has a name.
+// factoryOf returns the factory of the provider, with a configuration file unless file
+// is "".
 func factoryOf(name, file string) *Factory {
 	return &Factory{Name: name, ConfigFile: file, Informers: func() (informers.SharedInformerFactory, error) {
 		return informers.NewSharedInformerFactory(fake.NewClientset(), 0), nil

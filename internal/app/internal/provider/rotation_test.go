@@ -27,8 +27,8 @@ import (
 
 var errRefused = errors.New("line 3: no such region")
 
-// In each row, checks has the content of the files at each check. "!" means that
-// they cannot be read. "+" means that refusalExpiry has passed, so that refused
+// In each row, checks has a letter for each check: the content of the files. "!" means
+// that they cannot be read. "+" means that refusalExpiry has passed, so that refused
 // content is tried again.
 func TestRotation(t *testing.T) {
 	for _, tc := range []struct {

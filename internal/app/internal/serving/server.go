@@ -27,7 +27,7 @@ import (
 // closeTimeout is how long open requests may take when the process ends.
 const closeTimeout = time.Second
 
-// Config is what the flags say about the HTTPS server.
+// Config is the configuration of the HTTPS server.
 type Config struct {
 	Secure         *apiserveroptions.SecureServingOptions
 	Authentication *apiserveroptions.DelegatingAuthenticationOptions

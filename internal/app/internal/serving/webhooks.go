@@ -79,7 +79,7 @@ type Webhook struct {
 	Admit func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
 }
 
-// WebhookConfig is what the flags say about the server of the webhooks.
+// WebhookConfig is the configuration of the server of the webhooks.
 type WebhookConfig struct {
 	Secure   *apiserveroptions.SecureServingOptions
 	ClientCA string    // the file with the CAs of the callers' certificates; "": callers are not authenticated
@@ -227,7 +227,7 @@ func (v *reviewer) answer(w http.ResponseWriter, r *http.Request) ([]byte, *fail
 	return v.review(r, request)
 }
 
-// review returns the encoded answer to what was asked.
+// review calls the webhook, and returns the encoded answer to the request.
 func (v *reviewer) review(r *http.Request, request *admissionv1.AdmissionRequest) ([]byte, *failure) {
 	ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
 	defer cancel()

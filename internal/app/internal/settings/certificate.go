@@ -66,7 +66,7 @@ func (c *Certificate) show(shown *configuration) {
 	}
 }
 
-// Config returns what the controller is configured with.
+// Config returns the configuration of the controller.
 func (c *Certificate) Config(claim ownership.Claim) certificate.Config {
 	return certificate.Config{Limits: c.limits, Claim: claim}
 }

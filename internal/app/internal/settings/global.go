@@ -97,10 +97,10 @@ func (v *versionFlag) String() string { return string(*v) }
 
 func (*versionFlag) Type() string { return "version" }
 
-// Version returns the version of the program, and that of the libraries if it
-// differs. If a program does not state its version, it is the one that Go has
-// recorded. If the linker has set the version of the libraries, that one contains
-// ours, and is returned alone.
+// Version returns the version of the program, and that of the Kubernetes libraries if
+// it differs. If a program does not state its version, the one that Go has recorded
+// counts. If make has built the program, the version of the libraries contains ours,
+// and is returned alone.
 func (g *Global) Version() string {
 	libraries := version.Get().String()
 	own := versions.Own(libraries)

@@ -108,7 +108,7 @@ func (i *IPAM) show(c *configuration) {
 	c.NodeIPAMController = ipamConfiguration{i.services, i.mask, i.mask4, i.mask6}
 }
 
-// Config returns what the controller is configured with.
+// Config returns the configuration of the controller.
 func (i *IPAM) Config(claim ownership.Claim) (ipam.Config, error) {
 	if len(i.taken) > 0 {
 		return ipam.Config{}, fmt.Errorf("--controllers names %s, which cannot run in this program: --%s is a flag of the program's own", IPAMController, i.taken[0])

@@ -200,7 +200,7 @@ func (l *Lifecycle) show(c *configuration) {
 	}
 }
 
-// Config returns what the controller is configured with.
+// Config returns the configuration of the controller.
 func (l *Lifecycle) Config(claim ownership.Claim) nodelifecycle.Config {
 	limits := l.limits
 	limits.Off, limits.NotFoundIsAbsent = !l.delete, l.notFound == notFoundIsAbsent

@@ -93,7 +93,7 @@ func (n *Node) refreshes() int32 {
 	return n.statusUpdates
 }
 
-// Config returns what the controller is configured with.
+// Config returns the configuration of the controller.
 func (n *Node) Config(claim ownership.Claim) node.Config {
 	return node.Config{
 		Reads:      int(n.syncs),

@@ -143,8 +143,8 @@ func (r *Route) show(c *configuration) {
 // Configured reports whether the daemon manages routes.
 func (r *Route) Configured() bool { return r.configure }
 
-// Config returns what the controller is configured with. The error is about
-// the CIDRs of the cluster.
+// Config returns the configuration of the controller. The error is about the CIDRs
+// of the cluster.
 func (r *Route) Config() (route.Config, error) {
 	clusters, err := r.clusters()
 	return route.Config{Clusters: clusters, Syncs: int(r.syncs), Period: r.period, Limits: r.limits}, err
