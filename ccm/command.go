@@ -15,8 +15,9 @@ import (
 //		Name string
 //
 //		// Version of the program, as in v1.2.3. --version prints it before the version
-//		// of the Kubernetes libraries, and the log has both. If Version is empty,
-//		// --version prints only that of the libraries.
+//		// of the Kubernetes libraries, and the log has both. Empty means the version
+//		// that Go has recorded in the binary. But if the linker has set the version of
+//		// the libraries, only that one is printed.
 //		Version string
 //
 //		// ProviderName is the default of --cloud-provider.
@@ -76,10 +77,13 @@ import (
 //		// the daemon's is served.
 //		Metrics []prometheus.Gatherer
 //
-//		// Stopped is called once, after all work has returned and the lease has been
-//		// released, for example to log out of the cloud. It is called whatever the
-//		// reason of the stop is, except if the command line is wrong, or after a
-//		// second signal. Its context ends after 5 seconds, and then the process ends.
+//		// Stopped is called once before the process ends, for example to log out of
+//		// the cloud. By then all work has returned and the lease has been released,
+//		// unless work did not return in time or the lease was lost. It is called
+//		// whatever the reason of the stop is, except if the command line is wrong, or
+//		// after a second signal. It is also called in the separate process that only
+//		// makes the provider. Its context ends after 5 seconds, and then the process
+//		// ends.
 //		Stopped func(ctx context.Context)
 //
 //		// Conformance, if not nil, adds to what the sub-command "conformance" knows:

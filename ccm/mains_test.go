@@ -177,9 +177,9 @@ func text(e ast.Expr) string {
 }
 
 // The manifest that the chart renders for a cloud can replace the one that the
-// vendor publishes. As the page says, both have the same provider, service
-// account and Lease, so that only one of the two daemons works. Our daemon
-// uses each rendered argument, and also starts with the vendor's own
+// vendor publishes. As docs/guides/known-providers.md says, both have the same
+// provider, service account and Lease, so that only one of the two daemons works.
+// Our daemon uses each rendered argument, and also starts with the vendor's own
 // arguments.
 func TestChartTakesTheVendorsPlace(t *testing.T) {
 	page := readFile(t, "../docs/guides/known-providers.md")
