@@ -153,7 +153,8 @@ func first(suggest cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// suggestions returns the names of all with their descriptions, and err as it is.
+// suggestions returns a name and a description for each element of all. It returns
+// err unchanged.
 func suggestions[T any](all []T, err error, words func(T) (name, what string)) ([]string, error) {
 	var names []string
 	for _, one := range all {
