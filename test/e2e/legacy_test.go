@@ -13,8 +13,8 @@ import (
 )
 
 // Providers with the interfaces from before InstancesV2 initialise real Nodes. If a
-// provider claims to support an interface but returns a nil pointer, it counts as
-// not supported.
+// provider claims to support an interface but returns a nil pointer, the interface
+// counts as not supported.
 func TestProvidersWithTheOlderInterfaces(t *testing.T) {
 	for _, tt := range []struct {
 		provider   string

@@ -16,7 +16,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// choice is a value of the kubelet's flag --node-ip, and which addresses the Node gets.
+// choice is a value of the kubelet's flag --node-ip, the addresses that the cloud
+// offers, and those that the Node gets.
 type choice struct {
 	name   string
 	nodeIP string
@@ -95,7 +96,7 @@ func TestAddressesThatTheKubeletWasToldToUse(t *testing.T) {
 	}
 }
 
-// numbered returns the addresses of the n-th instance: n replaces each #.
+// numbered returns the addresses of the n-th instance: 10+n replaces each #.
 func numbered(n int, texts ...string) []string {
 	var all []string
 	for _, text := range texts {

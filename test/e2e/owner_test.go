@@ -34,7 +34,8 @@ func TestNodesOfOthersAreLeftAlone(t *testing.T) {
 		named("edge", func(n *corev1.Node) { n.Labels["node.example.com/edge"] = "" }),
 		named("nobodys", func(n *corev1.Node) { n.Labels["fairlead.dev/provider"] = "none" }),
 	}
-	// An instance of this cloud that belongs to another daemon would be a backend.
+	// This Node has an instance of this cloud, so only its label keeps it from being
+	// a backend.
 	lent := nodes.NewInitialized(s.Cloud.Instance(t, simulator.Instance{Name: b.Name("lent")}))
 	lent.Labels["fairlead.dev/provider"] = "another"
 	theirs = append(theirs, lent)

@@ -118,7 +118,7 @@ func (p *planned) changeServices(t *testing.T, services []string) {
 	key(p.Balanced(t, "other", func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("example.com/other") }), "otherService")
 }
 
-// cloudChanged returns how many calls a cloud has got that change something.
+// cloudChanged returns how many calls that change something a cloud has got.
 func cloudChanged(t *testing.T, c *bed.Cloud) int64 {
 	t.Helper()
 	report, err := c.Calls(t.Context())
@@ -164,7 +164,7 @@ func TestPlanSaysWhatTheDaemonDoes(t *testing.T) {
 // effect is what plan has printed about an object.
 type effect struct {
 	gravest string // the last of the effects in the order none, wait, update, create, delete
-	writes  bool   // other than events
+	writes  bool   // the object is written; events do not count
 	calls   []string
 }
 
@@ -196,7 +196,7 @@ func (*planned) effects(said bed.Planned) map[string]effect {
 	return all
 }
 
-// checkStates checks that the output of plan covers each state.
+// checkStates checks what plan says about each object that has changed.
 func (p *planned) checkStates(t *testing.T, effects map[string]effect) {
 	t.Helper()
 	for what, want := range map[string]string{
@@ -221,8 +221,9 @@ func (p *planned) checkStates(t *testing.T, effects map[string]effect) {
 	}
 }
 
-// checkComparison checks what plan says of the skeleton. By now there is enough
-// evidence to delete the Node that is gone, so its fate is the same.
+// checkComparison checks what plan says of upstream's skeleton. By now there is
+// enough evidence to delete the Node that is gone, so the daemon and the skeleton do
+// the same with it.
 func (p *planned) checkComparison(t *testing.T, said bed.Planned) {
 	t.Helper()
 	differs := map[string]string{}

@@ -130,8 +130,8 @@ func awaitLeaseEvent(t *testing.T, b *bed.Bed, reason string) {
 	})
 }
 
-// With a second lease for controllers that move, both are held while the
-// daemon works and given back when it ends.
+// With --enable-leader-migration the daemon has a second lease. It holds both leases
+// while it works, and releases them when it ends.
 func TestLeaderMigration(t *testing.T) {
 	b := onShared(t)
 	b.UseRightsOf(t, migration)

@@ -41,7 +41,8 @@ func again(t *testing.T, p *nodepool.Pool, m *nodepool.Member, i simulator.Insta
 
 // testRecreatedMeanwhile: answers about the first Node are not evidence against the
 // second one of that name. This also holds if both have the same provider ID, the
-// second is silent from the start, and the daemon sees both events at once.
+// second is silent from the start, and the daemon sees the deletion and the creation
+// at once.
 func testRecreatedMeanwhile(t *testing.T, b *bed.Bed) {
 	p := nodepool.New(t, b, 6)
 	first := p.Members[2]

@@ -16,8 +16,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// markedWithin is how long it takes until kube-controller-manager sets
-// Ready=Unknown for a silent kubelet.
+// markedWithin is the longest time until kube-controller-manager sets Ready=Unknown
+// for a silent kubelet.
 const (
 	grace        = 20 * time.Second
 	markedWithin = grace + time.Minute

@@ -137,7 +137,8 @@ func awaitRateLimited(t *testing.T, p *nodepool.Pool, want int, members []*nodep
 	})
 }
 
-// Nodes that have to be deleted are deleted soon.
+// Nodes of terminated instances are deleted soon, unless a flag, a change or the lack
+// of a witness prevents it.
 func TestLegitimateDeletions(t *testing.T) {
 	b := onOwn(t)
 	t.Run("AnnouncedByTheAutoscaler", func(t *testing.T) { testAnnounced(t, b) })
@@ -294,8 +295,8 @@ func testWithoutProviderID(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// testSwitchedOff: with --node-deletion=false nothing is deleted. A Node that would be
-// deleted says so.
+// testSwitchedOff: with --node-deletion=false nothing is deleted. An event reports
+// this on each Node that would be deleted.
 func testSwitchedOff(t *testing.T, b *bed.Bed) {
 	p := nodepool.New(t, b, 6)
 	m := p.Members[2]

@@ -58,7 +58,7 @@ func testLosesARegion(t *testing.T, b *bed.Bed) {
 }
 
 // testLosesItsCredentials: the cloud has just confirmed other instances when the credentials become invalid, and it
-// answers 404 for everything. Answers from before do not count as witnesses.
+// answers 404 for everything. Answers from before that do not count as witnesses.
 func testLosesItsCredentials(t *testing.T, b *bed.Bed) {
 	for _, witnesses := range []int{10, 1} {
 		t.Run(fmt.Sprintf("%dWitnesses", witnesses), func(t *testing.T) {
@@ -90,7 +90,8 @@ func testLosesItsCredentials(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// testReportsNotReady: a kubelet that reports that it is not ready is alive. The cloud is not asked about its instance.
+// testReportsNotReady: a kubelet that reports that it is not ready is alive. The
+// cloud is not asked about the kubelet's instance.
 func testReportsNotReady(t *testing.T, b *bed.Bed) {
 	const silentAfter = 8 * time.Second
 	p := nodepool.New(t, b, 8)

@@ -86,8 +86,8 @@ func notShutdown(node *corev1.Node) error {
 	return nil
 }
 
-// spaced checks that the cloud is asked at growing intervals about an instance
-// that does not change, up to the longest interval that the flag allows.
+// spaced checks how often the cloud is asked about an instance that does not change:
+// after the first few times, about once in sideLongestPeriod.
 func (s silences) spaced(t *testing.T, m *nodepool.Member, since time.Time) {
 	t.Helper()
 	const together, first = time.Second / 2, 5 // one check may take two calls; the first checks come sooner

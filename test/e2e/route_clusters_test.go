@@ -40,8 +40,8 @@ func starts(t *testing.T, n *podnetwork.Network, name string, s daemon.Setup) *s
 	return on
 }
 
-// Two clusters, one of which has two address families, give their Nodes the same CIDRs
-// and have their routes in one table. Neither changes the other's routes, whatever
+// Two clusters give their Nodes the same CIDRs and have their routes in one table.
+// One of them has two address families. Neither changes the other's routes, whatever
 // happens to one of them.
 func TestRoutesOfTwoClusters(t *testing.T) {
 	left := podnetwork.New(t, onOwn(t, "--cluster-cidr="+dualStack))

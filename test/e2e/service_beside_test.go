@@ -75,7 +75,7 @@ func newClass(t *testing.T, b *bed.Bed, flags ...string) lbservice.Services {
 	return s
 }
 
-// inClass puts a Service into another class.
+// inClass returns a change that puts a Service into the class.
 func inClass(class string) func(*corev1.Service) {
 	return func(service *corev1.Service) { service.Spec.LoadBalancerClass = &class }
 }

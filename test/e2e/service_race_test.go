@@ -80,8 +80,8 @@ func TestLastSetOfNodesWins(t *testing.T) {
 	t.Logf("%d Services, %d changes of nodes: %d changes of load balancers", size, changes, len(calls))
 }
 
-// churn lets Nodes join, deletes them, and excludes and includes them, until enough
-// returns true. It returns how often the set of nodes was changed.
+// churn lets Nodes join, deletes them, and excludes and includes them, one step after
+// the other, until enough returns true. It returns the number of steps.
 func churn(t *testing.T, p *nodepool.Pool, enough func() bool) int {
 	t.Helper()
 	const (

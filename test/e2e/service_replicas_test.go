@@ -27,8 +27,8 @@ func testHandOverWaitsForTheCloud(t *testing.T, b *bed.Bed) {
 	s.CreatedOnce(t)
 }
 
-// The cloud never finishes the load balancer: the leader ends without giving the
-// lease back, and the other takes over once it has expired.
+// The cloud never finishes the load balancer: the leader ends without releasing the
+// lease, and the other replica takes over once the lease has expired.
 func testCloudThatIsNeverDoneKeepsTheLease(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	leader, standby := s.Replicas(t, daemon.Setup{})

@@ -29,8 +29,8 @@ import (
 //
 // Once a backend is removed, no new connection may reach it, and no connection may
 // fail. There is one exception: the load balancer without draining cuts the connections
-// that are open when their backend is removed. So there a connection may fail that was
-// open during a removal, but no more than can be open at one moment.
+// that are open when their backend is removed. So connections through it may fail
+// during a removal, but no more than can be open at one moment.
 func TestTrafficWhileEverythingChanges(t *testing.T) {
 	b := onOwn(t)
 	c := b.NewCloud(t, "--check-interval=200ms", "--drain=0")
@@ -111,7 +111,8 @@ type removal struct {
 // Node.
 func (s *traffic) joins(t *testing.T) *machine {
 	t.Helper()
-	// Other clouds on this computer give the same addresses.
+	// The cloud would assign its first addresses, which other clouds on this computer
+	// assign, too.
 	address := fmt.Sprintf("InternalIP=127.%d.%d.%d", 1+rand.N(60), 1+rand.N(250), 1+rand.N(250))
 	i, _ := s.Pair(t, s.Cloud, simulator.Instance{Name: s.Name("machine"), Addresses: nodes.CloudAddresses(address)})
 	m := &machine{instance: i}

@@ -215,8 +215,8 @@ func testProviderPanics(t *testing.T, b *bed.Bed) {
 	s.AwaitServingWithin(t, lbservice.RetriesWithin, name, s.Hosts...)
 }
 
-// panicsIn creates a Service for which the provider panics in another namespace, and
-// returns its name.
+// panicsIn creates a Service in this namespace, for which the provider panics. It
+// returns the name of the Service.
 func panicsIn(t *testing.T, s lbservice.Services, namespace string) string {
 	t.Helper()
 	service := &corev1.Service{

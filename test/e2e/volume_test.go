@@ -73,8 +73,8 @@ func TestVolumesGetTheirZone(t *testing.T) {
 	}
 }
 
-// newVolume creates a volume of the cloud and a PersistentVolume for it, whose name
-// it returns.
+// newVolume creates a volume of the cloud and a PersistentVolume for it. It returns
+// the name of the PersistentVolume.
 func newVolume(t *testing.T, b *bed.Bed, c *bed.Cloud, v simulator.Volume) string {
 	t.Helper()
 	created, err := c.CreateVolume(t.Context(), v)

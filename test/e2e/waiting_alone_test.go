@@ -65,8 +65,8 @@ func TestWaitingNodeSaysThatTheCloudThrottles(t *testing.T) {
 	w.recovers(t)
 }
 
-// useUp makes calls as soon as the quota allows one. It closes used after the first
-// call.
+// useUp makes a call every 5 ms, which uses up the quota. It closes used after the
+// first call.
 func useUp(ctx context.Context, c *bed.Cloud, used chan<- struct{}) {
 	customer := simulator.NewClient(c.URL)
 	for n := 0; ctx.Err() == nil; n++ {

@@ -181,8 +181,8 @@ func (w *waiting) tells(t *testing.T) {
 	w.bed.AwaitEvent(t, w.instance.Name, time.Minute, "Warning CloudInitFailed: "+w.reason+": ")
 }
 
-// shows waits for the condition, and checks that there is only one event about the Node
-// and that it still has its taint.
+// shows waits for the condition, and checks that there is only one event about the
+// Node and that the Node still has its taint.
 func (w *waiting) shows(t *testing.T) {
 	node := w.bed.AwaitNode(t, w.instance.Name, nodepool.ShownWithin, func(node *corev1.Node) error {
 		c := nodes.Condition(node)

@@ -39,7 +39,7 @@ type vendor struct {
 	cloudprovider.Interface
 
 	calls *atomic.Int64
-	gone  *sync.Map // names of instances
+	gone  *sync.Map // names of the instances that are gone
 }
 
 func (vendor) ProviderName() string                                              { return "p" }
@@ -139,7 +139,7 @@ func (c *cluster) start(t *testing.T) (stop func()) {
 // costs are the numbers of looks at a Node, calls, writes and events.
 type costs struct{ looks, calls, writes, events int64 }
 
-// cost returns what f and the time after it cost.
+// cost calls f, waits for the given time, and returns what happened meanwhile.
 func (c *cluster) cost(f func(), after time.Duration) costs {
 	c.looked.Store(0)
 	c.calls.Store(0)

@@ -94,7 +94,7 @@ func (p *plane) tell(happened watch.EventType, node *corev1.Node) {
 	}
 }
 
-// count returns for how many Nodes is returns true.
+// count returns the number of Nodes for which is returns true.
 func (p *plane) count(is func(*corev1.Node) bool) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

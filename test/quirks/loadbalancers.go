@@ -90,8 +90,8 @@ var EchoesStatus = Quirk{Name: "EchoesStatus", apply: func(p *Provider) {
 	}}
 }}
 
-// writeAddress writes the status of a Service after a moment. It tries again until it
-// succeeds or the Service is deleted or replaced.
+// writeAddress writes the status of a Service after a moment. For a minute, it tries
+// again until it succeeds or finds the Service being deleted or replaced.
 func (p *Provider) writeAddress(ctx context.Context, service *corev1.Service, status *corev1.LoadBalancerStatus) {
 	if p.kube() == nil {
 		return

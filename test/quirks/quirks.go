@@ -61,7 +61,7 @@ func (p *Provider) UseClient(client kubernetes.Interface) {
 	p.client = client
 }
 
-// kube returns the client, nil before Initialize.
+// kube returns the client, nil before UseClient.
 func (p *Provider) kube() kubernetes.Interface {
 	p.mu.Lock()
 	defer p.mu.Unlock()

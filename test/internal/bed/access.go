@@ -94,8 +94,8 @@ func (b *Bed) Manifests() (manifest.Cluster, error) {
 }
 
 // awaitRights returns when the API server grants the daemon's user, and the accounts
-// of the controllers that the manifest gives rights to, exactly these rights, besides
-// those that every user has.
+// of the controllers that the manifest gives rights to, exactly these rights, apart
+// from those that every user has.
 func (b *Bed) awaitRights(ctx context.Context, all rights.Access) error {
 	daemon, err := NewClient(b.Cluster.CCMKubeconfig)
 	if err != nil {

@@ -108,8 +108,8 @@ func MayLeadBy(t *testing.T, b *bed.Bed, lease string) {
 	}
 }
 
-// Of returns the setup of a daemon for these Services. If several daemons share the
-// bed, the daemon does not manage Nodes.
+// Of returns the setup of a daemon for these Services. If the Services have a class,
+// the daemon runs no other controller, because several daemons share the bed.
 func (s Services) Of(with daemon.Setup) daemon.Setup {
 	with.Cloud = cmp.Or(with.Cloud, s.Cloud.URL)
 	if s.Class != "" {

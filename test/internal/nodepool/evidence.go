@@ -122,7 +122,7 @@ func (p *Pool) Judge(t *testing.T) {
 	p.judgeDeletions(t)
 }
 
-// judgeDeletions checks whether each deletion had its evidence.
+// judgeDeletions checks that each deletion had its evidence.
 func (p *Pool) judgeDeletions(t *testing.T) {
 	t.Helper()
 	all := AnswersOf(t, p.Cloud)
@@ -147,7 +147,7 @@ func (p *Pool) judgeDeletions(t *testing.T) {
 		seen[uid] = true
 		m := p.Members[n]
 		if p.Lists || m.Spec.ProviderID == "" {
-			continue // The provider has looked for the instance in lists, or by name.
+			continue // The cloud's log has no answers about this instance alone: the provider has looked for it in lists, or by name.
 		}
 		if problem := m.unproven(all, r.Time, p.since(r.Time)); problem != "" {
 			t.Errorf("S1: node %s was deleted at %v, but %s", m.Name, r.Time.Local(), problem)
@@ -224,8 +224,8 @@ func between(first, last Answer) func(Answer) bool {
 	return func(a Answer) bool { return !a.Began.Before(first.ended) && !a.ended.After(last.Began) }
 }
 
-// readBefore reports whether the daemon has read the Node in the 30 seconds before it
-// deleted it.
+// readBefore reports whether the daemon has read the Node in the 30 seconds before
+// the deletion.
 func (p *Pool) readBefore(t *testing.T, deletion audit.Request) bool {
 	t.Helper()
 	const justBefore = 30 * time.Second

@@ -44,7 +44,7 @@ type Network struct {
 	Standing []string
 }
 
-// New starts the cloud; simcloud takes the flags.
+// New returns a network with a new cloud. The flags are those of simcloud.
 func New(t *testing.T, b *bed.Bed, flags ...string) *Network {
 	t.Helper()
 	return &Network{Bed: b, Cloud: b.NewCloud(t, flags...)}
@@ -201,7 +201,7 @@ const (
 	Unreachable = "True NoRouteCreated: RouteController failed to create a route"
 )
 
-// Shows returns a check for the condition NetworkUnavailable.
+// Shows returns a check that a Node shows this condition NetworkUnavailable.
 func Shows(condition string) func(*corev1.Node) error {
 	return func(node *corev1.Node) error {
 		if now := networkCondition(node); now != condition {
@@ -246,7 +246,8 @@ func ConditionsWritten(t *testing.T, b *bed.Bed, mark int64) []string {
 // Changes counts the calls that create and delete routes, with any result.
 type Changes struct{ Created, Deleted int64 }
 
-// RouteChanges returns how many of these calls the cloud has got so far.
+// RouteChanges returns how many calls of each kind of Changes the cloud has got so
+// far.
 func RouteChanges(t *testing.T, c *bed.Cloud) Changes {
 	t.Helper()
 	report, err := c.Calls(t.Context())

@@ -25,7 +25,7 @@ type Process struct {
 	logFile string
 	lines   chan string   // the first lines of its stdout
 	done    chan struct{} // closed when it has ended and its code is known
-	code    int           // -1: by a signal
+	code    int           // -1: a signal ended it
 }
 
 // Start starts a program whose log (stderr) goes to a file in dir.

@@ -108,7 +108,7 @@ func client(kubeconfig string) (kubernetes.Interface, error) {
 // Stop ends the control plane.
 func (p *Plane) Stop() error { return p.playground.Stop() }
 
-// Err says how the control plane has ended; nil while it runs.
+// Err returns an error that says how the control plane has ended; nil while it runs.
 func (p *Plane) Err() error { return p.playground.Err() }
 
 // Holder returns who holds the daemon's lease, empty if nobody does.

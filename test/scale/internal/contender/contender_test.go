@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 )
 
-// A provider without fast paths has each of them switched off.
+// The configuration of a provider without fast paths switches each of them off.
 func TestPlainSwitchesAllOff(t *testing.T) {
 	config := Setup{CloudURL: "http://127.0.0.1:7640", Plain: true}.cloudConfig()
 	if _, err := simulated.New(strings.NewReader(config)); err != nil {

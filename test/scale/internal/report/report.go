@@ -41,7 +41,7 @@ type Row struct {
 	// HealthyNodesDeleted is how many Nodes the contender deleted although their
 	// instances run.
 	HealthyNodesDeleted int `json:"healthyNodesDeleted"`
-	// CloudCalls are counted by the cloud: by kind, then by result.
+	// CloudCalls are counted by the cloud, by call and then by result.
 	CloudCalls map[string]map[string]int `json:"cloudCalls"`
 	Throttled  int                       `json:"throttled"` // calls that were answered 429
 	// APIWrites and APIReads are counted by the API server, by verb and
@@ -99,7 +99,7 @@ func (r Row) outcome() string {
 	return strings.Join(texts, "; ")
 }
 
-// Fact returns the fact of this name.
+// Fact returns the fact of this name, false if the run failed or has none.
 func (r Row) Fact(what string) (Fact, bool) {
 	n := slices.IndexFunc(r.Outcome, func(f Fact) bool { return f.What == what })
 	if n < 0 || r.Error != "" {

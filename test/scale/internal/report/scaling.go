@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Scaling returns the runs that differ in the number of Nodes alone. They are sorted by
-// contender, then with fast paths before without them, then by size.
+// Scaling returns the runs that differ only in contender, fast paths and number of
+// Nodes. They are sorted by contender, then with fast paths before without them, then
+// by size.
 func (r Report) Scaling() []Row {
 	var rows []Row
 	for _, row := range r.Rows {
@@ -62,5 +63,5 @@ func Grouped(n int) string {
 	return text
 }
 
-// Megabytes writes a size of memory.
+// Megabytes writes a size in bytes as a number of MB.
 func Megabytes(bytes int64) string { return strconv.FormatInt(bytes>>20, 10) + " MB" }

@@ -69,7 +69,7 @@ func (s *Series) Unevenness() float64 {
 	return float64(slices.Max(tens)) * float64(len(tens)) / float64(all)
 }
 
-// byMinute returns the sums of each minute.
+// byMinute returns the sum of the counts in each minute.
 func (s *Series) byMinute(counts []int) []int { return chunks(counts, 60/s.EverySeconds) }
 
 // memoryByMinute returns the memory at the end of each minute.

@@ -94,7 +94,7 @@ func writeLine(text *strings.Builder, row []string, widths []int, between, aroun
 // numbers matches a list of numbers, one on each line.
 var numbers = regexp.MustCompile(`\[\s+(?:\d+,\s+)*\d+\s+\]`)
 
-// WriteJSON writes everything, and each list of numbers on one line.
+// WriteJSON writes the report as JSON, with each list of numbers on one line.
 func (r Report) WriteJSON(w io.Writer) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -118,7 +118,8 @@ func (r Report) Failed() []string {
 	return names
 }
 
-// scenarios returns the rows of each scenario, in order.
+// scenarios returns the rows grouped by scenario, in the order of the first row of
+// each.
 func (r Report) scenarios() [][]Row {
 	var all [][]Row
 	for _, row := range r.Rows {

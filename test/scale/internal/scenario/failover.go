@@ -46,8 +46,8 @@ var failover = Scenario{
 	},
 }
 
-// handOver starts another replica, ends the leader and waits until the new replica
-// has taken over.
+// handOver starts another replica and ends the leader. It notes how long it takes
+// until the new replica has initialised a Node that joins at once.
 func (t *trial) handOver(ctx context.Context, what string, s syscall.Signal) error {
 	const within = 2 * time.Minute
 	leader := t.daemons[len(t.daemons)-1]

@@ -95,8 +95,8 @@ func beating(name string, every time.Duration) Scenario {
 // heartbeatsFor returns how long heartbeats are measured.
 func (s Settings) heartbeatsFor() time.Duration { return min(s.IdleFor, 30*time.Second) }
 
-// beat writes one heartbeat of each Node in every such period, at an even rate or as
-// fast as the API server accepts them. It returns how many it has written.
+// beat writes one heartbeat of each Node in each period of this length, at an even
+// rate or as fast as the API server accepts them. It returns how many it has written.
 func (t *trial) beat(ctx context.Context, every time.Duration) (written int, err error) {
 	const part = 100 * time.Millisecond
 	nodes := t.nodes.Names()

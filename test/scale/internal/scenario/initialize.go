@@ -28,8 +28,8 @@ var initialize = Scenario{
 	},
 }
 
-// scales returns scenarios that initialise a part of the Nodes each, to show what a
-// Node costs in clusters of several sizes.
+// scales returns the scenario initialize with 10, 20 and 40 % of the Nodes, to show
+// what a Node costs in clusters of several sizes.
 func scales() []Scenario {
 	var all []Scenario
 	for _, percent := range []int{10, 20, 40} {

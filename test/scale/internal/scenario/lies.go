@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// lies are wrong answers of the cloud while all instances run. Nodes with
-// silent kubelets represent healthy machines that cannot report.
+// lies are scenarios in which the cloud answers wrongly while all instances run.
+// Nodes with silent kubelets represent healthy machines that cannot report.
 var lies = []Scenario{
 	lie("lies-404-few", "404 to every call", 10, contender.Simulated, simulator.FaultNotFound),
 	lie("lies-404-all", "404 to every call", 100, contender.Simulated, simulator.FaultNotFound),

@@ -15,7 +15,7 @@ import (
 // routesWithin is how long to wait for routes.
 const routesWithin = 10 * time.Minute
 
-// withRoutes turns routes on, for both contenders.
+// withRoutes returns the flags that turn routes on, which both contenders know.
 func withRoutes(Settings) []string {
 	return []string{"--configure-cloud-routes=true", "--cluster-cidr=" + cluster.PodCIDRs}
 }
@@ -110,7 +110,7 @@ func allRouted(nodes map[string]*corev1.Node) error {
 	return nil
 }
 
-// countRoutes checks that the cloud has a route for each Node.
+// countRoutes checks that the cloud has as many routes as there are Nodes.
 func (t *trial) countRoutes(ctx context.Context) error {
 	routes, err := t.cloud.Routes(ctx)
 	if err != nil {

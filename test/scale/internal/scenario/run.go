@@ -70,8 +70,8 @@ func Count(scenarios []Scenario, contenders []contender.Name) int {
 
 // Run runs each scenario with each contender, and returns a row for each. Trials that
 // need the machine for themselves come first. Then come those that mostly wait, side
-// by side. The longest of these may last longer than all others together. It alone runs
-// beside the trials that need a quiet machine, which come last.
+// by side. The longest of these may last longer than all others together. It alone
+// may still run beside the trials that need a quiet machine, which come last.
 func (b *Bench) Run(ctx context.Context, scenarios []Scenario, contenders []contender.Name) []report.Row {
 	todo, rows := b.plan(scenarios, contenders)
 	lanes := b.lanes()
@@ -106,7 +106,7 @@ func (b *Bench) lanes() int {
 	return max(1, min(most, nodesInAll/b.Settings.Nodes))
 }
 
-// sideBySide runs several trials at the same time.
+// sideBySide runs the trials, as many at the same time as there are lanes.
 func (b *Bench) sideBySide(ctx context.Context, lanes int, waiting []job) {
 	queue := make(chan job)
 	var running sync.WaitGroup
@@ -197,7 +197,7 @@ func (t *trial) all(ctx context.Context) (err error) {
 		return err
 	}
 	err = t.scenario.run(ctx, t)
-	if n := len(t.daemons); err != nil && n > 0 && t.daemons[n-1].Err() == nil { // The error of a daemon that has ended contains its log already.
+	if n := len(t.daemons); err != nil && n > 0 && t.daemons[n-1].Err() == nil { // The error of a daemon that has ended already contains its log.
 		err = fmt.Errorf("%w\nthe end of the daemon's log:\n%s", err, t.daemons[n-1].Tail(10))
 	}
 	return err

@@ -117,8 +117,8 @@ func withPlain(s Scenario) []Scenario {
 	return []Scenario{s, plain}
 }
 
-// withErrors adds the scenario with errors that have lost their type. A
-// provider that loses them has no fast paths.
+// withErrors adds two variants of the first scenario, in which the provider's errors
+// have lost their type. Such a provider has no fast paths.
 func withErrors(all []Scenario) []Scenario {
 	s := all[0]
 	for n := range all {

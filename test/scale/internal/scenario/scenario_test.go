@@ -71,7 +71,7 @@ func TestRestrict(t *testing.T) {
 	}
 }
 
-// The folder of a trial and a row of a result have the scenario's name.
+// The folder of a trial and a row of a result are named after the scenario.
 func TestNamesAreUnique(t *testing.T) {
 	names := allNames()
 	slices.Sort(names)

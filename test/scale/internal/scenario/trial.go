@@ -117,8 +117,8 @@ func (t *trial) join(ctx context.Context, size int, as makeNode) ([]simulator.In
 	return instances, nil
 }
 
-// fleet makes the Nodes of a cluster in operation, with their instances. It
-// returns when the control plane no longer writes to the new Nodes.
+// fleet makes all Nodes of the cluster, with their instances. It returns when nobody
+// has written to the Nodes for two seconds.
 func (t *trial) fleet(ctx context.Context, as makeNode) ([]simulator.Instance, error) {
 	began := t.clock.Now()
 	instances, err := t.join(ctx, t.Nodes, as)
@@ -209,7 +209,8 @@ func (t *trial) lead(ctx context.Context, callsPerSecond float64) error {
 // minutes, the default period of both contenders.
 func (t *trial) even() float64 { return float64(t.Nodes) / (5 * time.Minute).Seconds() }
 
-// poll calls check a few times a second until it finds nothing wrong.
+// poll calls check every 100 ms until it finds nothing wrong. When the time is over,
+// it returns cluster.ErrLate with the last error of check.
 func (t *trial) poll(ctx context.Context, within time.Duration, check func() error) error {
 	deadline := t.clock.Now().Add(within)
 	tick := t.clock.NewTicker(100 * time.Millisecond)
