@@ -240,7 +240,7 @@ func TestPartThatIsDownHoldsNothingElse(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		fails func(made) bool
-		most  int // calls that fail
+		most  int // calls that may fail
 		slow  string
 	}{
 		{"LoadBalancersOfTenNamespaces", func(m made) bool { return m.method == "EnsureLoadBalancer" }, 40, "EnsureLoadBalancer"},

@@ -426,7 +426,7 @@ func (b inBatches) InstanceMetadataBatch(_ context.Context, nodes []*corev1.Node
 	return answers, nil
 }
 
-// With all fast paths, the cost of many Nodes is a handful of calls (P1, P2).
+// With all fast paths, many Nodes cost few calls (P1, P2).
 func TestCallsForManyNodes(t *testing.T) {
 	const size = 500
 	synctest.Test(t, func(t *testing.T) {

@@ -85,8 +85,8 @@ var (
 // FuzzFastPaths changes instances while the list and the watch go wrong. Whatever
 // they say, a Node only gets labels that its own instance has had, and never an
 // older label after a newer one. No Node is deleted or gets another provider ID.
-// When nothing goes wrong any more, each Node matches its instance within two long
-// periods.
+// When nothing goes wrong any more, each Node matches its instance after two long
+// periods and a short one.
 func FuzzFastPaths(f *testing.F) {
 	f.Add([]byte{0, 1, 4, 60})
 	for n := range len(wrongLists) {

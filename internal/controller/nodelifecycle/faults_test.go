@@ -79,8 +79,8 @@ func byNotFoundError() Limits {
 }
 
 // If an instance is gone, the provider fails with the error "not found". The Node
-// stays, and its condition names the flag. With the flag it is deleted as early as
-// any other.
+// stays, and its condition names the flag. With the flag a Node with a provider ID
+// is deleted as early as any other.
 func TestNotFoundErrorOfAnInstanceThatIsGone(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -120,8 +120,9 @@ func TestNotFoundErrorOfAnInstanceThatIsGone(t *testing.T) {
 	}
 }
 
-// If a cloud finds nothing, because the endpoint or the project is wrong, no Node is
-// deleted, however long this lasts, and whether kubelets report or not.
+// If a cloud finds nothing or only half, because the endpoint or the project is
+// wrong, no Node is deleted, however long this lasts, and whether kubelets report or
+// not.
 func TestCloudThatFindsNothingDeletesNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name                          string

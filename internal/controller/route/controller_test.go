@@ -143,7 +143,7 @@ func TestRoutesOfSeveralTablesStay(t *testing.T) {
 func TestJobThatHasWaited(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		before func(b *bed) // when there are node-1 and a route of node-2's CIDR to node-9
+		before func(b *bed) // called when node-1 and a route of node-2's CIDR to node-9 exist
 		during func(b *bed)
 		want   []string
 	}{

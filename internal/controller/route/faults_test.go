@@ -293,7 +293,7 @@ func TestStoppedInstanceCostsFewCalls(t *testing.T) {
 	})
 }
 
-// Passes continue while the API server is slow.
+// While the API server is slow, passes continue, and each condition is written once.
 func TestSlowPatchIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, Config{}, bare(1), bare(2))

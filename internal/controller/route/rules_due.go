@@ -14,7 +14,7 @@ type due struct {
 	name string // of the Node, empty for a CIDR
 }
 
-// agenda has what is due, the earliest first. It is a heap.
+// agenda has the times at which something is due, the earliest first. It is a heap.
 type agenda []due
 
 // take takes out what is due.
