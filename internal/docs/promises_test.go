@@ -143,7 +143,7 @@ func testsOf(t *testing.T) testFunctions {
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
 				if text, err := strconv.Unquote(l.Value); err == nil {
-					for word := range strings.FieldsSeq(text) { // In a digest, a line begins with the name of its row.
+					for word := range strings.FieldsSeq(text) { // A text may have a line for each row, which begins with the row's name.
 						texts[word] = true
 					}
 				}

@@ -87,7 +87,7 @@ func shipped(t *testing.T) []module {
 	return modules
 }
 
-// licenceOf returns the licences of a module, by the files at its root.
+// licenceOf returns the licences of a module, as the files at its root show them.
 func licenceOf(t *testing.T, m module) string {
 	t.Helper()
 	files, err := os.ReadDir(m.Dir)

@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// redacted stands for a value that is not on a list of harmless ones.
+// redacted stands for a value that is not known to be harmless.
 const redacted = "REDACTED"
 
 // harmlessAnnotations are the annotations whose values a bundle has. Of other

@@ -185,7 +185,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestEachCheckIsComplete checks what the reference page needs.
+// TestEachCheckIsComplete checks that each check has all that the reference page needs.
 func TestEachCheckIsComplete(t *testing.T) {
 	var last string
 	for _, c := range Checks() {
@@ -199,7 +199,8 @@ func TestEachCheckIsComplete(t *testing.T) {
 	}
 }
 
-// TestMissingSources takes away each source in turn.
+// TestMissingSources takes away each source in turn. Exactly the checks that need it are
+// then unknown.
 func TestMissingSources(t *testing.T) {
 	for _, s := range []Source{Nodes, Services, Leases, Deployments, DaemonSets, StatefulSets, Pods, Events, Requests, Slices, Reviews} {
 		t.Run(string(s), func(t *testing.T) {
@@ -221,7 +222,7 @@ func TestMissingSources(t *testing.T) {
 	}
 }
 
-// TestNothingToLookAt is about checks that cannot say anything.
+// TestNothingToLookAt lists, for some clusters, the checks that have nothing to look at.
 func TestNothingToLookAt(t *testing.T) {
 	for name, row := range map[string]struct {
 		change change

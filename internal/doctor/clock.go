@@ -34,8 +34,8 @@ func (d dated) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// note takes the first Date. A Date has no fraction of a second, so the clocks are
-// taken to agree if the request was under way in that second.
+// note compares the first Date with the local clock. A Date has no fraction of a second,
+// so the clocks are taken to agree if the request was under way in that second.
 func (c *Clock) note(header string, before, after time.Time) {
 	date, err := http.ParseTime(header)
 	if err != nil {

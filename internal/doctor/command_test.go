@@ -27,7 +27,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/inspect"
 )
 
-// apiServerOf answers with these objects, by the end of the path.
+// apiServerOf is an API server that answers with these objects, by the end of the path.
 type apiServerOf struct {
 	objects map[string]runtime.Object
 	codes   map[string]int // of paths that fail

@@ -14,10 +14,10 @@ import (
 // Lease of a manager that it has replaced is stale.
 const BesideAfter = staleAfter + 15*time.Second
 
-// ObserveBeside reads what View.Beside looks at: 500 Nodes, and in kube-system as many
-// Leases and workloads. It makes at most 6 requests. It first asks what the caller may
-// do, which every authenticated user may ask, and then asks for nothing that would be
-// refused.
+// ObserveBeside reads what View.Beside looks at: Nodes, and the Leases and workloads of
+// kube-system, at most 500 of each kind. It makes at most 6 requests. It first asks what
+// the caller may do, which every authenticated user may ask, and then asks for nothing
+// that would be refused.
 func ObserveBeside(ctx context.Context, client kubernetes.Interface, clock *Clock) (*View, error) {
 	review, err := client.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
 		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: metav1.NamespaceSystem},

@@ -133,8 +133,9 @@ func (v *View) lastRenewal(name string) string {
 
 func twoManagers(v *View) []Finding { return v.together(v.Managers()) }
 
-// together returns a finding if these managers do the same work at once. Those that
-// share a Lease are replicas of each other.
+// together returns a finding if these managers do the same work at once, or if two field
+// managers have written Nodes in turn. Managers that share a Lease are replicas of each
+// other.
 func (v *View) together(known []Manager) []Finding {
 	undivided := slices.DeleteFunc(slices.Clone(known), Manager.divides)
 	var keys, names []string
@@ -165,7 +166,7 @@ func (v *View) together(known []Manager) []Finding {
 
 const metaDefaultLease = "kube-system/" + defaultLease
 
-// span is when a field manager has written Nodes.
+// span is when a field manager has written Nodes, and which.
 type span struct {
 	first, last time.Time
 	nodes       map[string]bool
@@ -175,8 +176,8 @@ type span struct {
 // into its Node as the name of a field manager.
 var programName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
 
-// writersOfLate returns the managers that have written Nodes in the last hour, by
-// field manager.
+// writersOfLate returns when cloud-controller-managers have written Nodes in the last
+// hour, by field manager.
 func (v *View) writersOfLate() map[string]*span {
 	all := map[string]*span{}
 	for i := range v.Nodes {
@@ -203,7 +204,7 @@ func (s *span) add(node string, at time.Time) {
 	}
 }
 
-// wrote says what a field manager has written.
+// wrote says how many Nodes the field manager of this name has written.
 func (s *span) wrote(name string) string {
 	if len(s.nodes) == 1 {
 		return name + " wrote 1 Node in the last hour"

@@ -54,7 +54,7 @@ func rightsChecks() []Check {
 	}
 }
 
-// account returns the account that reads and leads. With
+// account returns the account with which the manager reads, and renews its Lease. With
 // --use-service-account-credentials, controllers write with other accounts.
 func (m Manager) account() string {
 	return "system:serviceaccount:" + m.Workload.Namespace + ":" + m.Workload.Template.ServiceAccount

@@ -44,7 +44,7 @@ type Answer struct {
 	// Reported are the causes that the daemon has reported lately. They may be
 	// over.
 	Reported []Cause `json:"reported,omitempty"`
-	// Writers are those who have written the fields that count.
+	// Writers are those who have written the fields that matter for the answer.
 	Writers []Writer `json:"writers,omitempty"`
 	// Memory is what the controllers of the leader remember, for a live answer.
 	Memory []step.Memory `json:"memory,omitempty"`

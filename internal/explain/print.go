@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
-// maxLine bounds a line. A cloud or a tenant may have written it.
+// maxLine bounds a line, in bytes. A cloud or a tenant may have written the line.
 const maxLine = 4096
 
 // lines writes an answer for people: a heading, then words on the left and text on the

@@ -270,7 +270,7 @@ func (r reader) daemon(ctx context.Context) DaemonView {
 		v.Unread = fmt.Sprintf("Whether a daemon works is not known, because the Lease %s cannot be read: %v", r.lease, err)
 	}
 	if v.Events, err = r.eventsAbout(ctx, namespace, "Lease", name); err != nil {
-		v.Events = nil // The Lease says more.
+		v.Events = nil // The answer does without them, because the Lease says more.
 	}
 	return v
 }

@@ -40,7 +40,8 @@ var conditionsOfNode = []struct {
 	{corev1.NodeNetworkUnavailable, []corev1.ConditionStatus{corev1.ConditionTrue}, unreachable},
 }
 
-// eventsOfNode are the events that hold for as long as the Node is as they say.
+// eventsOfNode are events that count as long as holds returns true for the Node, and
+// until an event in over is recorded.
 var eventsOfNode = []struct {
 	reasons []string
 	holds   func(n *corev1.Node) bool

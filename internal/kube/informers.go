@@ -79,7 +79,7 @@ func TrimService(whole *corev1.Service) *corev1.Service {
 		Status: whole.Status, // Only somebody who may write the status can fill it.
 	}
 	if whole.Namespace == metav1.NamespaceDefault && whole.Name == "kubernetes" {
-		trimmed.Spec.ClusterIPs = whole.Spec.ClusterIPs // No kubelet may get a certificate for the API server's addresses.
+		trimmed.Spec.ClusterIPs = whole.Spec.ClusterIPs // A rule reads them: no kubelet may get a certificate for the API server's addresses.
 	}
 	return trimmed
 }

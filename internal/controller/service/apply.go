@@ -66,7 +66,7 @@ func (c *Controller) showWaiting(ctx context.Context, key string, o observed, p 
 		klog.FromContext(ctx).Info("Conditions of a Service rejected", "service", key, "err", err)
 		err = nil
 	}
-	if err != nil { // The conditions are written with the next pass.
+	if err != nil { // The next pass writes the conditions.
 		p.memory.written, p.memory.writtenAt = o.memory.written, o.memory.writtenAt
 	}
 	c.store.remember(key, p.memory)

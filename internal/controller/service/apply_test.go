@@ -40,7 +40,7 @@ func TestStateIsWrittenBeforeEvents(t *testing.T) {
 		})
 		l.update(edited)
 		l.after(1200 * time.Millisecond)
-		l.change(func() { l.writes = l.writes[:min(len(l.writes), 3)] }) // The patch is retried.
+		l.change(func() { l.writes = l.writes[:min(len(l.writes), 3)] }) // Later writes are retries of the patch.
 		expect("the patch is rejected", "EnsuringLoadBalancer", "patch", "SyncLoadBalancerFailed")
 	})
 }
@@ -63,7 +63,7 @@ func TestRefusedRepairIsRepeated(t *testing.T) {
 				if s := l.service(); !hasFinalizer(s) || len(s.Status.LoadBalancer.Ingress) == 0 {
 					t.Errorf("finalizers %v, status %+v", s.Finalizers, s.Status)
 				}
-				l.change(func() { l.calls = nil }) // The provider may be asked about the address.
+				l.change(func() { l.calls = nil }) // It does not matter whether the provider is asked about the address.
 				l.expect("put back", nil, list("s SyncLoadBalancerFailed", "s LoadBalancerStatusContested"))
 			})
 		})

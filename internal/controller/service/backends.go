@@ -20,7 +20,7 @@ type backends struct {
 	policy  BackendPolicy
 	clock   clock.WithTicker
 	changed chan struct{} // gets an element when a change asks for a new set
-	pause   pause         // before the next set; used by follow only
+	pause   pause         // before the next set is made; only follow uses it
 
 	mu         sync.Mutex
 	membership *membership // guarded by mu
@@ -28,7 +28,7 @@ type backends struct {
 	// means that a Node has changed since refreshed was called. Both are guarded by mu.
 	touched map[string]bool
 	moved   bool
-	warned  string // the schemes that warn has last named; guarded by mu
+	warned  string // the schemes at the last call of warn; guarded by mu
 	told    string // the ID of the set that follow has last reported; guarded by mu
 }
 
@@ -89,7 +89,7 @@ func (b *backends) refreshed() nodeSet {
 // node returns the Node of a name, nil if there is none.
 func (b *backends) node(name string) *corev1.Node {
 	node, err := b.lister.Get(name)
-	if err != nil { // A cache returns no other error.
+	if err != nil { // The only error of a cache is that there is no such Node.
 		return nil
 	}
 	return node

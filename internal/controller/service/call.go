@@ -29,13 +29,13 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 	return nil
 }
 
-// called is a call to the provider for one Service that has ended.
+// called is a finished call to the provider for one Service.
 type called struct {
 	outcome
 
 	err   error
 	took  time.Duration
-	shown []metav1.Condition // the conditions that were written meanwhile
+	shown []metav1.Condition // the conditions that were written during the call
 }
 
 // conclude records events about the outcome of a call and stores it in the memory.

@@ -29,7 +29,7 @@ const DefaultSyncs = 1
 const queue = "service"
 
 const (
-	// yieldDelay is how long a pass waits if it lets other Services go first.
+	// yieldDelay is the delay of a pass that lets other Services go first.
 	yieldDelay = time.Millisecond
 	// maxActions bounds the actions of a pass. No Service needs that many.
 	maxActions = 20

@@ -41,12 +41,12 @@ func class(name string) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Spec.LoadBalancerClass = &name }
 }
 
-// madeAs names the class under which the load balancer was made.
+// madeAs annotates a Service with the class under which its load balancer was made.
 func madeAs(class string) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Annotations = map[string]string{AnnotationClass: class} }
 }
 
-// conditioned shows the conditions of a load balancer that works.
+// conditioned gives a Service the conditions of a load balancer that works.
 func conditioned(s *corev1.Service) {
 	for _, c := range []metav1.Condition{
 		serving(observed{hosts: 1, memory: memory{status: &corev1.LoadBalancerStatus{Ingress: address}}}), provisioned(),
@@ -79,8 +79,8 @@ func hasFailed(during action, of *corev1.Service, ago time.Duration) func(*memor
 	}
 }
 
-// row is what decide does in one situation. Without an edit it is noon, and there
-// is one Node that could be a backend.
+// row is what decide does in one situation. In a row without an edit it is noon, and
+// there is one Node that could be a backend.
 type row struct {
 	name    string
 	service *corev1.Service

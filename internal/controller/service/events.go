@@ -353,8 +353,8 @@ func editedOftenCause() message.Cause {
 
 func editedOftenEvent() message.Event { return reasonEditedOften.Event(editedOftenCause().Message) }
 
-// causeOfSuccessor changes a cause for a Service whose name another Service had
-// before.
+// causeOfSuccessor returns the cause for a Service whose name another Service had
+// before: the load balancer of that Service has to be deleted first.
 func causeOfSuccessor(c message.Cause) message.Cause {
 	return c.After("The load balancer of the previous Service of this name has to be deleted first. ")
 }

@@ -118,7 +118,7 @@ func TestEventsInUpstreamsWords(t *testing.T) {
 	}
 }
 
-// A tenant is not told what others have (LoadBalancerQueued).
+// The event LoadBalancerQueued does not tell a tenant what others have.
 func TestQueuedEventNamesNoServiceOfAnotherNamespace(t *testing.T) {
 	for busy, want := range map[string]string{
 		"ns/busy": "that of Service ns/busy.",

@@ -38,8 +38,8 @@ func flipped(s *corev1.Service) {
 	s.Spec.Type = corev1.ServiceTypeLoadBalancer
 }
 
-// tenants are Services of several namespaces. Those of attackers are edited whenever
-// a call about them ends.
+// tenants says how many Services there are, and how long calls take. The Services of
+// attackers are edited whenever a call about them ends.
 type tenants struct {
 	workers, attackers, victims int
 	takes                       time.Duration // of each call
@@ -95,8 +95,8 @@ func (l *life) callsUntil(limit time.Duration, holds func() bool) (calls int, in
 	return calls, limit
 }
 
-// updateWithin is the number in docs/guides/services.md: within this time each of
-// n load balancers has the newest set, whatever others do with their Services.
+// updateWithin is the bound in docs/guides/services.md: within this time each of n load
+// balancers has the newest set, whatever others do with their Services.
 func (c tenants) updateWithin() time.Duration {
 	n := c.attackers + c.victims
 	return maxPause + time.Duration(3*n/c.workers+3)*(c.takes+time.Second)
@@ -163,7 +163,7 @@ func TestCallsForAnEditedServiceAreBounded(t *testing.T) {
 		{"AnnotationOfAServiceThatFails", annotatedNow, errors.New("no"), 12},
 		{"TwoPorts", portFlipped, nil, 11},
 		{"TwoPortsOfAServiceThatFails", portFlipped, errors.New("no"), 15},
-		{"Type", flipped, nil, 22}, // a deletion for each load balancer
+		{"Type", flipped, nil, 22}, // each load balancer is deleted, too
 		{"FinalizerOfAnotherType", func(s *corev1.Service) { internal(s); finalized(s) }, nil, 12},
 		{"TypeAndFinalizer", func(s *corev1.Service) { flipped(s); finalized(s) }, nil, 24},
 	} {

@@ -22,7 +22,7 @@ func TestAnnotationDoesNotOutliveTheFinalizer(t *testing.T) {
 			defer func() { l.stop() }()
 			l.after(time.Minute)
 			l.update(internal, unclassed)
-			l.update(withoutFinalizer) // The skeleton has cleaned up, too.
+			l.update(withoutFinalizer) // The other daemon has cleaned up, too.
 			l.after(time.Minute)
 			if len(l.balancers) > 0 {
 				t.Errorf("load balancers %v", l.balancers)
@@ -33,7 +33,7 @@ func TestAnnotationDoesNotOutliveTheFinalizer(t *testing.T) {
 			l.update(func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer })
 			l.after(time.Second)
 			l.change(func() { l.calls, l.events = nil, nil })
-			l.update(finalized) // The skeleton makes a load balancer.
+			l.update(finalized) // The other daemon makes a load balancer.
 			if restarts {
 				l.start()
 			}

@@ -146,7 +146,7 @@ func (l *life) Service(service *corev1.Service, _, reason, _ string) {
 	l.writes = append(l.writes, reason)
 }
 
-// call is one call to the cloud. It must not overlap another call about the same Service.
+// call makes one call to the cloud. Calls about the same Service must not overlap.
 func (l *life) call(ctx context.Context, what string, service *corev1.Service, change func()) error {
 	l.mu.Lock()
 	key, call := service.Namespace+"/"+service.Name, what+" "+service.Name

@@ -12,7 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
-// Keys returns the keys of the Services that have to do with load balancers.
+// Keys returns the keys of the Services that are of type LoadBalancer, or for which this
+// controller may have something to do.
 func (c *Controller) Keys() []string {
 	all, err := c.lister.List(labels.Everything())
 	if err != nil { // Listing a cache returns no error.

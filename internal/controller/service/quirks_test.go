@@ -118,7 +118,7 @@ func TestBackendsFollowTheNodesWhileEnsureFails(t *testing.T) {
 						updates++
 					}
 				}
-				if updates < sets || updates > 2*sets { // The old Node may go a moment after the new one has come.
+				if updates < sets || updates > 2*sets { // The old Node may go after the new one has joined, which makes two sets.
 					t.Errorf("%d updates for %d replaced Nodes: %v", updates, sets, l.calls)
 				}
 				if c := findCondition(l.service(), ConditionProvisioning); c.Status != metav1.ConditionTrue || c.Reason != "CloudFailed" {
@@ -202,7 +202,7 @@ func refusals() map[string]error {
 	}
 }
 
-// A webhook that refuses conditions does not keep the backends from following.
+// A webhook that refuses conditions does not keep the backends from following the Nodes.
 func TestRefusedConditionDoesNotDelayAnUpdate(t *testing.T) {
 	for name, refusal := range refusals() {
 		t.Run(name, func(t *testing.T) {

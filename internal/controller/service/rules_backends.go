@@ -46,8 +46,9 @@ func (b BackendPolicy) isDisowned(node *corev1.Node) bool {
 	return b.OwnOnly && disowned
 }
 
-// isLeaving reports whether the Node is not a backend for a reason that its kubelet
-// cannot set and remove.
+// isLeaving reports whether the Node's deletion, the autoscaler's taint or a missing
+// initialisation keeps the Node from being a backend. A kubelet cannot set and remove
+// these, as it can the label.
 func (b BackendPolicy) isLeaving(node *corev1.Node) bool {
 	return node.DeletionTimestamp != nil || nodefact.HasTaint(node, nodefact.TaintToBeDeleted) || b.SkipUninitialized && nodefact.IsUninitialized(node)
 }

@@ -80,7 +80,7 @@ func TestConditions(t *testing.T) {
 func TestReasonOfAConditionIsNotRewrittenTooOften(t *testing.T) {
 	for _, tt := range []struct {
 		name                string
-		transition, written time.Duration // how long ago they were
+		transition, written time.Duration // how long ago the transition and the last write were
 		later               time.Duration // when it is due; 0: now
 	}{
 		{"WithinAMinuteOfItsTransition", 59 * time.Second, time.Hour, time.Second},

@@ -21,7 +21,7 @@ import (
 // balancer.
 var moveLimit = allowance.Limit{Burst: 6, Every: 2 * time.Minute}
 
-// member is whether a Node is in the set, and how often that has changed.
+// member records whether a Node is in the set, and how often that has changed.
 type member struct {
 	is    bool
 	moves allowance.Allowance

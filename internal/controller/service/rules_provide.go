@@ -122,7 +122,8 @@ func isResyncDue(o observed) bool {
 	return o.policy.Resync > 0 && !o.now.Before(nextResync(o))
 }
 
-// nextResync spreads the resyncs over a tenth of the period to either side.
+// nextResync returns when the load balancer is next compared with the cloud. Resyncs are
+// spread over a tenth of the period to either side.
 func nextResync(o observed) time.Time {
 	period := float64(o.policy.Resync)
 	return o.memory.ensuredAt.Add(time.Duration(period * (0.9 + o.jitter/5)))
@@ -181,7 +182,8 @@ func repairAddress(o observed) plan {
 	return p.withConditions(conditions, o.now)
 }
 
-// settled waits for a change, or for the next resync.
+// settled waits for a change, or for the next resync. If somebody else provides the load
+// balancer, it first removes our conditions.
 func settled(o observed, why string) plan {
 	p := plan{do: doNothing, why: why, memory: o.memory}
 	if o.policy.Resync > 0 && !o.memory.elsewhere {

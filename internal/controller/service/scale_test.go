@@ -225,7 +225,7 @@ func (cachedServices) PatchStatus(context.Context, string, string, kube.ServiceP
 
 // costs counts what is done for Nodes and Services.
 type costs struct {
-	looks int // how often it was decided whose a Node is
+	looks int // how often it was decided to whom a Node belongs
 	calls int
 }
 

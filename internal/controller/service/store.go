@@ -43,7 +43,7 @@ func newStore(gauges *waiting.Gauges) *store {
 	}
 }
 
-// recall completes what is observed of a Service.
+// recall adds what is remembered of a Service to what is observed.
 func (s *store) recall(key string, o *observed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

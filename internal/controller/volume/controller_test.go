@@ -125,7 +125,7 @@ func (b *bed) answer(f func(ctx context.Context, v *corev1.PersistentVolume) (ma
 	b.says = f
 }
 
-// saw compares what was asked and recorded since it was last called.
+// saw compares the questions and events since its last call with the wanted ones.
 func (b *bed) saw(asked, events []string) {
 	b.t.Helper()
 	time.Sleep(time.Second) // The gateway delays failures that it cannot classify.
@@ -138,7 +138,7 @@ func (b *bed) saw(asked, events []string) {
 	b.asked = nil
 }
 
-// recorded compares what was recorded since it was last called. The caller holds b.mu.
+// recorded compares the events since its last call with the wanted ones. The caller holds b.mu.
 func (b *bed) recorded(events []string) {
 	b.t.Helper()
 	if diff := cmp.Diff(events, b.events); diff != "" {
@@ -147,7 +147,7 @@ func (b *bed) recorded(events []string) {
 	b.events = nil
 }
 
-// shows compares the labels of a volume, and the values of its affinity by key.
+// shows compares the labels of a volume, and the values of its affinity by key, with want.
 func (b *bed) shows(name string, want map[string]string) {
 	b.t.Helper()
 	synctest.Wait()

@@ -35,7 +35,7 @@ type answer struct {
 	given  given
 	labels map[string]string // of labelled
 	text   string            // of refused: the provider's own words
-	pause  time.Duration     // of refused: that the cloud has asked for; 0: none
+	pause  time.Duration     // of refused: how long the cloud has asked to wait; 0: it did not ask
 	slow   bool              // of refused: the call is still under way
 }
 

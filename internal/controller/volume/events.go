@@ -35,7 +35,7 @@ func Reasons() []message.Reason {
 // held is why a volume is not labelled now.
 type held struct {
 	event message.Event
-	pause time.Duration // that the cloud has asked for; 0: none
+	pause time.Duration // how long the cloud has asked to wait; 0: it did not ask
 	slow  bool          // the call is still under way
 }
 

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// changes are edits of a volume. Some of them change what no rule reads.
+// changes are edits of a volume. Some of them change only what no rule reads.
 var changes = map[string]func(*corev1.PersistentVolume){
 	"Nothing":      func(*corev1.PersistentVolume) {},
 	"UID":          replaced,
