@@ -38,7 +38,7 @@ func Write(dir string, files []File) error {
 				err = errors.Join(err, os.Remove(filepath.Join(dir, filepath.FromSlash(written.Path))))
 			}
 			for _, folder := range slices.Backward(made) {
-				_ = os.Remove(folder) // It may be one that could not be made.
+				_ = os.Remove(folder) // The folder may not exist, because it could not be made.
 			}
 			return err
 		}

@@ -72,8 +72,8 @@ func of(modules []*debug.Module) []Behind {
 const kubernetes = "k8s.io/kubernetes"
 
 // minorOf returns the minor version of Kubernetes that a module was released with.
-// It returns 0 for other modules, for one in a folder, and for one that is not a
-// release.
+// It returns 0 for other modules, for one that a folder replaces, and for one that is
+// not a release.
 func minorOf(m *debug.Module) int {
 	name, ok := strings.CutPrefix(m.Path, "k8s.io/")
 	if !ok || strings.Contains(name, "/") {

@@ -64,7 +64,7 @@ func (b *balancing) newService(role string) *corev1.Service {
 	return s
 }
 
-// keep deletes the load balancer of the Service after the check.
+// keep arranges that the load balancer of the Service is deleted after the check.
 func (b *balancing) keep(s *corev1.Service) {
 	if _, kept := b.gone[s.UID]; kept {
 		b.gone[s.UID] = false
@@ -173,7 +173,7 @@ func (t *trial) callLimit() time.Duration {
 	return max(5*time.Second, min(t.suite.target.EventuallyWithin, 10*time.Second))
 }
 
-// brief is the time until the context of a call ends, if the cloud does not answer.
+// brief is the time limit of a call that the cloud does not answer.
 const brief = 100 * time.Millisecond
 
 // inTime requires that a call returns soon. The context of f ends if it does not.
@@ -195,7 +195,7 @@ func (t *trial) inTime(call, when string, f func(ctx context.Context)) {
 	}
 }
 
-// nodes returns the Nodes of new machines.
+// nodes returns the Nodes of n new machines.
 func (b *balancing) nodes(n int) []*corev1.Node {
 	all := make([]*corev1.Node, n)
 	for i := range n {
@@ -206,7 +206,7 @@ func (b *balancing) nodes(n int) []*corev1.Node {
 	return all
 }
 
-// made returns the load balancers of the cluster that the check has made.
+// made returns the load balancers that the check has made in the cluster.
 func (b *balancing) made() []LoadBalancer {
 	all, err := b.world.(Viewer).LoadBalancers(b.ctx, b.cluster) //nolint:forcetypeassert // the check says that it needs one
 	b.must("load balancers of cluster "+b.cluster, err)

@@ -71,7 +71,7 @@ func (t *trial) unanswered(ending func(context.Context) (context.Context, contex
 				ended <- problem
 			}()
 			exists, err := t.exists(ctx, joined(m))
-			problem = nil // an error, or an answer that needs no call
+			problem = nil // an error is right, and so is an answer that needs no call
 			if err == nil && !exists {
 				problem = errors.New("it said that the instance does not exist")
 			}
@@ -98,7 +98,7 @@ func othersHang(t *trial) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			defer func() { _ = recover() }() // other checks find that
+			defer func() { _ = recover() }() // other checks report a panic
 			_, _ = t.instances().InstanceExists(other, joined(a))
 		}()
 		select {

@@ -2,7 +2,7 @@ package conformance
 
 import "slices"
 
-// The parts of the contract that the checks of load balancers rest on.
+// The parts of the contract that the checks of load balancers cite.
 const (
 	sourceName     = "LoadBalancer.GetLoadBalancerName: returns the name of the load balancer"
 	sourceGet      = "LoadBalancer.GetLoadBalancer: whether the specified load balancer exists, and if so, what its status is"

@@ -7,22 +7,23 @@ import (
 	"strings"
 )
 
-// Finder is a world that finds a machine by its name. Only Cleanup needs it, for
-// machines whose creation was interrupted.
+// Finder is a world that finds a machine by its name. No check needs it. It serves to
+// remove machines after a run or a creation that was interrupted.
 type Finder interface {
 	// FindMachine returns the machines with exactly this name.
 	FindMachine(ctx context.Context, name string) ([]Machine, error)
 }
 
-// ForeignFinder is a Foreigner that finds again what it has created. Only Cleanup needs
-// it.
+// ForeignFinder is a Foreigner that finds again what it has created. No check needs it. It
+// serves to see that a resource is new, and to remove it after an interruption.
 type ForeignFinder interface {
 	// FindForeign returns what CreateForeign has created for these arguments, and nothing
 	// else: a route to the same CIDR may belong to somebody else.
 	FindForeign(ctx context.Context, kind ResourceKind, what string) ([]Resource, error)
 }
 
-// AddressFinder is a Reserver that finds an address again. Only Cleanup needs it.
+// AddressFinder is a Reserver that finds an address again. No check needs it. It serves to
+// release addresses after an interruption.
 type AddressFinder interface {
 	// FindAddress returns the addresses that were reserved under exactly this name.
 	FindAddress(ctx context.Context, name string) ([]Address, error)

@@ -12,8 +12,8 @@ import (
 // modulePath is the module of the suite.
 const modulePath = "github.com/fairlead-k8s/fairlead"
 
-// moduleOf returns the module of this binary with the path, and its commit if it
-// is the main module. The path may be that of a package in the module.
+// moduleOf returns the module in this binary that has the path, or that contains the
+// package with the path. If it is the main module, moduleOf also returns its commit.
 func moduleOf(path string) (m debug.Module, revision string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -63,7 +63,7 @@ func (d *demo) end() []scene {
 	return []scene{{[]string{ccm, simcloud}, d.find(d.release)}}
 }
 
-// find makes the play of a scene from a function that returns the line to print.
+// find returns the play of a scene. It calls look, and prints the line that look returns.
 func (d *demo) find(look func(context.Context) (string, error)) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return d.steps.Find(func() (string, error) { return look(ctx) })

@@ -46,7 +46,7 @@ func TestFollow(t *testing.T) {
 	step(nil, first)
 	step(nil, first, twin)
 	step(nil, first, twin)   // refused once more, and not reported again
-	step(errors.New("down")) // not the same as an empty list
+	step(errors.New("down")) // a failure is not the same as an empty list
 	step(errors.New("down")) // reported once
 	step(nil, instance("1", "b", simulator.Stopped), twin)
 	step(nil, instance("1", "b", simulator.Running))

@@ -17,8 +17,8 @@ import (
 // Log is the name of the log that Run writes to.
 const Log = "node-ports"
 
-// period is the interval at which the running machines are listed, and at which a door that could not be opened is
-// retried.
+// period is the interval at which the running machines are listed, and at which opening a door is retried. A door is a
+// port at which a node may listen.
 const period = time.Second
 
 // Cluster gives access to the cluster of the nodes.

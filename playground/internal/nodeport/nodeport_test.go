@@ -30,7 +30,7 @@ import (
 
 const timeout = time.Minute
 
-// address returns an address that no other test on this machine uses.
+// address returns a random address, so that no other test on this machine uses it.
 func address() netip.Addr {
 	n := rand.Uint32()
 	return netip.AddrFrom4([4]byte{127, 32 + byte(n>>16)%32, byte(n >> 8), 1 + byte(n)%254})

@@ -14,7 +14,7 @@ import (
 type watch struct {
 	cluster Cluster
 	factory informers.SharedInformerFactory
-	changed chan struct{} // receives when something has changed
+	changed chan struct{} // gets an element when something has changed
 
 	nodes    corelisters.NodeLister
 	services corelisters.ServiceLister
