@@ -43,7 +43,7 @@ func NewMain(o Options) *cobra.Command {
 	if run := cmd.RunE; p.self.Tries() {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			err := run(cmd, args)
-			_, _ = fmt.Fprintln(cmd.OutOrStdout(), p.self.Answer(err)) // without an answer the content is refused
+			_, _ = fmt.Fprintln(cmd.OutOrStdout(), p.self.Answer(err)) // without an answer the changed configuration is refused
 			return err
 		}
 	}

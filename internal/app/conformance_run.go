@@ -67,7 +67,8 @@ func (p *program) testConformance(cmd *cobra.Command, f *conformanceFlags) error
 	return nil
 }
 
-// beginConformance applies the daemon's flags. Its log is quiet unless -v asks for it.
+// beginConformance applies the daemon's flags, and returns the context of the run. The log
+// is quiet unless -v is set.
 func (p *program) beginConformance(cmd *cobra.Command, invalid error) (context.Context, error) {
 	p.settings.ApplyDefaults()
 	if err := p.settings.Global.ApplyLogging(); err != nil {
@@ -286,7 +287,8 @@ func (p *program) conformanceFactory(c clients, writes bool) *provider.Factory {
 	return factory
 }
 
-// conformanceProvider makes the provider and initialises it. It is used until ctx ends.
+// conformanceProvider makes the provider and initialises it. The provider is dropped when
+// ctx ends.
 func (p *program) conformanceProvider(ctx context.Context, c clients, writes bool) (cloudprovider.Interface, error) {
 	made, err := p.conformanceFactory(c, writes).Make(ctx)
 	if err != nil {

@@ -32,11 +32,11 @@ const asWorld = "FAIRLEAD_TEST_WORLD"
 // asProgram is the variable with which a child process of the suite gets its arguments.
 const asProgram = "FAIRLEAD_TEST_ARGUMENTS"
 
-// asWhole is set if the program has the target wholeTarget.
+// asWhole is the variable that is set if the program has the target wholeTarget.
 const asWhole = "FAIRLEAD_TEST_WHOLE_TARGET"
 
-// waitsShortly is set if child processes wait only a second for the cloud to show a
-// change.
+// waitsShortly is the variable that is set if child processes wait only a second for the
+// cloud to show a change.
 const waitsShortly = "FAIRLEAD_TEST_WAITS_SHORTLY"
 
 // killsAfter is the variable with the verb after which the world kills the check, before
@@ -387,7 +387,7 @@ func TestConformanceWithoutMachines(t *testing.T) {
 	}
 }
 
-// A provider without cluster ID may be asked, and changes nothing unless a flag lets it.
+// A provider without a cluster ID may be asked, and changes nothing unless a flag lets it.
 func TestConformanceNeedsAClusterIDToWrite(t *testing.T) {
 	o := plain
 	o.Provider = func(context.Context, ProviderDeps) (cloudprovider.Interface, error) { return untagged{}, nil }
@@ -570,7 +570,7 @@ func TestConformanceExitCodes(t *testing.T) {
 	}
 }
 
-// A failure that is not the one that was expected counts.
+// A failure other than the expected one counts.
 func TestConformanceExpectsOneFailure(t *testing.T) {
 	t.Setenv(asBroken, "panics")
 	for name, row := range map[string]struct {

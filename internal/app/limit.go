@@ -17,9 +17,9 @@ import (
 // limitPeriod is how often the daemon checks whether calls to the cloud wait.
 const limitPeriod = 5 * time.Second
 
-// followLimit checks in each limitPeriod until ctx ends whether calls to the cloud wait.
-// It shows that in a metric, in the log and in events. Events are written until lasting
-// ends. The returned function waits until followLimit has stopped checking.
+// followLimit checks once in each limitPeriod whether calls to the cloud wait, until ctx
+// ends. It shows that in a metric, in the log and in events. Events are written until
+// lasting ends. The returned function waits until followLimit has stopped checking.
 func (p *process) followLimit(ctx, lasting context.Context) (wait func()) {
 	record := p.leaseRecorder(lasting)
 	var following sync.WaitGroup

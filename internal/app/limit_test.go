@@ -150,7 +150,7 @@ func (l *limited) busy(t *testing.T, during func()) {
 	time.Sleep(questions*time.Second + 2*time.Minute)
 }
 
-// shown returns the metric's value.
+// shown returns the value of the metric that shows the wait for the ceiling.
 func (l *limited) shown(t *testing.T) float64 {
 	t.Helper()
 	value, err := testutil.GetGaugeMetricValue(l.metrics.limited.WithLabelValues(string(cloud.CeilingLimits)))

@@ -29,8 +29,8 @@ type planner interface {
 	Plan(ctx context.Context, key string) ([]step.Step, error)
 }
 
-// refusals are the writes and the changes of the cloud that were refused in a
-// process that only reads.
+// refusals are the writes to the cluster and the changes of the cloud that were
+// refused in a process that only reads.
 type refusals struct {
 	mu  sync.Mutex
 	all []string // guarded by mu

@@ -137,10 +137,9 @@ func (e *Election) RunWithin(ctx context.Context, main *Election, work func(cont
 func (e *Election) Check() *leaderelection.HealthzAdaptor { return e.watchdog }
 
 // release empties the lease if this replica holds it, so that another replica need
-// not wait until it expires. The elector has an option for that, but it does not
-// check whether another replica has taken the lease in the meantime. A standby
-// replica also calls release, because an interrupted request may have given it the
-// lease.
+// not wait until it expires. The elector's own option for that does not check
+// whether another replica has taken the lease in the meantime. A standby replica also
+// calls release, because an interrupted request may have given it the lease.
 func (e *Election) release(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)

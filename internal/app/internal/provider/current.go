@@ -83,7 +83,7 @@ func (c *Current) rotate(ctx context.Context) (outcome, error) {
 	return c.remake(ctx)
 }
 
-// remake carries out what decide plans.
+// remake carries out the plans of decide, until one of them ends the change.
 func (c *Current) remake(ctx context.Context) (outcome, error) {
 	o := observed{leads: c.leads()}
 	var next Made
@@ -103,7 +103,7 @@ func (c *Current) remake(ctx context.Context) (outcome, error) {
 			}
 			o.leads = true
 		case end:
-			next.Drop() // if it was made, then only as a check
+			next.Drop() // It was made only as a check, or not at all.
 			klog.FromContext(ctx).Info("Only a new process can use the new configuration", "why", p.why)
 			return restart, nil
 		case refuse:

@@ -30,8 +30,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// Whatever is known, a few steps lead to an end. A leader never ends without
-// a provider that was made from the new content.
+// Whatever is known, decide comes to an end within four steps. A process never ends
+// without a provider that was made from the new content.
 func TestDecideEnds(t *testing.T) {
 	for _, leads := range []bool{false, true} {
 		for tried := range unable + 1 {

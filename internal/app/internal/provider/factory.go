@@ -98,7 +98,7 @@ func (f *Factory) makeLasting(ctx, lasting context.Context) (Made, error) {
 	}
 	made.Cloud, err = cloud.Make(ctx, func(ctx context.Context) (cloudprovider.Interface, error) { return f.make(ctx, given) })
 	if err != nil {
-		// The factory may still use the file although its caller has given up waiting.
+		// made is not returned: a factory that nobody waits for may still use its informers.
 		return Made{}, fmt.Errorf("%s: %w", f.describe(), err)
 	}
 	return made, f.acceptUntagged(ctx, made.Cloud.HasClusterID())

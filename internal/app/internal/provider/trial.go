@@ -38,8 +38,8 @@ func NewSelf() Self {
 // whether the provider can be made.
 func (s Self) Tries() bool { return s.key != "" }
 
-// Answer returns the line that this process has to print last on its standard
-// output: what became of its provider.
+// Answer returns the line that tells the waiting process what became of the provider.
+// This process has to print it on its standard output, at the end.
 func (s Self) Answer(err error) string {
 	if err == nil {
 		return s.key + " made"

@@ -109,7 +109,7 @@ func status(t *testing.T, client *http.Client, method, url, token string, body i
 	return response.StatusCode
 }
 
-// TestEndpoints compares who may read which path with upstream.
+// TestEndpoints checks who may read which path.
 func TestEndpoints(t *testing.T) {
 	kubeconfig := authority(t)
 	_, url := serving(t, "--authentication-kubeconfig="+kubeconfig+" --authorization-kubeconfig="+kubeconfig)

@@ -1,6 +1,6 @@
-// Package serving holds the HTTPS servers of the daemon. They serve health,
-// metrics and debugging to authorized clients, and the webhooks that a program
-// adds.
+// Package serving holds the HTTPS servers of the daemon. They serve health to
+// everybody, metrics and debugging to authorized clients, and the webhooks that a
+// program adds.
 //
 // The servers end last, so that the drain of the process can be observed.
 //

@@ -34,7 +34,7 @@ func (m *Migration) addFlags(sections *cliflag.NamedFlagSets) {
 		"Upstream knows only the newest name of each, and its default moves the removal of nodes alone.")
 }
 
-// validate reads the file, once.
+// validate reads the file and checks it.
 func (m *Migration) validate() []error {
 	m.plan = nil
 	switch {

@@ -68,7 +68,7 @@ func (p *Provider) addFlags(sections *cliflag.NamedFlagSets) {
 		"Maximum number of calls of the provider at the same time. A call that hangs counts until it returns, so with 1 it holds back all others. 0 means no maximum.")
 }
 
-// ErrNoProvider is the error without a value of --cloud-provider.
+// ErrNoProvider is the error of a command line without a value of --cloud-provider.
 var ErrNoProvider = errors.New("--cloud-provider cannot be empty; name a provider that this program links, as in --cloud-provider=mycloud")
 
 func (p *Provider) validate() []error {

@@ -34,7 +34,7 @@ type Look struct {
 type News struct {
 	Decided []step.Step
 	Differs []Difference
-	// Keys is how many keys of the controller there are.
+	// Keys is how many keys of the controller the ledger knows now.
 	Keys int
 }
 
@@ -55,7 +55,7 @@ type Ledger struct {
 	decisions map[place]map[string]decision // by object; guarded by mu
 	keys      map[string]int                // how many are in decisions, by controller; guarded by mu
 	happened  []Difference                  // guarded by mu
-	dropped   int                           // of those that have happened; guarded by mu
+	dropped   int                           // how many that have happened are not in happened; guarded by mu
 	last      map[object]Difference         // the differences that last now; guarded by mu
 }
 

@@ -60,8 +60,8 @@ type decision struct {
 	since time.Time // when it was first decided
 }
 
-// changed reports whether a decision is another one. Why is not compared, because it
-// may contain a number that changes.
+// changed reports whether now is another decision than before. Why is not compared,
+// because it may contain a number that changes.
 func changed(before, now step.Step) bool {
 	return before.Effect != now.Effect || before.Do != now.Do || before.Reason != now.Reason
 }
