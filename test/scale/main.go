@@ -91,7 +91,7 @@ func versions(ctx context.Context, bin string, contenders []contender.Name) ([]r
 	return programs, nil
 }
 
-// deliver writes the result wherever it is wanted.
+// deliver prints the result, and writes it to the files that the options ask for.
 func deliver(r report.Report, o options) error {
 	print := r.WriteTable
 	if o.output == "json" {

@@ -122,7 +122,8 @@ func (w *world) patch(a clienttesting.PatchActionImpl) (runtime.Object, error) {
 	return stored, nil
 }
 
-// refuses returns the error of a write. The caller holds mu.
+// refuses returns the error that a write gets, nil if the API server accepts it. The
+// caller holds mu.
 func (w *world) refuses(resource string) error {
 	switch r := w.refusal; {
 	case r.resource != "" && r.resource != resource:
@@ -181,8 +182,8 @@ func (w *world) deleteNode(a clienttesting.DeleteActionImpl) error {
 	return nil
 }
 
-// store writes an object with a new version, and deletes a Service that is being
-// deleted and has no finalizer any more. The caller holds mu.
+// store writes an object with a new version. A Service that is being deleted and has
+// no finalizer any more is removed instead. The caller holds mu.
 func (w *world) store(obj runtime.Object) runtime.Object {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {

@@ -104,8 +104,8 @@ func (w *world) call(ctx context.Context) weather {
 
 type instances struct{ w *world }
 
-// find returns the machine of a Node: the one with its provider ID, else the one
-// with its name. The caller holds mu.
+// find returns the machine of a Node: the one with its provider ID or, if the Node
+// has none, the one with its name. The caller holds mu.
 func (w *world) find(n *corev1.Node) *machine {
 	if n.Spec.ProviderID != "" {
 		if m := w.machines[bare(n.Spec.ProviderID)]; m != nil && !m.gone {

@@ -92,9 +92,8 @@ func (w *world) moods() {
 }
 
 // calmDown makes the fast paths right, or leaves them wrong: wrong hints cost
-// questions and nothing else. An old list is always made right, because a list that
-// does not say that it is old could hide for hours that a Node differs. The caller
-// holds mu.
+// questions and nothing else. A list that is old and does not say so is always made
+// right, because it could hide for hours that a Node differs. The caller holds mu.
 func (w *world) calmDown() {
 	h := &w.hints
 	if h.listing == isOld || w.mood.IntN(2) == 0 {
@@ -267,7 +266,7 @@ func (w *world) listed() []cloudprovider.InstanceMetadata {
 	return all
 }
 
-// described returns what the cloud says of the machines that exist, by ID.
+// described returns what the cloud says of the machines that exist, sorted by ID.
 func described(machines map[string]machine) (all []cloudprovider.InstanceMetadata) {
 	for _, id := range slices.Sorted(maps.Keys(machines)) {
 		if m := machines[id]; !m.gone {

@@ -103,7 +103,8 @@ func (w *world) ends() {
 // count is what was done about an object.
 type count struct{ calls, writes, events int }
 
-// counts returns what was done about each object that does not wait.
+// counts returns what was done about each object for which the daemon should have
+// nothing left to do.
 func (w *world) counts() map[string]count {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -203,7 +204,8 @@ func conditionOf(s *corev1.Service, kind string) string {
 	return ""
 }
 
-// checkVisible checks that what waits says so. The caller holds mu.
+// checkVisible checks that each Service that the cloud refuses, and each Node that is
+// not initialised, shows in a condition that it waits. The caller holds mu.
 func (w *world) checkVisible() {
 	for _, s := range w.allServices() {
 		if isServed(s) && isBroken(s) && conditionOf(s, service.ConditionProvisioning) != "True" {

@@ -42,15 +42,15 @@ type nodeTrail struct {
 	kind    kind
 	machine *machine
 	ownRack bool // the user has set the label before the Node was initialised
-	// excluded is when the Node was labelled as excluded.
+	// excluded is when the Node was last excluded or included.
 	excluded              time.Time
 	rack                  int // the newest value of the label that was written
 	changes, asks, writes int
 	events                []string
 }
 
-// observer is the provider as the daemon sees it, with its habits. It checks
-// promises at each call.
+// observer is the provider as the daemon sees it, with its habits. It checks promises
+// at each call about a Service.
 type observer struct {
 	*quirks.Provider
 
@@ -205,7 +205,8 @@ func (w *world) checkWrite(before, after runtime.Object) {
 
 func isExcluded(n *corev1.Node) bool { return nodefact.HasLabel(n, ownership.LabelExclude) }
 
-// excludedFor is how long a call may have been under way when a Node was excluded.
+// excludedFor is how long a Node may still be written after it was excluded, because
+// of a call that was under way.
 const excludedFor = 2 * time.Minute
 
 func (w *world) checkNodeWrite(was, now *corev1.Node) {
@@ -251,8 +252,8 @@ func (w *world) checkRack(was, now *corev1.Node, trail *nodeTrail) {
 	}
 }
 
-// checkDeletion states promise S1 a second time, independently of the rules. The
-// caller holds mu.
+// checkDeletion checks promise S1 when a Node is deleted, without the code of the
+// daemon's rules. The caller holds mu.
 func (w *world) checkDeletion(n *corev1.Node) {
 	trail := w.nodes[n.UID]
 	switch {

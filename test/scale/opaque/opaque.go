@@ -3,7 +3,8 @@
 // It registers under two names: the errors of "simulated-text" keep their text, those
 // of "simulated-unreadable" do not.
 //
-// The sentinel errors of cloudprovider stay what they are.
+// Errors that wrap InstanceNotFound, NotImplemented or an error of a context stay
+// what they are.
 package opaque
 
 import (
