@@ -62,8 +62,8 @@ type shadowing struct {
 	late  int      // how many controllers were logged as late; guarded by mu
 }
 
-// shadow looks until ctx ends, and then prints the report. Nothing that is decided
-// counts as done: the next look starts from what the cluster and the cloud say.
+// shadow looks until ctx ends, and then prints the report. No decision counts as
+// carried out: the next look starts from what the cluster and the cloud say.
 func (p *process) shadow(ctx context.Context) {
 	defer p.current.Drop()
 	p.provider = p.current.Take()

@@ -22,7 +22,7 @@ type trace struct {
 	entries []traced // guarded by mu
 }
 
-// traced is one request or call, at a time of testing/synctest.
+// traced is one request or call, with its time in testing/synctest.
 type traced struct {
 	at   time.Time
 	text string

@@ -81,7 +81,7 @@ func TestAccessorsAreAskedOnce(t *testing.T) {
 	}
 }
 
-// An accessor that panics does not keep the others from being asked.
+// If one accessor panics, the others are asked nevertheless.
 func TestAccessorThatPanicsKeepsNoOtherFromBeingAsked(t *testing.T) {
 	p := &lateVendor{}
 	g := gateway(t, p, Config{})

@@ -112,7 +112,7 @@ func (p *Provider) Reload(ctx context.Context, config io.Reader, done func()) er
 }
 
 // guardNotice is how long code of the provider may run at the start of the
-// process, or for a reload, before the log says so.
+// process, or for a reload, before the log reports it.
 const guardNotice = 30 * time.Second
 
 // guard runs code of the provider that is not a call to the cloud. It turns a panic

@@ -56,8 +56,8 @@ func TestPriorityThatRestedGetsNoMoreThanItsShare(t *testing.T) {
 	}
 }
 
-// Whatever calls come, no more other calls start before a call than the share
-// of its priority allows (promise P2 b).
+// Whatever calls come, the share of a call's priority bounds how many others
+// start before it (promise P2 b).
 func TestNoCallWaitsForMoreThanItsShare(t *testing.T) {
 	total := 0.0
 	for _, share := range shares {
@@ -67,7 +67,7 @@ func TestNoCallWaitsForMoreThanItsShare(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		var turns turns
 		var started int
-		latest := map[*turn]int{} // by when a call has to start
+		latest := map[*turn]int{} // the number, in the order of starts, that a call may have at most
 		for range 2000 {
 			for p := range priorities {
 				for range random.IntN(3) {

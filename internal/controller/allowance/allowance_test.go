@@ -52,8 +52,7 @@ func TestAllowanceIsWholeAgainAfterARest(t *testing.T) {
 	}
 }
 
-// Whatever the times at which somebody asks, no period has more uses than the
-// limit says.
+// Whenever somebody asks, no period has more uses than the limit allows.
 func TestUsesAreBoundedInEachPeriod(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))

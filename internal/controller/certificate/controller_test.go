@@ -410,7 +410,7 @@ func TestNodeWithTheProviderIDOfAnother(t *testing.T) {
 	})
 }
 
-// asB returns the request as one of the Node b.
+// asB returns a request of the Node b with the metadata of this one.
 func asB(t *testing.T, r *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	b := csr(t, names("b"), addresses("10.0.0.2"), func(f *form) { f.template.Subject.CommonName = "system:node:b" })
@@ -419,8 +419,8 @@ func asB(t *testing.T, r *certificatesv1.CertificateSigningRequest) *certificate
 	return b
 }
 
-// TestFlood covers a kubelet that makes 300 requests, beside one that makes a
-// single request.
+// TestFlood covers a kubelet that makes 300 requests, and another kubelet that
+// makes one.
 func TestFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, DefaultLimits(), node("a"), node("b"))

@@ -22,8 +22,8 @@ func TestGuideHasTheReasons(t *testing.T) {
 	}
 }
 
-// TestCutRequestIsRefused checks that a request of which the informer keeps only a
-// part is refused for its size.
+// TestCutRequestIsRefused checks that a request is refused for its size if the
+// informer keeps only a part of it.
 func TestCutRequestIsRefused(t *testing.T) {
 	if kube.MaxRequestBytes != maxBytes {
 		t.Errorf("%d bytes are kept, %d are allowed", kube.MaxRequestBytes, maxBytes)

@@ -40,7 +40,7 @@ func lasting(seconds int32) func(*form) {
 	return stored(func(r *certificatesv1.CertificateSigningRequest) { r.Spec.ExpirationSeconds = &seconds })
 }
 
-// forged replaces the last byte of the signature.
+// forged changes the last byte of the signature.
 func forged(s string) string {
 	block, _ := pem.Decode([]byte(s))
 	block.Bytes[len(block.Bytes)-1] ^= 1

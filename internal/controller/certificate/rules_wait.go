@@ -54,7 +54,7 @@ func asks(o observed) plan {
 		p := holds(o, tooManyQuestions())
 		p.after = next.Sub(o.now)
 		if p.after <= questionLimit.Least {
-			p.events = nil // Nobody has to know of so short a wait.
+			p.events = nil // Such a short wait needs no event.
 		}
 		return p
 	}

@@ -11,7 +11,7 @@ const (
 	// server. The Node is also looked at when the change reaches the cache.
 	behind = 30 * time.Second
 	// quiet is how long a Node may wait for other Nodes to be fenced, or for another
-	// allocator, before an event says so.
+	// allocator, before an event reports it.
 	quiet = 30 * time.Second
 	// repeatEvent is the shortest time between two events with the same reason.
 	repeatEvent = 30 * time.Minute

@@ -73,7 +73,7 @@ var (
 	}
 )
 
-// Reasons of the condition CloudInitialized, besides those of nodecause.
+// Reasons of the condition CloudInitialized, in addition to those of nodecause.
 var (
 	initialized = message.Reason{
 		Name: "Initialized", On: "Node", Condition: string(ConditionInitialized),

@@ -117,7 +117,7 @@ func additionalLabels(node *corev1.Node, offered map[string]string, policy Label
 }
 
 // missingLabels returns, for each label of ours that the last answers have left out,
-// how many answers in a row have done so. An answer without a map of labels says
+// how many answers in a row have left it out. An answer without a map of labels says
 // nothing about any label.
 func missingLabels(o observed) map[string]int {
 	offered := o.answer.instance.labels

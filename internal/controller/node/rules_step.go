@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// follow keeps an initialised Node up to date. Without an answer of the cloud it
-// uses only the fields of the Node itself.
+// follow returns the plan that keeps an initialised Node up to date. Without an
+// answer of the cloud it uses only the fields of the Node itself.
 func follow(o observed) plan {
 	if !o.unwritten.IsZero() {
 		return refusedUpdate(o)
@@ -107,8 +107,8 @@ func followAdditional(o observed, p *plan) {
 	p.change.annotations = recordOf(record, o.node)
 }
 
-// noticesOf returns events about what the cloud says and this controller does
-// not write.
+// noticesOf returns the events about data of the cloud that this controller
+// does not write.
 func noticesOf(o observed) []message.Event {
 	var notices []message.Event
 	i := o.answer.instance

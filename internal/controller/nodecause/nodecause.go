@@ -115,7 +115,7 @@ func Of(err error) message.Cause {
 // OfExistence returns the cause to show for an error of InstanceExists. The
 // error "not found" does not mean that the instance does not exist, because
 // providers return it for many other reasons. An operator who knows the provider
-// may set a flag so that it does. The message names the flag.
+// can make it count as an absence with a flag. The message names the flag.
 func OfExistence(err error) message.Cause {
 	if cloud.KindOf(err) != cloud.NotFound {
 		return Of(err)

@@ -53,7 +53,7 @@ var (
 	}
 )
 
-// Reasons of the condition CloudInstanceMissing, besides those of nodecause.
+// Reasons of the condition CloudInstanceMissing, in addition to those of nodecause.
 var (
 	absenceUnconfirmed = message.Reason{
 		Name: "AbsenceUnconfirmed", On: "Node", Condition: string(ConditionMissing),

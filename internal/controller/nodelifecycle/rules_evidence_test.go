@@ -167,7 +167,7 @@ func TestNotFoundError(t *testing.T) {
 	}
 }
 
-// aged is a memory whose previous check is so long ago that the next one is due.
+// aged moves the last check of a memory so far back that the next one is due.
 func aged(m memory) memory {
 	m.evidence.checkedAt = noon.Add(-time.Hour)
 	return m

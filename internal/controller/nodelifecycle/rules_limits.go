@@ -36,7 +36,8 @@ type Limits struct {
 	// kubelet reports, before that Node counts as foreign.
 	ForeignAfter time.Duration
 	// AnnouncedByConditions means that the conditions Drained and
-	// MaintenanceInProgress announce a Node, beside the taints of autoscalers.
+	// MaintenanceInProgress announce a Node, in addition to the taints of
+	// autoscalers.
 	AnnouncedByConditions bool
 	// While more Nodes than Budget are absent together, each has to be absent for
 	// OverBudgetAfter. After that, at most OverBudgetRate are deleted in a minute.

@@ -56,7 +56,7 @@ type bed struct {
 type tableEntry struct {
 	cloud.Route
 	made, gone time.Time // gone is zero while the route exists
-	stray      time.Time // since when no Node needs the route; zero: a Node needs it
+	stray      time.Time // the time since which no Node has needed the route; zero: a Node needs it
 }
 
 // prepare returns a bed whose controller does not run yet.

@@ -22,7 +22,7 @@ type memory struct {
 	deleted  map[string]deletedNode     // Nodes whose deletion was seen, by name
 	failures map[netip.Prefix]failure   // the failure of the last job for a CIDR
 	recorded byClaim[string]            // the kind of the last event about a CIDR of a Node; the zero CIDR stands for its condition
-	pending  map[netip.Prefix]time.Time // since when a job is queued or under way
+	pending  map[netip.Prefix]time.Time // when the job that is queued or under way was planned
 	patched  map[types.UID]patched      // the condition that was last written
 	// touched is what has changed since the last plan.
 	touched touched

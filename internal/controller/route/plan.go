@@ -24,8 +24,8 @@ func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 }
 
 // Plan returns what the controller would do about each route, and about the
-// condition of each Node. It remembers since when routes are stray, and writes
-// nothing.
+// condition of each Node. It remembers how long routes have been stray, and
+// writes nothing.
 func (c *Controller) Plan(ctx context.Context, _ string) ([]step.Step, error) {
 	for range maxListings {
 		o, p, err := c.foresee()

@@ -131,8 +131,9 @@ func (x *index) unavailableSince(since time.Time) (status corev1.ConditionStatus
 	return corev1.ConditionTrue, time.Time{}
 }
 
-// missingSince returns since when a route of the Node is missing, and whether a
-// failure is the cause. Without a failure, the route may only be late.
+// missingSince returns the time since which a route of the Node has been
+// missing, and whether a failure is the cause. Without a failure, the route may
+// only be late.
 func (x *index) missingSince(node *corev1.Node, wanted []netip.Prefix, satisfied func(netip.Prefix) bool) (since time.Time, failed bool) {
 	earliest := func(t time.Time) {
 		if since.IsZero() || t.Before(since) {

@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// history is a table in the course of time: Nodes come, change and go, jobs and
-// patches end, some jobs fail, and the cloud lists random routes.
+// history is a table that changes over time: Nodes come, change and go, jobs
+// and patches end, some jobs fail, and the cloud lists random routes.
 type history struct {
 	t       *testing.T
 	r       *rand.Rand
