@@ -60,8 +60,8 @@ func TestExecutablesThatAnswerWrongly(t *testing.T) {
 	}
 }
 
-// The program is ended. World returns although a child of the program still has its
-// output open.
+// A program that hangs is ended, and World returns although a child of the program still
+// has its output open.
 func TestExecutableThatHangs(t *testing.T) {
 	e := script(t, "sleep 600 & echo waits >&2; wait")
 	e.Timeout = 200 * time.Millisecond
@@ -163,7 +163,7 @@ func (r *recorder) DeleteForeign(_ context.Context, f Resource) error {
 }
 
 // worldRecords is the variable that makes this test binary a world. Its value is the
-// file for what was called.
+// file to which that world writes its calls.
 const worldRecords = "CONFORMANCE_TEST_WORLD"
 
 func TestMain(m *testing.M) {
@@ -188,7 +188,7 @@ func TestMain(m *testing.M) {
 }
 
 // Executable and Serve use the same verbs: each call of the Executable's world reaches
-// the world that Serve has.
+// the world that Serve was given.
 func TestServeAndExecutableAgree(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calls")
 	t.Setenv(worldRecords, path)

@@ -19,8 +19,8 @@ type expectation struct {
 // ofWorld begins the failures that are not the provider's, such as "world: set fault garbage: …".
 const ofWorld = "world: "
 
-// covers reports whether the failure is expected. A text does not stand for a failure of the
-// world, unless it says so: the provider was not even tried.
+// covers reports whether the failure is expected. A text covers no failure of the world,
+// unless it begins with ofWorld, because then the provider was not even tried.
 func (e expectation) covers(failure string) bool {
 	if e.text != "" && strings.HasPrefix(failure, ofWorld) && !strings.HasPrefix(e.text, ofWorld) {
 		return false

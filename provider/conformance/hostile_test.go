@@ -57,8 +57,8 @@ func hostiles(release <-chan struct{}) map[string]func() {
 	}
 }
 
-// meets reports whether the check is run on a hostile provider. Each check of a
-// provider that exits needs a process of its own, so only a few are run.
+// meets reports whether the check is run on the hostile provider of this name. Each check
+// of a provider that exits needs a process of its own, so only a few are run.
 func meets(name string, c conformance.Check) bool {
 	switch c.Profile() {
 	case conformance.Instances:

@@ -190,7 +190,7 @@ func (s *suite) takeBackAll(ctx context.Context, around any, kind ResourceKind, 
 	end := endOf(around, kind)
 	switch {
 	case end == nil && len(listed) == 0:
-		return nil // Then it has ended with the process of the check.
+		return nil // Then what the check has set has ended with its process.
 	case end == nil:
 		end = func(context.Context) error { return errors.New("only the world of that run can do it") }
 	}
@@ -210,8 +210,8 @@ func (s *suite) takeBackAll(ctx context.Context, around any, kind ResourceKind, 
 	return fmt.Errorf("%s: %w", what[kind], err)
 }
 
-// endOf returns what ends all faults or all holds, in whichever process they have begun;
-// nil if the world has no such thing.
+// endOf returns the method that ends all faults or all holds, in whichever process they have
+// begun; nil if the world has no such method.
 func endOf(world any, kind ResourceKind) func(context.Context) error {
 	if clearer, ok := worldAs[FaultClearer](world, NeedFaulter); ok && kind == KindFault {
 		return clearer.ClearFaults

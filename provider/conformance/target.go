@@ -23,8 +23,8 @@ type Target struct {
 	// World returns the other side of the cloud: a value that has some of the interfaces
 	// Machines, PowerSwitch, Renamer, Retagger, Meter, Faulter, Inventory, Drifter,
 	// Foreigner, Viewer, Holder, Reserver and Announcer; Lender for runs that change
-	// nothing; Finder, ForeignFinder, AddressFinder, FaultClearer and HoldReleaser for
-	// Cleanup; and Identifier. World is called for each check. If the value is an
+	// nothing; Finder, ForeignFinder, AddressFinder, FaultClearer and HoldReleaser to
+	// clean up; and Identifier. World is called for each check. If the value is an
 	// io.Closer, it is closed after the check. If World is nil, only checks that need no
 	// world are run.
 	World func(ctx context.Context) (any, error)

@@ -13,8 +13,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// trial is one run of a check: what its function works with. Its methods end the
-// check as those of testing.T do, with runtime.Goexit.
+// trial is one run of a check: what its function works with. A method that ends the
+// check calls runtime.Goexit, as those of testing.T do.
 type trial struct {
 	ctx   context.Context
 	suite *suite
@@ -153,7 +153,8 @@ func (t *trial) eventually(f func() error) {
 	}
 }
 
-// await calls f until it returns nil, or returns its last error.
+// await calls f until it returns nil. If the cloud takes longer than the target allows,
+// await returns the last error of f.
 func (t *trial) await(f func() error) error {
 	ctx, cancel := context.WithTimeout(t.ctx, t.suite.target.EventuallyWithin)
 	defer cancel()

@@ -75,7 +75,7 @@ func (d *decoder) value(path string, node *yaml.Node, into reflect.Value) {
 	}
 }
 
-// text reads a single value with a function.
+// text passes the text of a single value to set, and notes the error of set.
 func (d *decoder) text(path string, node *yaml.Node, set func(string) error) {
 	text, ok := d.scalar(path, node)
 	if !ok {

@@ -27,7 +27,7 @@ type servers struct {
 	all    []server
 	err    error // of each call
 	calls  int
-	answer *server // to each call of ByID; nil: from all
+	answer *server // what each call of ByID returns; nil: ByID looks it up in all
 }
 
 func (c *servers) instances() kit.Instances[server] {

@@ -32,7 +32,7 @@ type Cloud struct {
 	labels   map[string]string // shared by all answers of a provider with the flaw instances/no-alias
 
 	answered atomic.Int64            // questions about instances
-	last     atomic.Pointer[machine] // the one that the last question was about
+	last     atomic.Pointer[machine] // the machine that the last question was about
 	inflight atomic.Int64            // questions at present
 	busy     chan struct{}           // held during a call by a provider with the flaw instances/others-hang
 
@@ -42,7 +42,7 @@ type Cloud struct {
 	balancers []*balancer
 	groups    []group
 	routes    []entry
-	creations int      // of routes, whatever came of them
+	creations int      // how many routes were to be created, with or without success
 	reserved  []string // addresses
 	held      bool     // load balancers do not become ready
 	warnings  map[types.UID][]string
@@ -108,7 +108,7 @@ const (
 )
 
 // call makes one call of the API. It runs f under the lock, unless a fault
-// prevents that. For a list, it also returns the kind of the fault.
+// prevents that. It also returns the kind of a fault that changes a list.
 func (c *Cloud) call(ctx context.Context, kind class, f func() error) (conformance.FaultKind, error) {
 	c.mu.Lock()
 	hit := c.count(kind)

@@ -155,7 +155,7 @@ func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *clou
 	return err
 }
 
-// creation returns the number of this creation.
+// creation counts a call of CreateRoute and returns its number.
 func (r *routes) creation() int {
 	r.cloud.mu.Lock()
 	defer r.cloud.mu.Unlock()
