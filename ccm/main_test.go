@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
-// asDaemon is the variable that makes the test binary a daemon. Its value is
-// "program", or what the daemon's provider does when it is initialised.
+// asDaemon is the environment variable that makes the test binary a daemon. Its value
+// is "program", or what the daemon's provider does when it is initialised.
 const asDaemon = "FAIRLEAD_TEST_DAEMON"
 
 func TestMain(m *testing.M) {

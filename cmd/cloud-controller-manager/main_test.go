@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// asDaemon is the variable that makes the test binary the daemon.
+// asDaemon is the environment variable that makes the test binary the daemon.
 const asDaemon = "FAIRLEAD_TEST_MAIN"
 
 func TestMain(m *testing.M) {
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// daemon runs the daemon to its end, and returns its output.
+// daemon runs the daemon to its end, and returns its output and its exit code.
 func daemon(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)

@@ -21,8 +21,8 @@ const (
 	maxCluster = 8 << 20
 )
 
-// clusterAt returns a function that reads what the page shows of a cluster from a
-// URL. Without a URL it returns nil. It refuses URLs of other machines, because
+// clusterAt returns a function that gets from a URL what the page shows of a
+// cluster. Without a URL it returns nil. It refuses URLs of other machines, because
 // nothing would protect the data on its way.
 func clusterAt(address string) (func(context.Context) (json.RawMessage, error), error) {
 	if address == "" {

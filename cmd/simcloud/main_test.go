@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// asProgram makes the test binary the program.
+// asProgram is the environment variable that makes the test binary the program.
 const asProgram = "FAIRLEAD_TEST_MAIN"
 
 func TestMain(m *testing.M) {

@@ -9,8 +9,9 @@ import (
 	"unicode"
 )
 
-// TestHostileCloud prints what a cloud that is not ours may answer. Neither a
-// table nor an error may contain control characters.
+// TestHostileCloud runs commands against a cloud whose answers are long and full of
+// control characters. No line that is printed may contain control characters, and
+// none but those of JSON may be long.
 func TestHostileCloud(t *testing.T) {
 	hostile := "a\nforged\tb\r\x1b[2J\x1b]0;title\x07\u202e\u009b" + strings.Repeat("b", 4<<20)
 	status := http.StatusOK
