@@ -265,8 +265,8 @@ func (p *program) conformanceTarget(ctx context.Context, f *conformanceFlags) (c
 	return target, nil
 }
 
-// canBeMade makes the provider once and does not initialise it. So a wrong flag is one
-// error, and not a failure of each check.
+// canBeMade makes the provider once and does not initialise it, unless a process can make
+// only one. So a wrong flag is one error, and not a failure of each check.
 func (p *program) canBeMade(ctx context.Context, target conformance.Target, c clients, writes bool) error {
 	if target.Singleton {
 		return nil

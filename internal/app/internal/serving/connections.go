@@ -10,8 +10,8 @@ import (
 // of a request that was answered.
 const connectionsAtOnce = 128
 
-// bounded is a listener that keeps at most connectionsAtOnce connections. When there
-// is one more, it is accepted, and the oldest connection of the host with the most
+// bounded is a listener that keeps at most limit connections. When there is one more,
+// it is accepted, and the oldest connection of the host with the most
 // connections is closed. So whoever opens many connections loses his own, and the
 // kubelet and Prometheus keep theirs.
 type bounded struct {
