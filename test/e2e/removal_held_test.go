@@ -64,8 +64,9 @@ func TestSilentNodes(t *testing.T) {
 		}
 		return nil
 	})
-	// The cases run at the same time; each subtest waits for one of them. The one
-	// that ends its fault at a certain time begins last and is waited for first.
+	// The cases run at the same time; each subtest waits for one of them. The case
+	// invisible, whose fault ends at a certain time, begins last and is waited for
+	// first.
 	invisible := s.invisible()
 	cases := slices.Concat(s.unanswered(), s.calledAbsent(), s.odd(), s.gone(), s.shutDown())
 	for _, c := range append(cases, invisible) {

@@ -64,7 +64,7 @@ func wrongAnswers() [][]wrongAnswer {
 // terminated, and its Node is deleted, which shows that deletion works.
 func TestWrongAnswersDeleteNothing(t *testing.T) {
 	skipWithoutPrograms(t)
-	t.Parallel() // So the groups run at the same time, and not one after the other.
+	t.Parallel() // The groups run at the same time, and beside other tests.
 	for _, group := range wrongAnswers() {
 		t.Run(string(group[0].fault.Kind), func(t *testing.T) {
 			b := onOwn(t)

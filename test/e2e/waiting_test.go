@@ -99,8 +99,9 @@ func unlabel(key string) func(*testing.T, *waiting) {
 	}
 }
 
-// waiters returns Nodes that wait for different reasons. Of any three in a row, the cloud
-// gives an answer about at least one. Otherwise the cloud could count as down.
+// waiters returns Nodes that wait for different reasons. Of any three successive
+// ones, the cloud gives an answer about at least one. Otherwise the cloud could count
+// as down.
 func waiters() []waiter {
 	plainly := &simulator.Instance{}
 	return []waiter{
