@@ -91,7 +91,7 @@ func (p *process) shadow(ctx context.Context) {
 			}
 			logger.Info("Controller looks", "controller", l.Name)
 			named := klog.NewContext(ctx, klog.LoggerWithName(logger, l.Name))
-			_ = l.planner.(shadower).Shadow(named, s.looks(l)) // It ends with ctx, without an error.
+			_ = l.planner.(shadower).Shadow(named, s.looks(l)) // Shadow ends with ctx, without an error.
 		})
 	}
 	all.Wait()

@@ -100,7 +100,7 @@ func traceOf(t *testing.T, arg string, happen func(*scene)) string {
 	}()
 	p.lead(ctx)
 	p.informers.Shutdown()
-	if err := context.Cause(ctx); err != context.Canceled { //nolint:errorlint // the very value
+	if err := context.Cause(ctx); err != context.Canceled { //nolint:errorlint // the error itself is expected, not one that wraps it
 		t.Error(err)
 	}
 	return tr.String()

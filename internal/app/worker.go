@@ -80,7 +80,8 @@ type watched struct {
 	longest time.Duration
 }
 
-// watch limits the passes of a worker. The timeout is that of its longest call.
+// watch limits the passes of a worker. timeout is the timeout of the worker's longest
+// call.
 func watch(w worker, timeout time.Duration) watched { return watched{w, timeout + stuckAfter} }
 
 // Live implements liveness.

@@ -131,7 +131,7 @@ func (b *breaker) begin(c call) error {
 // caller holds mu.
 func (b *breaker) admit(c call, now time.Time) (probed []*scope, err error) {
 	s, p := b.holder(c)
-	isUntried := s != p && p.tried.Before(s.began) // It may work although the others do not.
+	isUntried := s != p && p.tried.Before(s.began) // The call's part may work although others do not.
 	switch rank := b.rank(c); {
 	case !s.isOpen():
 		return nil, nil
@@ -254,7 +254,7 @@ func (b *breaker) record(c call, started time.Time, err error) (e effect) {
 		p.answers(b.object(p, c), now)
 		b.cloud.answers(b.object(&b.cloud, c), now)
 		for _, other := range b.parts {
-			if isDown && other.isOpen() { // It may work again, too.
+			if isDown && other.isOpen() { // The other part may work again, too.
 				other.next = now
 			}
 		}

@@ -198,7 +198,7 @@ func once[T any](ctx context.Context, g *Gateway, a attempt, f func(context.Cont
 		hangs()
 		g.record(ctx, a.call, started, err)
 		if !a.waits {
-			g.limiter.ended() // It may start another call, which must already see the outcome of this one.
+			g.limiter.ended() // ended may start another call, which must already see the outcome of this one.
 		}
 	}()
 	value, theirs := f(limited)
@@ -244,7 +244,7 @@ func (g *Gateway) wrap(ctx context.Context, c call, err error) error {
 	}
 	e := classifier{own: g.ownClassification(ctx, err), names: c.names}.classify(err)
 	e.Call, e.Err = c.method, readable(err)
-	switch e.Kind { //nolint:exhaustive // with any other kind, the provider itself asks for the pause
+	switch e.Kind { //nolint:exhaustive // for other kinds, the pause is the provider's own and is not bounded
 	case Throttled, Unavailable, Conflict:
 		e.RetryAfter = min(e.RetryAfter, maxPause)
 	}

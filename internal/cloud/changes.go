@@ -77,7 +77,7 @@ func (s *changes) abandon(keys []string, done <-chan error) {
 	if s.keys.abandon(keys[0]) {
 		s.gateway.health.exhausted(maxAbandoned, "changes")
 	}
-	go func() { // It ends with the provider's call; maxAbandoned bounds those that never return.
+	go func() { // The goroutine ends with the provider's call; maxAbandoned bounds the calls that never return.
 		<-done //nolint:errcheck // the caller has its error already
 		s.keys.release(keys...)
 	}()

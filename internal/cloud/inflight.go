@@ -121,7 +121,8 @@ func (i *inflight[T]) join(ctx context.Context, c call, key string, asks asker[T
 			return nil, nil, fmt.Errorf("%d other questions to the cloud are under way", i.running)
 		}
 		i.begin(key, current)
-		// It ends with the provider's call; maxInflight bounds those that never return.
+		// The goroutine ends with the provider's call; maxInflight bounds the calls that
+		// never return.
 		go i.run(ctx, c, current, asks)
 	}
 	current.waiters++

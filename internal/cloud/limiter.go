@@ -260,7 +260,7 @@ func (l *limiter) pause() time.Duration {
 }
 
 // succeeded takes note of a call that the cloud has answered within its quota.
-// took is how long the call lasted, object is what it was about.
+// took is how long the call lasted, object is what the call was about.
 func (l *limiter) succeeded(took time.Duration, object string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -63,7 +63,7 @@ type parts struct {
 	zones cloudprovider.Zones
 	// loadBalancers creates, updates and deletes the load balancers of Services.
 	loadBalancers cloudprovider.LoadBalancer
-	// concurrent says for how many Services loadBalancers may be called at once.
+	// concurrent says how many Services loadBalancers may be called for at once.
 	concurrent provider.ConcurrentLoadBalancer
 	// setter gives many load balancers their nodes in one call.
 	setter provider.BackendSetter

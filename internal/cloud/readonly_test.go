@@ -225,7 +225,8 @@ func TestReadOnlyGateway(t *testing.T) {
 	}
 }
 
-// A method that the gateway learns to call has to be in one of the two lists.
+// Each method of the interfaces that the gateway knows is in exactly one of the two
+// lists.
 func TestEveryMethodReadsOrChanges(t *testing.T) {
 	offers := []reflect.Type{reflect.TypeFor[extras](), reflect.TypeFor[parts]()}
 	for _, offered := range offers {

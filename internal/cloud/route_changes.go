@@ -59,7 +59,7 @@ func (b *routeChanges) make(ctx context.Context, w *routeChange) (alone bool, er
 	return errors.Is(err, ErrAlone), err
 }
 
-// send makes the changes that wait. The context is that of the first one.
+// send makes the changes that wait. ctx is the context of the first change.
 func (b *routeChanges) send(ctx context.Context) {
 	b.gathering.Lock()
 	waiting := b.waiting

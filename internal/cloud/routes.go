@@ -23,7 +23,7 @@ type Route struct {
 	CIDR string
 	// Blackhole means that the cloud drops packets that take this route.
 	Blackhole bool
-	// Addresses are those of the node. They count only if Addressed is true, or
+	// Addresses are the node's addresses. They count only if Addressed is true, or
 	// if the route is to be created.
 	Addresses []corev1.NodeAddress
 	// Addressed means that the provider keeps the node's addresses in the route.

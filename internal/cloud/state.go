@@ -43,8 +43,8 @@ func (g *Gateway) State() string {
 	return strings.Join(said, "; ")
 }
 
-// describe returns what is known. The text down says that calls are held back; it
-// is empty if they are not.
+// describe returns the state in words. The text down says that calls are held
+// back; it is empty if they are not.
 func (s *state) describe(down string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -55,7 +55,7 @@ type suspicion struct {
 	recent   []outcome            // the recent outcomes, oldest first
 	speakers []outcome            // the recent failures that mention a used-up quota
 	suspects map[string]bool      // objects whose calls have failed; true: also while calls were slow
-	own      map[string]time.Time // objects that are the cause of their failures, and since when
+	own      map[string]time.Time // objects that are the cause of their failures, and when that was found out
 	began    time.Time            // when calls were slowed down
 	// helped and again are how many suspects have succeeded and failed in calls
 	// that began after calls were slowed down.
@@ -169,7 +169,7 @@ func (s *suspicion) compare(o outcome) verdict {
 	failedAgain, suspected := s.suspects[o.object]
 	switch {
 	case !o.started.After(s.began):
-		if o.failed { // It began before calls were slowed down.
+		if o.failed { // The call began before calls were slowed down.
 			s.suspects[o.object] = failedAgain
 		}
 		return noVerdict

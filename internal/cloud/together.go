@@ -48,7 +48,7 @@ type member struct {
 }
 
 // ask returns the answer about one node. It returns false if the node has to be
-// asked about alone. The context is that of the controller. Its end ends the call.
+// asked about alone. ctx is the controller's context. When it ends, the call ends.
 func (t *together) ask(ctx context.Context, p *progress, node *corev1.Node) (Answer, bool) {
 	own := &member{node: node, progress: p, answered: make(chan Answer, 1)}
 	t.add(ctx, own)
@@ -94,7 +94,8 @@ func (t *together) add(ctx context.Context, own *member) {
 	}
 }
 
-// left returns for how many questions another call is needed. The caller holds mu.
+// left returns the number of questions for which another call is needed. The caller
+// holds mu.
 func (t *together) left() int { return len(t.waiting) - t.calls*t.most }
 
 // pause returns how long the first question of a call waits for others. The caller

@@ -134,7 +134,7 @@ type (
 
 func (w unwrappingVendor) Unwrap() cloudprovider.Interface { return w.Interface }
 
-// The accessors are those of the wrapper.
+// Routes is called instead of the accessor of the wrapped vendor.
 func (w unwrappingVendor) Routes() (cloudprovider.Routes, bool) { return embeds{}, true }
 
 func TestWrappedProvider(t *testing.T) {

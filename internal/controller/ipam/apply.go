@@ -35,9 +35,9 @@ func (c *Controller) apply(ctx context.Context, name string, o observed, p plan)
 	return loop.Result{Retry: p.retry, After: p.after}
 }
 
-// write writes the Node's CIDRs. If that fails, it returns the plan that says so on
-// the Node. The CIDRs stay reserved for the Node, because the API server may have
-// carried the write out, or may still do so.
+// write writes the Node's CIDRs. If that fails, it returns the plan that reports
+// the failure on the Node. The CIDRs stay reserved for the Node, because the API
+// server may have carried the write out, or may still do so.
 func (c *Controller) write(ctx context.Context, o observed, p plan) plan {
 	_, err := c.nodes.Patch(ctx, kube.NodePatch{Node: o.node, PodCIDRs: texts(o.entry.cidrs), Annotations: map[string]*string{AnnotationFence: nil}})
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *Controller) write(ctx context.Context, o observed, p plan) plan {
 
 // fence writes this leader's name into the Node. From then on, the API server
 // refuses all CIDRs that an earlier leader has sent. If the write fails, it returns
-// the plan that says so on the Node.
+// the plan that reports the failure on the Node.
 func (c *Controller) fence(ctx context.Context, o observed) *plan {
 	_, err := c.nodes.Patch(ctx, kube.NodePatch{Node: o.node, Annotations: map[string]*string{AnnotationFence: &o.self}})
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 
 var fleet = flag.Int("fleet", 200, "how many Nodes TestLeadersThatDieAtEachWrite has")
 
-// succeed returns the next leader. Its cache is that of an informer that has just
-// listed all Nodes.
+// succeed returns the next leader. Its cache has all Nodes, as after the first
+// list of an informer.
 func (w *world) succeed() *leader {
 	l := w.candidate()
 	for name, node := range w.nodes {

@@ -31,7 +31,7 @@ func (c *Controller) Plan(_ context.Context, name string) ([]step.Step, error) {
 	var fenced []string
 	p := decide(o)
 	for ; p.do == trust || p.do == fence || p.do == prove; p = decide(o) {
-		switch p.do { //nolint:exhaustive // see the loop
+		switch p.do { //nolint:exhaustive // the loop ends with any other action
 		case fence:
 			fenced = []string{"annotation " + AnnotationFence + " set"}
 			o.node = o.node.DeepCopy()

@@ -64,7 +64,7 @@ func (p *pool) take(uid types.UID) (cidr netip.Prefix, ok bool) {
 		return netip.Prefix{}, false
 	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(uid))                     // It cannot fail.
+	_, _ = h.Write([]byte(uid))                     // Write cannot fail.
 	n, tries := int(h.Sum32()>>1)%len(p.holders), 1 // Half of the sum fits into an int of 32 bits.
 	for p.holders[n] > 0 {
 		n = (n + 1) % len(p.holders)
@@ -135,7 +135,7 @@ func (p *pool) nth(n int) netip.Prefix {
 		bytes[bit/8] |= byte(n&1) << (7 - bit%8)
 		n >>= 1
 	}
-	addr, _ := netip.AddrFromSlice(bytes) // It cannot fail: bytes has the length of an address.
+	addr, _ := netip.AddrFromSlice(bytes) // This cannot fail: bytes has the length of an address.
 	return netip.PrefixFrom(addr, p.Mask)
 }
 

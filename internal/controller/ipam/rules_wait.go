@@ -44,7 +44,7 @@ func isUnfenceable(o observed) bool {
 }
 
 // awaitsOthers returns the plan for a Node that has to wait until it is known whether
-// another allocator is at work. If one is at work, an event says so.
+// another allocator is at work. If one is at work, an event reports it.
 func awaitsOthers(o observed, after time.Duration) plan {
 	if o.others.atWork() {
 		p := holds(o, isRival(*o.others.last()))

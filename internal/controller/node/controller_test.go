@@ -54,8 +54,8 @@ func (l *life) refusing(f func(subresource string) error) {
 	l.refuse = f
 }
 
-// onPatch refuses a patch if refuse says so. Otherwise it gives the Node a new
-// version, as an API server does.
+// onPatch refuses a patch if refuse returns an error for it. Otherwise it gives
+// the Node a new version, as an API server does.
 func (l *life) onPatch(action clienttesting.Action) (bool, runtime.Object, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -63,7 +63,7 @@ func (c *Controller) askUnhurried(ctx context.Context, node *corev1.Node) (answe
 // askCloud asks for the instance of a Node that waits. It blocks while as many
 // look-ups as the configuration allows are under way.
 func (c *Controller) askCloud(ctx context.Context, node *corev1.Node) answer {
-	c.reads <- struct{}{} // It does not block for ever, because the gateway returns after its timeout.
+	c.reads <- struct{}{} // This does not block for ever, because the gateway returns after its timeout.
 	defer func() { <-c.reads }()
 	m, err := c.instances.Metadata(ctx, node)
 	return answerOf(m, err)

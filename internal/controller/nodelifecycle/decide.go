@@ -26,7 +26,7 @@ type observed struct {
 // check is the progress of a final check.
 type check struct {
 	asked     bool // the cloud was asked about the Node itself
-	again     bool // it was asked about the Node once more, after witnesses were confirmed
+	again     bool // the cloud was asked about the Node once more, after witnesses were confirmed
 	questions int  // how many questions were asked about witnesses
 	failures  int  // how many of these questions have failed
 }

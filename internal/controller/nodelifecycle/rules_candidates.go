@@ -37,7 +37,7 @@ type peers struct {
 // the same scheme, or by name. Lists have no more elements than the rules need.
 type candidates struct {
 	others    int // Nodes that could be asked about
-	reporting int // those of others whose kubelets report
+	reporting int // how many of others have a kubelet that reports
 	// next is the Node to ask about first. Its kubelet reports, and the cloud has not
 	// called it absent. Of these Nodes, it is the one about which the cloud was asked
 	// longest ago.

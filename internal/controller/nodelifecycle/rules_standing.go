@@ -13,7 +13,7 @@ const (
 	countsSilent                  // its kubelet does not report
 	countsTrusted                 // its kubelet reports, and the cloud has not called it absent
 	countsDenied                  // its kubelet reports, and the cloud calls it absent
-	countsForeign                 // it is denied for so long that it must belong to another provider
+	countsForeign                 // its kubelet reports, and the cloud has called it absent for so long that it must be another provider's
 )
 
 // standingOf returns how a Node counts for Nodes that the cloud is asked about by name,

@@ -44,9 +44,9 @@ func (r record) with(a answer, now time.Time) record {
 // witnesses are the Nodes that show whether the cloud's answers can be trusted.
 type witnesses struct {
 	others    int // Nodes that could be asked about
-	reporting int // those of others whose kubelets report
-	seen      int // those of reporting that were confirmed after countedFrom
-	failed    int // those of reporting for which the last question has failed after countedFrom
+	reporting int // how many of others have a kubelet that reports
+	seen      int // how many of reporting were confirmed after countedFrom
+	failed    int // how many of reporting have a last question that failed after countedFrom
 	// newest is when the last question that was answered "present" began.
 	newest time.Time
 	// contradicting is a Node that the cloud calls absent although its kubelet

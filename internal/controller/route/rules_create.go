@@ -46,8 +46,8 @@ func (x *index) jobFor(cidr netip.Prefix, e *entry, s *share) *job {
 // rejection says why no route is created for a CIDR although a Node claims it
 // (promise S5 d). A kubelet may write any CIDR into its own Node.
 type rejection struct {
-	// holder is another Node, and held its CIDR, of which this one is a part. If
-	// holder is nil, the CIDR is not inside the cluster's.
+	// holder is another Node, held is its CIDR, and the rejected CIDR is a part of
+	// held. If holder is nil, the rejected CIDR is not inside the cluster's.
 	holder *corev1.Node
 	held   netip.Prefix
 }

@@ -80,7 +80,7 @@ func rejected(cidr string) []string {
 	}
 }
 
-// taken returns the digest for node-2 if its CIDR is a part of that of node-1.
+// taken returns the digest for node-2 if its CIDR is a part of node-1's.
 func taken(cidr string) []string {
 	return []string{
 		"node-2 NetworkUnavailable=True PodCIDRRejected",

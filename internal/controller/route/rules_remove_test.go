@@ -55,7 +55,7 @@ func removeRows() []row {
 		},
 		{"RouteToASecondNodeOfTheNameThatIsBeingDeletedStays", given(2, node("node-1", beingDeleted), nodeDeleted("node-1", "10.244.1.0/24")), nil},
 
-		{"DuplicateStays", given(1, listed(duplicate), strayFor(duplicate, time.Hour)), nil}, // it may be of another table
+		{"DuplicateStays", given(1, listed(duplicate), strayFor(duplicate, time.Hour)), nil}, // the duplicate may be of another table
 
 		// What goes at once.
 		{"CIDROfANodeThatIsBeingDeletedMoves", given(2, unlisted("r1"), listed(newRoute("m", "node-2", "10.244.1.0/24")), node("node-2", beingDeleted),

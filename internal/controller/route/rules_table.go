@@ -346,7 +346,7 @@ func (t *table) setShare(cidr netip.Prefix, s share) {
 	if before := t.shares[cidr]; !s.until.IsZero() && !s.until.Equal(before.until) {
 		heap.Push(&t.due, due{at: s.until, cidr: cidr})
 	}
-	s.job = nil // It is carried out once.
+	s.job = nil // The job is carried out once.
 	if t.shares[cidr] = s; t.claimants[cidr] == nil && t.routes[cidr] == nil {
 		delete(t.shares, cidr)
 	}
