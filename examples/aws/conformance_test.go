@@ -145,8 +145,8 @@ func (w *world) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	w.hit(r).ServeHTTP(to, r)
 }
 
-// hit returns what answers this call: EC2 or the fault. It counts the calls that the
-// fault skips or hits.
+// hit returns what answers this call: EC2 or the fault. It counts down how many calls
+// the fault still skips, and how many it still hits.
 func (w *world) hit(r *http.Request) http.Handler {
 	w.mu.Lock()
 	defer w.mu.Unlock()
