@@ -177,7 +177,7 @@ func TestCommand(t *testing.T) {
 // TestWait looks again until nothing is wrong, or until the time is over.
 func TestWait(t *testing.T) {
 	for name, row := range map[string]struct {
-		healAfter int // waits
+		healAfter int // after how many waits nothing is wrong any more
 		code      int
 		waited    time.Duration
 	}{

@@ -215,11 +215,11 @@ func (v *View) eachWaiting(f func(*corev1.Node, *corev1.NodeCondition)) {
 
 func waitsLong(v *View) (all []Finding) {
 	if len(v.Managers()) == 0 {
-		return nil // FL202
+		return nil // FL202 reports the Nodes.
 	}
 	v.eachWaiting(func(n *corev1.Node, c *corev1.NodeCondition) {
 		if c.Reason == instanceNotFound || c.Reason == cloudDenied {
-			return // FL205, FL501
+			return // FL205 or FL501 reports it.
 		}
 		cause := "No condition says why: its manager is not Fairlead, or has not looked at it."
 		if c.Reason != "" {

@@ -95,7 +95,7 @@ func (v *View) isServed(class string) bool {
 func withoutAddress(v *View) (all []Finding) {
 	v.eachWithoutAddress(func(s *corev1.Service, class string) {
 		if known := len(v.Managers()) > 0; known && !v.isServed(class) || !known && class != "" {
-			return // FL603
+			return // FL603 reports it.
 		}
 		cause := "No condition and no event says why."
 		if e := v.lastWarning("Service", s.Namespace, s.Name); e != nil {
@@ -103,12 +103,12 @@ func withoutAddress(v *View) (all []Finding) {
 		}
 		if c := conditionOf(s, service.ConditionProvisioning); c != nil {
 			if c.Reason == cloudDenied {
-				return // FL501
+				return // FL501 reports the refusal.
 			}
 			cause = c.Reason + ": " + c.Message
 		}
 		if c := conditionOf(s, service.ConditionServing); c != nil && c.Reason == "NoNodes" {
-			return // FL605
+			return // FL605 reports it.
 		}
 		all = append(all, Finding{Object: serviceObject(s), Message: fmt.Sprintf("It has had no address for %s. %s", v.since(s.CreationTimestamp.Time), cause)})
 	})

@@ -9,7 +9,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// TestOnlyABundleNeedsMore counts the requests for what no check looks at.
+// TestOnlyABundleNeedsMore counts the requests for volumes and events. Checks look at
+// warnings, but at no volumes and no other events.
 func TestOnlyABundleNeedsMore(t *testing.T) {
 	for name, row := range map[string]struct {
 		bundle          bool

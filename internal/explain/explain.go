@@ -10,7 +10,8 @@ import (
 const (
 	// Offline is an answer from what is written in the API server.
 	Offline = "offline"
-	// Live is an answer from that, and from what the daemon that leads remembers.
+	// Live is an answer from the API server and from what the daemon that leads
+	// remembers.
 	Live = "live"
 )
 

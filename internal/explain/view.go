@@ -33,7 +33,8 @@ type DaemonView struct {
 	Name   string // NAMESPACE/NAME of the Lease
 	Lease  *coordinationv1.Lease
 	Events []corev1.Event
-	// Unread is why the Lease could not be read, empty if it was, or if there is none.
+	// Unread is why the Lease could not be read. It is empty if the Lease was read, or if
+	// there is none.
 	Unread string
 }
 

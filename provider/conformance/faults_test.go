@@ -20,7 +20,7 @@ type faulty struct {
 	account
 
 	set   []FaultKind
-	stuck error // of ClearFaults
+	stuck error // what ClearFaults returns
 }
 
 func (f *faulty) SetFault(_ context.Context, fault Fault) (func(), error) {
