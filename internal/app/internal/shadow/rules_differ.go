@@ -48,8 +48,8 @@ type Facts struct {
 	UID types.UID
 	// Deletes is the kind of the objects that this controller deletes; empty for none.
 	Deletes string
-	// Waits means that the object is a Node that is to be initialised, and that the
-	// look is that of the controller that initialises Nodes.
+	// Waits means that the object is a Node to be initialised, and that the controller
+	// of the look initialises Nodes.
 	Waits bool
 }
 
