@@ -166,7 +166,7 @@ func (v *View) together(known []Manager) []Finding {
 
 const metaDefaultLease = "kube-system/" + defaultLease
 
-// span is when a field manager has written Nodes, and which.
+// span is which Nodes a field manager has written, with the first and the last time.
 type span struct {
 	first, last time.Time
 	nodes       map[string]bool

@@ -87,7 +87,7 @@ func (r *Report) take(v *View, check Check, c Choice) {
 	r.Passed = append(r.Passed, check.ID)
 }
 
-// maxText is the length of the longest text in a report, in bytes.
+// maxText bounds, in bytes, a text that others may have written.
 const maxText = 1000
 
 // shown returns text that others may have written as one line without secrets.

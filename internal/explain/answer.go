@@ -6,7 +6,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// State is what becomes of an object, in one word.
+// State is the state of an object, in one word.
 type State string
 
 // The states of an object.
@@ -19,7 +19,8 @@ const (
 	Waits State = "waits"
 	// Deleting: it is being deleted.
 	Deleting State = "deleting"
-	// LeftAlone: the daemon says that the object belongs to another manager.
+	// LeftAlone: it belongs to another manager, or to none. So is a request that is
+	// denied, that somebody else has decided, or for which nobody waits.
 	LeftAlone State = "leftAlone"
 )
 
@@ -65,7 +66,8 @@ type Object struct {
 
 // Cause is a reason that the daemon has written.
 type Cause struct {
-	// Shown is where it is written: "condition TYPE=STATUS" or "event".
+	// Shown is where it is written: "condition TYPE=STATUS", "event", or "event NAME" if
+	// the reason is the beginning of the event's text and not its name.
 	Shown  string `json:"shown"`
 	Reason string `json:"reason"`
 	// Text is the daemon's message.
@@ -86,7 +88,7 @@ type Writer struct {
 	Time    time.Time `json:"time,omitzero"`
 }
 
-// Daemon is what its Lease says of the daemon.
+// Daemon is what is known of the daemon, mostly from its Lease.
 type Daemon struct {
 	Lease string `json:"lease"`
 	// Leader is the holder of the Lease, empty if there is none.

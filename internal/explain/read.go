@@ -133,8 +133,8 @@ func (r reader) everything(ctx context.Context, namespace string) (l Lists, unre
 	return l, unread, nil
 }
 
-// waitingVolumes reads the volumes with neither a zone nor a region. If there are any, it
-// also reads the events about volumes.
+// waitingVolumes reads the volumes that are not being deleted and have neither a zone nor a
+// region. If there are any, it also reads the events about volumes.
 func (r reader) waitingVolumes(ctx context.Context) ([]corev1.PersistentVolume, []corev1.Event, error) {
 	all, err := r.volumes(ctx)
 	if err != nil {

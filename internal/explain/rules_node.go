@@ -41,11 +41,11 @@ var conditionsOfNode = []struct {
 }
 
 // eventsOfNode are events that count as long as holds returns true for the Node, and
-// until an event in over is recorded.
+// until an event with a reason in over is recorded.
 var eventsOfNode = []struct {
 	reasons []string
 	holds   func(n *corev1.Node) bool
-	over    []string // events after which it no longer holds
+	over    []string // reasons of the events that end it
 	state   State
 	summary string
 }{

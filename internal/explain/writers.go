@@ -62,7 +62,7 @@ func condition(kind string) field {
 	return field{"condition " + kind, []string{"f:status", "f:conditions", `k:{"type":"` + kind + `"}`}}
 }
 
-// writers returns who has written the fields, in their order.
+// writers returns who has written the fields, in the order of the fields.
 func writers(managed []metav1.ManagedFieldsEntry, fields []field) []Writer {
 	trees := make([]map[string]any, len(managed))
 	for i, m := range managed {

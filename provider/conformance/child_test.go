@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A child process in which the race detector has found something answers as any other.
+// A check fails if the race detector has found a data race in its child process, even if
+// the process reports that the check has passed.
 func TestRaceInAChildFailsItsCheck(t *testing.T) {
 	const id = "instances/by-id"
 	report, err := Run(t.Context(), (&faulty{}).target(), Options{

@@ -55,7 +55,7 @@ func (o Options) expectations() ([]expectation, error) {
 	return all, errors.Join(problems...)
 }
 
-// compare returns the result of a check with what was expected of it.
+// compare returns the result of a check, changed by what was expected of it.
 func (r judged) compare(expected []expectation) CheckResult {
 	result := r.CheckResult
 	if len(expected) == 0 {

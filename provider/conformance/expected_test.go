@@ -73,7 +73,8 @@ func TestExpectedFailures(t *testing.T) {
 	}
 }
 
-// A child process tells its failures one by one, and may fail in its own ways.
+// A child process reports each failure of its check, or ends without a report. Either may be
+// an expected failure.
 func TestExpectedFailuresOfAChild(t *testing.T) {
 	const id = "instances/by-id"
 	for name, row := range map[string]struct {

@@ -56,8 +56,8 @@ func TestOptionsAreRefused(t *testing.T) {
 	}
 }
 
-// A check that is excepted, not possible or not offered does not count as passed, and
-// says why.
+// Each outcome of a check has its cause. Only a check that was run, and that is not expected
+// to fail, can pass.
 func TestOutcomes(t *testing.T) {
 	const check, faults = "instances/gone-by-id", "instances/fault-is-error"
 	type machinesOnly struct{ conformance.Machines }

@@ -86,7 +86,7 @@ func (b *backends) refreshed() nodeSet {
 	return b.membership.set
 }
 
-// node returns the Node of a name, nil if there is none.
+// node returns the Node with the name, nil if there is none.
 func (b *backends) node(name string) *corev1.Node {
 	node, err := b.lister.Get(name)
 	if err != nil { // The only error of a cache is that there is no such Node.

@@ -94,7 +94,7 @@ func TestCauseOf(t *testing.T) {
 	}
 }
 
-// TestEventsInUpstreamsWords checks the texts that others may match
+// TestEventsInUpstreamsWords checks the texts for which other programs may search
 // (upstream-behaviour 6.5).
 func TestEventsInUpstreamsWords(t *testing.T) {
 	no := errors.New("no")
@@ -118,7 +118,7 @@ func TestEventsInUpstreamsWords(t *testing.T) {
 	}
 }
 
-// The event LoadBalancerQueued does not tell a tenant what others have.
+// The event LoadBalancerQueued names a busy Service only if both are in one namespace.
 func TestQueuedEventNamesNoServiceOfAnotherNamespace(t *testing.T) {
 	for busy, want := range map[string]string{
 		"ns/busy": "that of Service ns/busy.",

@@ -18,7 +18,7 @@ import (
 // begun, so that all share one call.
 const gatherFor = 5 * time.Millisecond
 
-// errJoined means that another pass makes the update of this Service with its own.
+// errJoined means that another pass makes this update in the same call as its own.
 var errJoined = errors.New("the update is made together with others")
 
 // manyBalancers is a cloud that gives many load balancers their nodes in one call.

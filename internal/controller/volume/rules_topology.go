@@ -57,8 +57,8 @@ func topologyOf(answer map[string]string) (t topology, wrong string) {
 	return t, ""
 }
 
-// wrong says why the API server would refuse the label, or why it would match no
-// node, empty if neither is so.
+// wrong returns why the API server would refuse the label, or why no node would match the
+// label. It is empty if nothing is wrong.
 func (p place) wrong() string {
 	for _, value := range append([]string{p.label}, p.values...) {
 		if problems := validation.IsValidLabelValue(value); len(problems) > 0 {

@@ -133,7 +133,8 @@ func (l *loadBalancers) full(uid types.UID) bool {
 	return !l.slots[uid]
 }
 
-// told returns the status that the caller gets.
+// told returns the status that EnsureLoadBalancer returns: without an address if that is the
+// flaw.
 func (l *loadBalancers) told(uid types.UID, status *corev1.LoadBalancerStatus) *corev1.LoadBalancerStatus {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()
