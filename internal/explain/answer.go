@@ -19,8 +19,8 @@ const (
 	Waits State = "waits"
 	// Deleting: it is being deleted.
 	Deleting State = "deleting"
-	// LeftAlone: it belongs to another manager, or to none. So is a request that is
-	// denied, that somebody else has decided, or for which nobody waits.
+	// LeftAlone: it belongs to another manager, or to none. A request is also LeftAlone
+	// if it is denied, if somebody else has decided, or if nobody waits for it.
 	LeftAlone State = "leftAlone"
 )
 

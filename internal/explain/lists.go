@@ -25,9 +25,9 @@ type Lists struct {
 // WaitingIn returns the objects that wait, those that have waited longest first.
 func (all Reasons) WaitingIn(l Lists, d DaemonView) Waiting { return all.Waiting(l.views(), d, l.Now) }
 
-// views returns what there is about each object that may wait: Nodes, Services with a
-// load balancer, volumes with neither a zone nor a region, and requests that are not
-// decided.
+// views returns what there is about each object that may wait: all Nodes, the Services that
+// want a load balancer or may still have one, and the volumes and requests that the daemon
+// does not leave alone.
 func (l Lists) views() (views []View) {
 	byNode, byService, byVolume := l.byObject("Node"), l.byObject("Service"), l.byObject("PersistentVolume")
 	for i := range l.Nodes {

@@ -47,9 +47,9 @@ const (
 //	calls                   Calls, at least {"reads": 10, "writes": 2}
 //	fault KIND SKIP COUNT RETRY-AFTER-SECONDS  {}: see Fault
 //	clear                   {}: takes all faults away
-//	find-machine NAME       {"machines": [a Machine, …]}: all with exactly this name; for Cleanup
-//	find-foreign KIND WHAT  {"resources": [a Resource, …]}: see ForeignFinder; for Cleanup
-//	find-address NAME       {"addresses": [an Address, …]}: all with exactly this name; for Cleanup
+//	find-machine NAME       {"machines": [a Machine, …]}: all with exactly this name; to clean up
+//	find-foreign KIND WHAT  {"resources": [a Resource, …]}: see ForeignFinder
+//	find-address NAME       {"addresses": [an Address, …]}: all with exactly this name; to clean up
 //	list-leftovers CLUSTER  {"resources": [a Resource, …]}
 //	drift CLUSTER WHAT      {}
 //	create-foreign KIND WHAT  a Resource: see Foreigner
