@@ -39,8 +39,9 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 	return loop.Result{After: p.after}, nil
 }
 
-// write patches the volume. If the API server refuses the patch for its content, it
-// returns the plan that says so on the volume. A volume that is gone needs nothing.
+// write patches the volume. If the API server refuses the patch for its content or for
+// missing permissions, write returns the plan that says so on the volume. A volume that
+// is gone needs nothing.
 func (c *Controller) write(ctx context.Context, o observed, p plan) (plan, error) {
 	err := c.volumes.Patch(ctx, kube.VolumePatch{Volume: o.volume, Labels: pointers(p.labels), NodeAffinity: p.affinity})
 	switch {
