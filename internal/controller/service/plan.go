@@ -3,9 +3,9 @@ package service
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
@@ -54,24 +54,42 @@ func (c *Controller) Plan(_ context.Context, key string) ([]step.Step, error) {
 		p := decide(o)
 		p.addTo(&s, o)
 		switch p.do {
-		case addFinalizer:
-			with := *o.service
-			with.Finalizers = append(slices.Clone(with.Finalizers), Finalizer)
-			o.service, o.memory = &with, p.memory
+		case addFinalizer, publish:
+			if p.do == publish && p.writes.class == nil {
+				return []step.Step{s}, nil
+			}
+			o.service, o.memory = p.written(o.service), p.memory
 		case remove: // Here it is known what follows if the call succeeds.
 			m, events := conclude(p, outcome{result: succeeded, at: o.now, nodes: c.backends.newest()})
 			s.Writes, o.memory = append(s.Writes, step.Events(events)...), m
-		case doNothing, forget, ensure, update, publish, release, wait:
+		case doNothing, forget, ensure, update, release, wait:
 			return []step.Step{s}, nil
 		}
 	}
 	return []step.Step{s}, nil
 }
 
+// written returns the Service as it is once its finalizer and its annotation have been
+// written.
+func (p plan) written(service *corev1.Service) *corev1.Service {
+	now := service.DeepCopy()
+	if p.do == addFinalizer {
+		now.Finalizers = append(now.Finalizers, Finalizer)
+	}
+	switch class := p.writes.class; {
+	case class == nil:
+	case *class == "":
+		delete(now.Annotations, AnnotationClass)
+	default:
+		metav1.SetMetaDataAnnotation(&now.ObjectMeta, AnnotationClass, *class)
+	}
+	return now
+}
+
 // addTo adds the plan to what a dry run shows. The step has the action of the first
 // plan that deletes something, or else of the last plan that does something.
 func (p plan) addTo(s *step.Step, o observed) {
-	s.Writes = append(s.Writes, p.writes.list(p.do)...)
+	s.Writes = append(s.Writes, p.writes.list(p.do, o.service.Annotations)...)
 	if call := p.call(o); call != "" {
 		s.Calls = append(s.Calls, call)
 	}
@@ -117,14 +135,21 @@ func (p plan) call(o observed) string {
 	return ""
 }
 
-// list returns what is written to the Service for the action.
-func (w writes) list(do action) []string {
+// list returns what is written to the Service for the action. now are its annotations.
+func (w writes) list(do action, now map[string]string) []string {
 	var all []string
 	switch {
 	case do == addFinalizer:
 		all = append(all, "finalizer "+Finalizer+" added")
 	case w.release:
 		all = append(all, "finalizer "+Finalizer+" removed")
+	}
+	if w.class != nil {
+		class := w.class
+		if *class == "" {
+			class = nil
+		}
+		all = append(all, step.Entries("annotation", now, map[string]*string{AnnotationClass: class})...)
 	}
 	if w.ingress != nil {
 		all = append(all, fmt.Sprintf("%d addresses", len(*w.ingress)))

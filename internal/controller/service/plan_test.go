@@ -29,18 +29,25 @@ func TestPlan(t *testing.T) {
 		name  string
 		edits []func(*corev1.Service)
 		want  step.Step
+		// policy is empty in most cases: Services without a class are served.
+		policy Policy
 	}{
 		{"NewServiceGetsALoadBalancer", nil, step.Step{
 			Effect: step.Create, Do: "ensure", Writes: []string{"finalizer " + Finalizer + " added", provisioning, "event Normal EnsuringLoadBalancer"},
 			Calls: []string{"EnsureLoadBalancer with 1 nodes"},
-		}},
-		{"ServedServiceIsChecked", []func(*corev1.Service){served}, step.Step{Effect: step.Update, Do: "ensure", Calls: []string{"EnsureLoadBalancer with 1 nodes"}}},
+		}, Policy{}},
+		{"ServedServiceIsChecked", []func(*corev1.Service){served}, step.Step{Effect: step.Update, Do: "ensure", Calls: []string{"EnsureLoadBalancer with 1 nodes"}}, Policy{}},
 		{"DeletedServiceIsCleanedUp", []func(*corev1.Service){served, deleted}, step.Step{
 			Effect: step.Delete, Do: "remove",
 			Writes: []string{"event Normal DeletingLoadBalancer", "event Normal DeletedLoadBalancer", "finalizer " + Finalizer + " removed", "0 addresses"},
 			Calls:  []string{"EnsureLoadBalancerDeleted"},
-		}},
-		{"ServiceOfAnotherClassStays", []func(*corev1.Service){func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("a/b") }}, step.Step{Effect: step.None, Do: "nothing"}},
+		}, Policy{}},
+		{"ServiceOfAnotherClassStays", []func(*corev1.Service){func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("a/b") }}, step.Step{Effect: step.None, Do: "nothing"}, Policy{}},
+		{"ClassIsNoted", []func(*corev1.Service){func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("a/b") }}, step.Step{
+			Effect: step.Create, Do: "ensure",
+			Writes: []string{"finalizer " + Finalizer + " added", "annotation " + AnnotationClass + `: "a/b"`, provisioning, "event Normal EnsuringLoadBalancer"},
+			Calls:  []string{"EnsureLoadBalancer with 1 nodes"},
+		}, Policy{Classes: []string{"a/b"}, ClassesOnly: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
@@ -51,7 +58,7 @@ func TestPlan(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			informers := kube.NewInformerFactory(cluster, 0)
 			informer := informers.Core().V1().Services()
-			c := New(Deps{Services: kube.NewServices(ctx, cluster, informer), Informer: informer, Nodes: informers.Core().V1().Nodes()}, Config{})
+			c := New(Deps{Services: kube.NewServices(ctx, cluster, informer), Informer: informer, Nodes: informers.Core().V1().Nodes()}, Config{Policy: tt.policy})
 			known, stop, err := c.Follow(ctx)
 			if err != nil {
 				t.Fatal(err)
