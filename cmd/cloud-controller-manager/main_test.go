@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"net"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // asDaemon is the environment variable that makes the test binary the daemon.
@@ -287,7 +289,9 @@ func TestUnreachableAPIServer(t *testing.T) {
 	}
 	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(signal.String(), func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "--cloud-provider=simulated", "--cloud-config="+file, "--master=http://127.0.0.1:1", "--secure-port=0")
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // A daemon that does not end is killed.
+			defer cancel()
+			cmd := exec.CommandContext(ctx, os.Args[0], "--cloud-provider=simulated", "--cloud-config="+file, "--master=http://127.0.0.1:1", "--secure-port=0")
 			cmd.Env = append(os.Environ(), asDaemon+"=1")
 			log, err := cmd.StderrPipe()
 			if err != nil {

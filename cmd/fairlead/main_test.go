@@ -28,6 +28,10 @@ func TestProcess(t *testing.T) {
 		project = "new acme --module example.com/acme --replace fairlead"
 		written = "21 files written to acme: a cloud-controller-manager for acme.\n"
 	)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, row := range map[string]struct {
 		line     string
 		before   string // what the shell does first
@@ -54,7 +58,7 @@ func TestProcess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := inFolder(t)
 			before := listing(t, dir)
-			script := row.before + "\nexec " + os.Args[0] + " " + row.line
+			script := row.before + "\nexec " + self + " " + row.line
 			if row.to != "" {
 				script += " >" + row.to
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -25,10 +27,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program returns the program as a process of its own, in a folder of its own.
+// program returns the program as a process of its own, in a folder of its own. A
+// program that does not end is killed.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Env = append(os.Environ(), asProgram+"=1")
 	cmd.Dir = t.TempDir()
 	return cmd
@@ -140,8 +149,8 @@ func TestInterrupted(t *testing.T) {
 			select {
 			case <-arrived:
 				return nil
-			case <-t.Context().Done():
-				return context.Cause(t.Context())
+			case <-time.After(time.Minute):
+				return errors.New("the call has not arrived within a minute")
 			}
 		}, "simcloud: Get \"" + hanging.URL + "/operator/v1/instances\": interrupt signal received\n", 1},
 		"CloudEnds": {[]string{"serve", "--listen", "127.0.0.1:0"}, func(out io.Reader) error {

@@ -66,7 +66,11 @@ func (p *program) command() *cobra.Command {
 				p.settings.LogFlags(klog.FromContext(cmd.Context()))
 			}
 			p.out = cmd.OutOrStdout()
-			err := p.validate() // It names the wrong flags of logging, too.
+			validate := p.validate
+			if p.self.Tries() {
+				validate = p.validateUnserved
+			}
+			err := validate() // It names the wrong flags of logging, too.
 			if err == nil {
 				err = logging
 			}
@@ -84,7 +88,7 @@ func (p *program) command() *cobra.Command {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		err = settings.ExplainUnknown(err, cmd.Flags())
 		if !cmd.HasParent() {
-			err = p.withAllWrong(err)
+			err = p.withAllWrong(cmd, err)
 		}
 		return fmt.Errorf("%w\nAll flags: %s --help", err, cmd.CommandPath())
 	})
@@ -114,12 +118,16 @@ func (p *program) completeNames(cmd *cobra.Command) {
 
 // withAllWrong adds everything else that is wrong with the command line to its first
 // error, each on its own line. It returns the first error alone if it does not know the
-// whole command line: only a process of its own does (NewMain).
-func (p *program) withAllWrong(first error) error {
-	if len(p.self.Args) == 0 {
+// whole command line, because only a process of its own does (NewMain), or if the command
+// line may be that of a sub-command, which has other flags.
+func (p *program) withAllWrong(cmd *cobra.Command, first error) error {
+	isCommand := func(word string) bool {
+		return slices.ContainsFunc(cmd.Commands(), func(c *cobra.Command) bool { return c.Name() == word })
+	}
+	if len(p.self.Args) == 0 || slices.ContainsFunc(p.self.Args[1:], isCommand) {
 		return first
 	}
-	again := newProgram(p.options, p.ours).settings // Its flags have no values yet. The program's own flags are set a second time.
+	again := newProgram(p.options, p.ours).settings // Its flags have no values yet, apart from those of the program.
 	again.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError))
 	text := []string{first.Error()}
 	for _, j := range again.Judge(p.self.Args[1:]) {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2/ktesting"
 )
 
@@ -49,6 +50,45 @@ func TestCommand(t *testing.T) {
 			}
 			if !strings.Contains(stdout.String(), tc.out) {
 				t.Errorf("got output %q, want %q", stdout.String(), tc.out)
+			}
+		})
+	}
+}
+
+// once is the value of a flag that may be given once.
+type once struct{ text string }
+
+func (o *once) String() string { return o.text }
+func (o *once) Type() string   { return "zone" }
+
+func (o *once) Set(text string) error {
+	if o.text != "" || text == "" {
+		return fmt.Errorf("the zone was %q, and is to be %q", o.text, text)
+	}
+	o.text = text
+	return nil
+}
+
+func TestAllThatIsWrongAtOnce(t *testing.T) {
+	for name, tc := range map[string]struct{ args, want string }{
+		"FlagsAndValues":                {"--nope --controllers=foo --v=x", "unknown flag: --nope\n--controllers: \"foo\" is not in the list of known controllers: " + ours().String() + "\ninvalid argument \"x\" for \"-v, --v\" flag: "},
+		"FlagBeforeIsNotSetAgain":       {"--acme-zone=north --nope --cluster-nam=x", "unknown flag: --nope\nunknown flag: --cluster-nam; did you mean --cluster-name?\nAll flags: "},
+		"FlagAfterwardsIsTried":         {"--nope --acme-zone=", "unknown flag: --nope\ninvalid argument \"\" for \"--acme-zone\" flag: the zone was \"\", and is to be \"\"\nAll flags: "},
+		"FlagsOfACommandAreNotCompared": {"--shado plan --node=x", "unknown flag: --shado; did you mean --shadow?\nAll flags: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own := plain
+			own.Flags = cliflag.NamedFlagSets{}
+			own.Flags.FlagSet("acme").Var(&once{}, "acme-zone", "The zone.")
+			p := newProgram(own, ours())
+			args := append([]string{"--cloud-provider=test"}, strings.Fields(tc.args)...)
+			p.self.Args = append([]string{"ccm"}, args...)
+			cmd := p.command()
+			cmd.SetErr(io.Discard)
+			cmd.SilenceErrors = true
+			cmd.SetArgs(args)
+			if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+				t.Errorf("got %v\nwant %s", err, tc.want)
 			}
 		})
 	}

@@ -123,7 +123,7 @@ func (p *program) printPlan(cmd *cobra.Command, f planFlags) error {
 	if f.compareWith != "" && f.compareWith != upstream {
 		return fmt.Errorf("%s: %q is not %s", f.typed.flag("compare-with"), f.compareWith, upstream)
 	}
-	if err := p.validate(); err != nil {
+	if err := p.validateUnserved(); err != nil {
 		return err
 	}
 	ctx := withPrintableLog(cmd.Context())

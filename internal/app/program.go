@@ -170,9 +170,15 @@ func (p *program) enabled() table {
 }
 
 // validate returns everything that is wrong with the program and its flags.
-func (p *program) validate() error {
+func (p *program) validate() error { return p.wrong(p.settings.Validate()) }
+
+// validateUnserved is validate for a process that serves nothing.
+func (p *program) validateUnserved() error { return p.wrong(p.settings.ValidateUnserved()) }
+
+// wrong returns what is wrong with the settings and with the program itself.
+func (p *program) wrong(settings []error) error {
 	errs := append(p.controllerErrors(), p.webhookErrors()...)
-	return utilerrors.NewAggregate(append(errs, p.settings.Validate()...))
+	return utilerrors.NewAggregate(append(errs, settings...))
 }
 
 func (p *program) controllerErrors() []error {

@@ -11,23 +11,33 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// files are the flags that name a file which is read at start.
-var files = []string{
-	"authentication-kubeconfig", "authorization-kubeconfig", "client-ca-file", "cloud-config", "kubeconfig", "requestheader-client-ca-file",
-	"tls-cert-file", "tls-private-key-file", "webhook-client-ca-file", "webhook-tls-cert-file", "webhook-tls-private-key-file",
-}
+// These flags name files that are read at start: files always, and servedFiles if the
+// process serves something.
+var (
+	files       = []string{"cloud-config", "kubeconfig"}
+	servedFiles = []string{
+		"authentication-kubeconfig", "authorization-kubeconfig", "client-ca-file", "requestheader-client-ca-file",
+		"tls-cert-file", "tls-private-key-file", "webhook-client-ca-file", "webhook-tls-cert-file", "webhook-tls-private-key-file",
+	}
+)
 
-// wrongFiles returns what is wrong with files. The library's errors about
-// certificates name neither the flag nor the file.
-func (s *Settings) wrongFiles() []error {
+// unreadable returns an error for each of the flags whose file cannot be read.
+func (s *Settings) unreadable(names []string) []error {
 	var errs []error
-	for _, name := range files {
+	for _, name := range names {
 		if file := s.flags.Lookup(name).Value.String(); file != "" {
 			if err := readable(file); err != nil {
 				errs = append(errs, fmt.Errorf("--%s: %w", name, err))
 			}
 		}
 	}
+	return errs
+}
+
+// wrongServedFiles returns what is wrong with the files of servers. The library's errors
+// about certificates name neither the flag nor the file.
+func (s *Settings) wrongServedFiles() []error {
+	errs := s.unreadable(servedFiles)
 	// Without a server nobody reads its files. A daemon that only looks serves no webhooks.
 	if s.Serving.Secure.BindPort > 0 {
 		errs = append(errs, wrongCertificates("", s.Serving.Secure)...)

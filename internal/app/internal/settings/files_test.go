@@ -58,6 +58,9 @@ func TestCertificates(t *testing.T) {
 			if err := flagSet(s).Parse(strings.Fields("--cloud-provider=test " + row.args)); err != nil {
 				t.Fatal(err)
 			}
+			if unserved := s.ValidateUnserved(); len(unserved) != strings.Count(row.args, "--kubeconfig=/nowhere") {
+				t.Errorf("got %v if nothing is served", unserved)
+			}
 			got := s.Validate()
 			if len(got) != len(row.want) {
 				t.Fatalf("got %v, want %d errors", got, len(row.want))

@@ -50,12 +50,15 @@ func (j Judgement) isOpen() bool { return strings.Contains(j.Argument, fromEnvir
 // Judge returns what the daemon does with each argument of a command line, in their
 // order, and then which flags are missing. It looks at no file, because the command
 // line is probably that of another machine. The flags must have been added.
-// Afterwards the flags have the values from the command line.
+// Afterwards the flags have the values from the command line. A flag that was set
+// before, as the program's own may be, is not set again: its Value may allow only one.
 func (s *Settings) Judge(args []string) []Judgement {
 	s.flags.SetOutput(io.Discard) // where pflag writes that a flag is deprecated
+	set := map[string]bool{}
+	s.flags.VisitAll(func(f *pflag.Flag) { set[f.Name] = f.Changed })
 	var all []Judgement
 	for _, words := range s.arguments(args) {
-		all = append(all, s.judge(words))
+		all = append(all, s.judge(words, set))
 	}
 	unknown := unknownValues(all)
 	s.ApplyDefaults()
@@ -158,7 +161,9 @@ func (s *Settings) takesNext(word, next string) bool {
 // fromEnvironment begins a value that the kubelet puts in.
 const fromEnvironment = "$("
 
-func (s *Settings) judge(words []string) Judgement {
+// judge returns what the daemon does with one argument, and sets its flag. Flags in set
+// keep their values.
+func (s *Settings) judge(words []string, set map[string]bool) Judgement {
 	j := Judgement{Argument: strings.Join(words, " "), Verdict: Used}
 	if !strings.HasPrefix(words[0], "-") {
 		j.Verdict, j.Why = Refused, "the daemon takes flags only; a flag that is true or false needs =, as in --node-deletion=false"
@@ -172,7 +177,7 @@ func (s *Settings) judge(words []string) Judgement {
 	if f != nil {
 		j.flag = f.Name
 	}
-	if f == nil || !j.isOpen() {
+	if f == nil || !j.isOpen() && !set[f.Name] {
 		if err := s.flags.Parse(words); err != nil {
 			return j.failed(ExplainUnknown(err, s.flags))
 		}

@@ -133,7 +133,11 @@ func (s *Settings) Flags() *pflag.FlagSet { return s.flags }
 
 // Validate returns everything that is wrong, at once. The flags must have been
 // parsed.
-func (s *Settings) Validate() []error { return append(s.wrongValues(), s.wrongFiles()...) }
+func (s *Settings) Validate() []error { return append(s.ValidateUnserved(), s.wrongServedFiles()...) }
+
+// ValidateUnserved is Validate for a process that serves nothing. It looks at no file
+// that only a server reads.
+func (s *Settings) ValidateUnserved() []error { return append(s.wrongValues(), s.unreadable(files)...) }
 
 // wrongValues returns what is wrong apart from the files in the flags of files.
 func (s *Settings) wrongValues() []error {
