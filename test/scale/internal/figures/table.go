@@ -36,7 +36,9 @@ func lines() []line {
 		{[]string{"idle"}, sized("cloud calls in an idle minute, %s nodes"), facts(report.IdleCalls)},
 		{[]string{"heartbeats"}, sized("CPU of an idle daemon while %s kubelets write their status every 5 minutes, as they do by default"), facts(report.IdleCPU)},
 		{[]string{"heartbeats-10s"}, func(...found) string { return "… every 10 s, as before Kubernetes 1.17" }, facts(report.IdleCPU)},
-		{[]string{"drift"}, sized("addresses change in the cloud, %s nodes: all show it"), facts(report.AddressesFollow)},
+		{[]string{"drift"}, func(f ...found) string {
+			return fmt.Sprintf("addresses of %d of %s instances change in the cloud: their nodes show it", min(f[0].nodes/20, 50), report.Grouped(f[0].nodes))
+		}, facts(report.AddressesFollow)},
 		{[]string{"removal"}, func(f ...found) string {
 			return fmt.Sprintf("%d instances terminated: their nodes are gone (Fairlead asks three times over 30 s)", f[0].nodes/20)
 		}, facts(report.NodesGone)},
