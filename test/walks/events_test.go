@@ -94,10 +94,13 @@ var serviceEvents = []serviceEvent{
 		return !wanted
 	}},
 	{"is given to another class", func(w *world, s *corev1.Service, trail *serviceTrail) bool {
+		if s.Spec.Type != corev1.ServiceTypeLoadBalancer {
+			return false
+		}
 		s.Spec.LoadBalancerClass, s.Status.LoadBalancer = new(theirs), corev1.LoadBalancerStatus{}
 		w.endanger(trail)
 		trail.given = true
-		return s.Spec.Type == corev1.ServiceTypeLoadBalancer
+		return true
 	}},
 	{"loses its finalizer", func(w *world, s *corev1.Service, trail *serviceTrail) bool {
 		s.Finalizers, trail.tampered = nil, true
@@ -288,9 +291,10 @@ func (w *world) toNode(name string) {
 	default:
 		e := nodeEvents[w.r.IntN(len(nodeEvents))]
 		if trail.kind == ofCloud || e.name == "goes silent" || e.name == "reports again" {
-			e.do(w, n, trail)
-			w.happen("%s %s", n.UID, e.name)
-			w.store(n)
+			if e.do(w, n, trail) {
+				w.happen("%s %s", n.UID, e.name)
+				w.store(n)
+			}
 		}
 	}
 }
