@@ -91,8 +91,8 @@ func configure(c *config.Config, given *pflag.FlagSet) error {
 	return nil
 }
 
-// copyFlags copies the value of each flag that is set in given to the flag of the
-// same name in to, if there is one.
+// copyFlags gives each flag of the first set the value that a flag of the same name has
+// in the second. If the second has none, or it is not set there, the flag stays as it is.
 func copyFlags(to, given *pflag.FlagSet) error {
 	var err error
 	to.VisitAll(func(f *pflag.Flag) {

@@ -112,14 +112,15 @@ func TestConformanceOfBrokenProviders(t *testing.T) {
 			}
 			for deadline := time.Now().Add(time.Minute); goroutinesOfSuite() > goroutines; runtime.Gosched() {
 				if time.Now().After(deadline) {
-					t.Fatalf("%d goroutines of the suite are left", goroutinesOfSuite()-goroutines)
+					t.Fatalf("goroutines of the suite are left: their stacks name %d more of its methods than before", goroutinesOfSuite()-goroutines)
 				}
 			}
 		})
 	}
 }
 
-// goroutinesOfSuite returns how many goroutines the suite has.
+// goroutinesOfSuite returns how often the stacks of all goroutines name a method of the
+// suite. It is less if no goroutine of the suite is left.
 func goroutinesOfSuite() int {
 	text := make([]byte, 1<<20)
 	return strings.Count(string(text[:runtime.Stack(text, true)]), "conformance.(*")

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// maxAbandoned bounds the changes of load balancers that have outlived their deadline,
-// and those of routes.
+// maxAbandoned is how many changes of load balancers may have outlived their deadline
+// before no other change of load balancers begins. Routes are counted separately.
 const maxAbandoned = 16
 
 // keyLock allows one change at a time for each key. A change that has outlived its

@@ -11,8 +11,8 @@ import (
 // the cloud is used up.
 const maxTries = 5
 
-// longestOwnPause is the longest pause for a single object that a question waits
-// for. If the pause is longer, the caller gets the error.
+// longestOwnPause bounds how long a question waits if the cloud asks for a pause for one
+// object alone. If the pause is longer, the caller gets the error.
 const longestOwnPause = 30 * time.Second
 
 // tried is a call that has ended.

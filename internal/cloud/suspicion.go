@@ -22,7 +22,8 @@ const (
 	// calls that count as recent.
 	recentOutcomes = 32
 	recentFor      = 10 * time.Second
-	// enoughAnswers is how many answers a comparison needs.
+	// enoughAnswers is how many answers a comparison needs. If there are fewer suspects,
+	// it needs one about each of them.
 	enoughAnswers = 3
 	// maxProbing is how long a comparison may last. Objects that are not tried
 	// again in that time are not waited for.

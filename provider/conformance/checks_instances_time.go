@@ -9,7 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// timeChecks are about calls that the cloud does not answer.
+// timeChecks are about calls that the cloud does not answer, and about an answer that
+// names the time of the next call.
 func timeChecks() []Check {
 	needs := []Need{NeedMachines, NeedFaulter}
 	return []Check{

@@ -177,7 +177,8 @@ func use(d node.Deps, found *cloud.Instances) node.Deps {
 	return d
 }
 
-// batches answers for each Node as the provider does, with its habits.
+// batches is a provider that answers about many Nodes in one call. About each Node it
+// answers as the provider one does, with the habits of that provider.
 type batches struct{ one cloudprovider.InstancesV2 }
 
 // MaxInstanceMetadataBatch implements provider.InstanceMetadataBatcher.

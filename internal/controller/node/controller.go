@@ -101,8 +101,8 @@ type Config struct {
 	// differs from the Node's. If false, the Node waits only if that ID belongs to
 	// another Node.
 	StrictIDs bool
-	// MarkIdentity sets the label nodefact.LabelIdentity on a Node if the release
-	// writes its provider ID.
+	// MarkIdentity sets the label nodefact.LabelIdentity on a Node if the write that ends
+	// its initialisation sets its provider ID.
 	MarkIdentity bool
 	// AlwaysShow makes each Node show the condition ConditionInitialized once it is
 	// initialised. If false, only Nodes that have waited for a minute show it.

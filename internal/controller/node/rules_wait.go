@@ -83,8 +83,8 @@ func pauseAfter(vain int) time.Duration {
 
 // questionLimit bounds how often the cloud is asked about a Node that waits. The
 // owner of the Node can change it at any time, and each change causes a question.
-// Without such changes the growing delay between questions leaves 7 of them in the first
-// minute, and then one in each minute.
+// Without such changes the growing delay between questions leaves at most 7 of them in
+// the first minute, and then at most one in each minute.
 var questionLimit = allowance.Limit{Burst: 12, Every: 30 * time.Second, Least: 500 * time.Millisecond}
 
 // asks returns the plan to ask the cloud, or a plan to wait if too many questions

@@ -24,8 +24,8 @@ const (
 	wakeRoutes wake = "a Node has changed"
 )
 
-// wakeOf returns what a change of a Node means for the plan. It covers all fields
-// of a Node that decide reads. It is not needed for new and deleted Nodes, which
+// wakeOf returns what a change of a Node means for the plan. It compares all
+// fields of a Node that the function decide reads. It is not needed for new and deleted Nodes, which
 // always mean wakeRoutes.
 func wakeOf(claim ownership.Claim, before, now *corev1.Node) wake {
 	_, was := claim.Disowns(before)

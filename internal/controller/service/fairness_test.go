@@ -180,7 +180,7 @@ func TestCallsForAnEditedServiceAreBounded(t *testing.T) {
 					l.after(2 * time.Second)
 				}
 				if got := len(l.calls); got > tt.most || got < 5 {
-					t.Errorf("%d calls in ten minutes with an edit each other second, want %d at most", got, tt.most)
+					t.Errorf("%d calls in ten minutes with an edit every other second, want %d at most", got, tt.most)
 				}
 				if got := len(slices.DeleteFunc(l.events, func(e string) bool {
 					return strings.HasSuffix(e, "ingLoadBalancer") || strings.HasSuffix(e, "edLoadBalancer")
