@@ -55,13 +55,14 @@ type found struct {
 	page               string
 	fairlead, skeleton report.Row // skeleton is empty where it was not measured
 	nodes, services    int
+	flags              map[string]string // of the benchmark
 }
 
 // newest returns the scenario from the newest result that has it. Failed runs do not
 // count.
 func (all Results) newest(scenario string) (found, bool) {
 	for _, r := range all {
-		f := found{page: r.Name}
+		f := found{page: r.Name, flags: r.Flags}
 		for _, row := range r.Rows {
 			if row.Scenario != scenario || row.Error != "" {
 				continue

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
@@ -41,7 +42,11 @@ func lines() []line {
 		}, facts(report.AddressesFollow)},
 		{[]string{"removal"}, func(f ...found) string {
 			return fmt.Sprintf("%d instances terminated: their nodes are gone (Fairlead asks three times over 30 s)", f[0].nodes/20)
-		}, facts(report.NodesGone)},
+		}, removed},
+		{[]string{"mass-removal"}, func(f ...found) string {
+			return fmt.Sprintf("%d of %d instances terminated at once: their nodes are gone (Fairlead holds them on purpose, by default for 10 minutes%s, then deletes at most 10 %% of all nodes a minute)",
+				f[0].nodes*6/10, f[0].nodes, f[0].with(", here with `--node-deletion-over-budget-after=", "--node-deletion-over-budget-after", "`"))
+		}, removed},
 		{[]string{"outage"}, sized("outage of the cloud, %s nodes: calls in it, and after its end until all is done that waited"), facts(report.OutageCalls, report.OutageOver)},
 		{[]string{"failover"}, func(...found) string { return "leader stopped by SIGTERM: the other replica has taken over" }, facts(report.AfterSIGTERM)},
 		{[]string{"failover"}, func(...found) string {
@@ -77,6 +82,17 @@ func (f found) bound() string {
 	return ""
 }
 
+// with returns the value of a flag that Fairlead ran with, between the two texts, empty
+// if it ran with the default.
+func (f found) with(before, flag, after string) string {
+	for _, given := range f.fairlead.Flags {
+		if value, is := strings.CutPrefix(given, flag+"="); is {
+			return before + value + after
+		}
+	}
+	return ""
+}
+
 func deleted(rows ...report.Row) string {
 	texts := make([]string, len(rows))
 	for n, row := range rows {
@@ -86,6 +102,16 @@ func deleted(rows ...report.Row) string {
 		}
 	}
 	return strings.Join(texts, ", ")
+}
+
+// removed returns how long Nodes have outlived their instances, and how many have not if
+// some are left.
+func removed(rows ...report.Row) string {
+	text := fact(rows[0], report.NodesGone)
+	if n := fact(rows[0], report.GoneByThen); n != "" {
+		text += ", by then " + n
+	}
+	return text
 }
 
 func initialised(rows ...report.Row) string {
@@ -141,11 +167,32 @@ func (all Results) Table() string {
 	}
 	text := fmt.Sprintf("Measured beside the skeleton, on %d cores with the control plane, %s for each call of the cloud and a quota of %s calls a second: %s.\n\n",
 		all[0].Machine.Cores, strings.Replace(all[0].Flags["latency"], "ms", " ms", 1), all[0].Flags["quota"], strings.Join(pages, ", ")) +
-		"| | Fairlead | skeleton |\n| --- | --- | --- |\n" + rows.String()
+		"| | Fairlead | skeleton |\n| --- | --- | --- |\n" + rows.String() + all.conditions()
 	if picture, ok := all.newestScaling(); ok {
 		text += "\n![" + alternative + "](docs/benchmarks/" + PictureFile + ")\n\nThe picture is made from [" + picture.Name + "](docs/benchmarks/" + picture.Name + ".md).\n"
 	}
 	return text
+}
+
+// conditions returns a paragraph with what made some lines: how long the cloud's answers
+// were wrong, and flags that did not have their defaults.
+func (all Results) conditions() string {
+	var sentences []string
+	if f, ok := all.newest("lies-404-few"); ok {
+		if lie, err := time.ParseDuration(f.flags["lie-for"]); err == nil {
+			sentences = append(sentences, fmt.Sprintf("The wrong answers last %.0f s: a 0 means that nothing was deleted in that time.", lie.Seconds()))
+		}
+	}
+	if f, ok := all.newest("removal"); ok && slices.Contains(f.fairlead.Flags, "--node-deletion-young-age=0s") {
+		sentences = append(sentences, "Where kubelets are silent, Fairlead runs with `--node-deletion-young-age=0s`, so that the new nodes of a benchmark count as old ones, which it deletes sooner.")
+	}
+	if f, ok := all.newest("drift"); ok {
+		sentences = append(sentences, f.with("The changed addresses are measured with `--node-status-update-frequency=", "--node-status-update-frequency", "` in both."))
+	}
+	if text := strings.TrimSpace(strings.Join(sentences, " ")); text != "" {
+		return "\n" + text + " More of [what the figures do not show](docs/benchmarks/README.md#what-it-does-not-show).\n"
+	}
+	return ""
 }
 
 // row returns the line and the pages that its figures are from. It returns nothing if

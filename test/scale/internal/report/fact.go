@@ -11,6 +11,7 @@ const (
 	MedianNode      = "the median Node"
 	QuotaNeeds      = "the quota needs"
 	NodesGone       = "their Nodes are gone"
+	GoneByThen      = "Nodes gone by then"
 	IdleCalls       = "cloud calls"
 	IdleCPU         = "CPU"
 	AddressesFollow = "addresses follow"

@@ -65,7 +65,7 @@ func (t *trial) terminate(ctx context.Context, size int, within time.Duration) e
 		return err
 	}
 	if n := left(t, victims); n > 0 {
-		t.note(report.Number("Nodes gone by then", size-n, size))
+		t.note(report.Number(report.GoneByThen, size-n, size))
 	} else if err := t.calm(ctx); err != nil {
 		return err
 	}
