@@ -240,11 +240,14 @@ func (d *dryRun) objects(f planFlags) ([]*look, error) {
 	}
 	for kind, key := range map[string]string{"node": f.node, "service": f.service} {
 		if key != "" && !slices.ContainsFunc(all, func(l *look) bool { return l.kind == kind && l.key == key }) {
-			return nil, fmt.Errorf("there is no %s %q that a controller is responsible for", kind, key)
+			return nil, fmt.Errorf("there is no %s %q that a controller is responsible for%s", kind, key, namespaceOf[kind])
 		}
 	}
 	return all, nil
 }
+
+// namespaceOf says how an object of the kind is named, if that may have been the mistake.
+var namespaceOf = map[string]string{"service": "; a Service is named NAMESPACE/NAME"}
 
 // lookPlan says for how long to look, and whom to tell.
 type lookPlan struct {

@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/serving"
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	theirs "github.com/fairlead-k8s/fairlead/provider"
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
@@ -178,6 +179,11 @@ func (p *program) validateUnserved() error { return p.wrong(p.settings.ValidateU
 // wrong returns what is wrong with the settings and with the program itself.
 func (p *program) wrong(settings []error) error {
 	errs := append(p.controllerErrors(), p.webhookErrors()...)
+	if name := p.settings.Provider.Name; name != "" && p.options.Provider == nil {
+		if err := cloud.CheckRegistered(name); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	return utilerrors.NewAggregate(append(errs, settings...))
 }
 

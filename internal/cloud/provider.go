@@ -50,10 +50,18 @@ func Make(ctx context.Context, factory Factory) (*Provider, error) {
 	return <-made, nil
 }
 
+// CheckRegistered returns an error if no provider has registered itself under the name.
+func CheckRegistered(name string) error {
+	if cloudprovider.IsCloudProvider(name) {
+		return nil
+	}
+	return fmt.Errorf("--cloud-provider: %q is not linked into this binary: its main.go needs a blank import of the package that registers it", name)
+}
+
 // Registered makes the provider that has registered itself under the name.
 func Registered(name string, config io.Reader) (cloudprovider.Interface, error) {
-	if !cloudprovider.IsCloudProvider(name) {
-		return nil, fmt.Errorf("--cloud-provider: %q is not linked into this binary: its main.go needs a blank import of the package that registers it", name)
+	if err := CheckRegistered(name); err != nil {
+		return nil, err
 	}
 	// InitCloudProvider would open the configuration file itself, and end the process if
 	// that fails.

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -17,6 +18,14 @@ type claim struct {
 	cause   Cause
 	state   State
 	summary string
+}
+
+// rank is 0 for what a Node needs first. Until it is initialised, no pod uses its routes.
+func (c claim) rank() int {
+	if c.summary == uninitialized {
+		return 0
+	}
+	return 1
 }
 
 // The summaries of answers about Nodes.
@@ -78,6 +87,9 @@ func (all Reasons) node(v View) Answer {
 	n := v.Node
 	events := all.recorded("Node", v.Events)
 	claims := append(all.conditions(n), claimsOfEvents(n, events)...)
+	slices.SortStableFunc(claims, func(a, b claim) int { // In its first minute a Node has the event, but no condition.
+		return cmp.Compare(a.rank(), b.rank())
+	})
 	a := v.answer(all, claims, events)
 	switch {
 	case n.DeletionTimestamp != nil:

@@ -72,6 +72,11 @@ func TestStates(t *testing.T) {
 				n.Status.Conditions = append(n.Status.Conditions, nodeCondition(corev1.NodeNetworkUnavailable, corev1.ConditionTrue, "NoRouteCreated"), nodeCondition("CloudInstanceMissing", corev1.ConditionTrue, "TooManyAbsent"))
 			})), Waits, "TooManyAbsent", []string{"NoRouteCreated"},
 		},
+		"InitialisationComesFirst": {
+			ofNode(change(aNode(), func(n *corev1.Node) {
+				n.Status.Conditions = append(n.Status.Conditions, nodeCondition(corev1.NodeNetworkUnavailable, corev1.ConditionTrue, "NoRouteCreated"))
+			}), initFailed(time.Second)), Waits, "CloudDenied", []string{"NoRouteCreated"},
+		},
 		"ConditionOfSomebodyElse": {
 			ofNode(change(aNode(), func(n *corev1.Node) {
 				initialized(n)

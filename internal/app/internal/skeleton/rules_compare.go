@@ -26,6 +26,9 @@ type Fate struct {
 	Why    string      `json:"why"`
 }
 
+// nothing is what a step does that leaves its object as it is.
+const nothing = "nothing"
+
 // order has the effects, the gravest last. Compare does not distinguish the first two,
 // because an object that waits stays.
 var order = []step.Effect{step.None, step.Wait, step.Update, step.Create, step.Delete}
@@ -48,15 +51,18 @@ func Compare(daemon, skeleton []step.Step) []Difference {
 	return all
 }
 
-// Fates returns what becomes of each object: the gravest of its steps. Steps that
-// only record events leave the object as it is.
+// Fates returns what becomes of each object: the gravest of its steps, or of steps that
+// are as grave, the first that does something. Steps that only record events leave the
+// object as it is.
 func Fates(steps []step.Step) map[string]Fate {
 	fates := map[string]Fate{}
 	for _, s := range steps {
 		if s.Effect == step.Update && len(s.Writes) > 0 && len(s.Calls) == 0 && !slices.ContainsFunc(s.Writes, isChange) {
 			s.Effect = step.None
 		}
-		if before, ok := fates[s.Object]; !ok || slices.Index(order, s.Effect) > slices.Index(order, before.Effect) {
+		before, ok := fates[s.Object]
+		grave := slices.Index(order, s.Effect) - slices.Index(order, before.Effect)
+		if !ok || grave > 0 || grave == 0 && before.Do == nothing {
 			fates[s.Object] = Fate{s.Effect, s.Do, s.Reason, s.Why}
 		}
 	}
@@ -75,7 +81,7 @@ func fateIn(all map[string]Fate, object string) Fate {
 	if f, ok := all[object]; ok {
 		return f
 	}
-	return Fate{Effect: step.None, Do: "nothing", Why: "it is not looked at"}
+	return Fate{Effect: step.None, Do: nothing, Why: "it is not looked at"}
 }
 
 func stays(f Fate) bool { return f.Effect == step.None || f.Effect == step.Wait }

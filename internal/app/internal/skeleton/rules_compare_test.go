@@ -40,3 +40,12 @@ func TestCompare(t *testing.T) {
 		})
 	}
 }
+
+func TestFates(t *testing.T) {
+	waits := func(do string) step.Step { return step.Step{Object: "node/n", Effect: step.Wait, Do: do, Why: do} }
+	for _, steps := range [][]step.Step{{waits(nothing), waits("hold")}, {waits("hold"), waits(nothing)}} {
+		if got := Fates(steps)["node/n"]; got.Do != "hold" {
+			t.Errorf("%v: got %s, want hold", steps, got.Do)
+		}
+	}
+}

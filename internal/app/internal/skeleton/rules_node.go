@@ -45,7 +45,7 @@ func Waits(node *corev1.Node) bool { return nodefact.IsUninitialized(node) }
 // (upstream-behaviour 4.1). There is no minimum age and no bound, and Nodes that wait to
 // be initialised are no exception (4.3).
 func Monitored(node *corev1.Node, said Existence) step.Step {
-	s := step.Step{Object: "node/" + node.Name, Effect: step.None, Do: "nothing"}
+	s := step.Step{Object: "node/" + node.Name, Effect: step.None, Do: nothing}
 	shutdown := nodefact.HasTaint(node, api.TaintNodeShutdown)
 	switch {
 	case !Asks(node) && shutdown:
@@ -67,7 +67,7 @@ func Monitored(node *corev1.Node, said Existence) step.Step {
 // Initialised returns what the node controller does to a Node. said is nil if the
 // cloud was not asked.
 func Initialised(node *corev1.Node, said *Description) step.Step {
-	s := step.Step{Object: "node/" + node.Name, Effect: step.None, Do: "nothing"}
+	s := step.Step{Object: "node/" + node.Name, Effect: step.None, Do: nothing}
 	described := said != nil && said.Err == nil
 	switch {
 	case !Waits(node) && betaDiffers(node):

@@ -23,7 +23,7 @@ type Table struct {
 func (t Table) Routes() []step.Step {
 	var all []step.Step
 	for _, r := range t.Listed {
-		s := step.Step{Object: "route/" + r.CIDR, Effect: step.None, Do: "nothing", Why: "it stays"}
+		s := step.Step{Object: "route/" + r.CIDR, Effect: step.None, Do: nothing, Why: "it stays"}
 		if why := t.strays(r); why != "" && t.inCluster(r.CIDR) {
 			s.Effect, s.Do, s.Why = step.Delete, "delete", why
 		}

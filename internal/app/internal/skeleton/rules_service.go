@@ -14,7 +14,7 @@ const finalizer = "service.kubernetes.io/load-balancer-cleanup"
 // Service returns what the service controller does to a Service after its start
 // (upstream-behaviour 6.1, 6.4). It cleans up for Services with a class, too.
 func Service(s *corev1.Service) step.Step {
-	is := step.Step{Object: "service/" + s.Namespace + "/" + s.Name, Effect: step.None, Do: "nothing"}
+	is := step.Step{Object: "service/" + s.Namespace + "/" + s.Name, Effect: step.None, Do: nothing}
 	balanced := s.Spec.Type == corev1.ServiceTypeLoadBalancer
 	switch {
 	case slices.Contains(s.Finalizers, finalizer) && (s.DeletionTimestamp != nil || !balanced):
