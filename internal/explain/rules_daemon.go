@@ -17,7 +17,7 @@ func (all Reasons) daemon(v DaemonView, now time.Time) Daemon {
 	if v.Lease == nil {
 		d.Problem = v.Unread
 		if d.Problem == "" {
-			d.Problem = fmt.Sprintf("There is no Lease %s, so no daemon has led here. If the daemon has another Lease (--leader-elect-resource-name), name it with --lease.", v.Name)
+			d.Problem = fmt.Sprintf("There is no Lease %s, so no daemon that takes a Lease has led here. With --leader-elect=false a daemon takes none. If the daemon has another Lease (--leader-elect-resource-name), name it with --lease.", v.Name)
 		}
 		return d
 	}

@@ -221,7 +221,7 @@ func TestDaemonThatDoesNotWork(t *testing.T) {
 		next    string
 	}{
 		"Works":      {func(*DaemonView) {}, "", "kubectl describe node worker-9"},
-		"NoLease":    {func(d *DaemonView) { d.Lease = nil }, "There is no Lease kube-system/cloud-controller-manager, so no daemon has led here. If the daemon has another Lease (--leader-elect-resource-name), name it with --lease.", "kubectl -n kube-system get leases"},
+		"NoLease":    {func(d *DaemonView) { d.Lease = nil }, "There is no Lease kube-system/cloud-controller-manager, so no daemon that takes a Lease has led here. With --leader-elect=false a daemon takes none. If the daemon has another Lease (--leader-elect-resource-name), name it with --lease.", "kubectl -n kube-system get leases"},
 		"Unreadable": {func(d *DaemonView) { d.Lease, d.Unread = nil, "forbidden" }, "forbidden", lease},
 		"Released":   {func(d *DaemonView) { *d.Lease.Spec.HolderIdentity = "" }, "Nobody holds the Lease kube-system/cloud-controller-manager, so no daemon works. Look at the daemon's Pods.", lease},
 		"Expired": {func(d *DaemonView) {

@@ -62,7 +62,9 @@ type tableEntry struct {
 // prepare returns a bed whose controller does not run yet.
 func prepare(t *testing.T, cfg Config, nodes ...*corev1.Node) *bed {
 	t.Helper()
-	cfg.Clusters = []netip.Prefix{pods, pods6}
+	if cfg.Clusters == nil {
+		cfg.Clusters = []netip.Prefix{pods, pods6}
+	}
 	if cfg.Limits == (Limits{}) {
 		cfg.Limits = DefaultLimits()
 	}

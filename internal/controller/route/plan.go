@@ -88,7 +88,36 @@ func (p plan) steps(o observed) []step.Step {
 			all = append(all, r.step(step.None, "nothing", "it stays"))
 		}
 	}
+	if s, is := o.outside(); is {
+		all = append(all, s)
+	}
 	return append(all, p.onNodes()...)
+}
+
+// outside returns a step about the routes of Nodes that are not inside --cluster-cidr. They
+// stay, so only a plan shows that the flag is probably wrong before the next Node joins.
+func (o observed) outside() (step.Step, bool) {
+	if o.limits.CreateOutside {
+		return step.Step{}, false
+	}
+	nodes := map[string]*corev1.Node{}
+	for _, n := range o.nodes {
+		nodes[n.Name] = n
+	}
+	var found []route
+	for _, r := range o.memory.listing.routes {
+		if n := nodes[r.target]; n != nil && r.cidr.IsValid() && !o.isInside(r.cidr) && claims(n, r.cidr) {
+			found = append(found, r)
+		}
+	}
+	if len(found) == 0 {
+		return step.Step{}, false
+	}
+	return step.Step{
+		Object: "routes", Effect: step.Wait, Do: "nothing", Reason: reasonRejected.Name,
+		Why: fmt.Sprintf("%d routes of Nodes are not inside --cluster-cidr, among them %s to %s. They stay, but a Node that joins with such a CIDR gets no route. Correct --cluster-cidr.",
+			len(found), found[0].destination, found[0].target),
+	}, true
 }
 
 // step returns the creation of a route, with the condition that its Node gets once

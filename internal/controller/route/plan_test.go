@@ -3,6 +3,7 @@ package route
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,24 @@ func (b *bed) planning() (plan func() []string, stop func()) {
 			forget()
 			informers.Shutdown()
 		}
+}
+
+// A wrong --cluster-cidr changes nothing at first, because routes outside of it stay. The
+// plan shows it nevertheless.
+func TestPlanShowsAWrongClusterCIDR(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for outside, want := range map[bool][]string{false: {"wait routes PodCIDRRejected"}, true: nil} {
+			limits := DefaultLimits()
+			limits.CreateOutside = outside
+			b := prepare(t, Config{Clusters: []netip.Prefix{netip.MustParsePrefix("10.245.0.0/16")}, Limits: limits}, newNode(1))
+			b.locked(func() { b.addRoute("node-1", "10.244.1.0/24") })
+			plan, stop := b.planning()
+			if diff := cmp.Diff(want, plan()); diff != "" {
+				t.Errorf("routes outside are created: %t (-want +got):\n%s", outside, diff)
+			}
+			stop()
+		}
+	})
 }
 
 // Stray routes are held at the first look, and removed once the listings agree. A
