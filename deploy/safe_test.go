@@ -81,3 +81,25 @@ func TestPrometheusTokenIsNotSentToWhoeverAnswers(t *testing.T) {
 		}
 	}
 }
+
+// Without the Lease each replica works. The chart accepts that only if there is
+// never a second one, and otherwise says what to change.
+func TestReplicasWithoutALeaseAreRefused(t *testing.T) {
+	files, err := filepath.Glob("../charts/fairlead/ci/refused/no-lease-*.error")
+	if err != nil || len(files) != 3 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		for _, help := range []string{"extraArgs: --leader", "drop the flag", "replicaCount to 1", "{type: Recreate}"} {
+			if refusal := read(t, file); !strings.Contains(refusal, help) {
+				t.Errorf("%s: %q does not say %q", file, refusal, help)
+			}
+		}
+	}
+	alone := read(t, "../charts/fairlead/ci/no-lease.golden.yaml")
+	for _, text := range []string{"replicas: 1\n  strategy:\n    type: Recreate\n", `- "--leader-elect=false"`} {
+		if !strings.Contains(alone, text) {
+			t.Errorf("a single replica without a Lease has no %q", text)
+		}
+	}
+}

@@ -178,6 +178,12 @@ serverName: {{ include "fairlead.metricsName" $root }}.{{ $root.Release.Namespac
 {{- if regexMatch "^--bind[-_]address" . }}
 {{- fail (printf "extraArgs: %s: set bindAddress instead, because the probes need it too" .) }}
 {{- end }}
+{{- if regexMatch "^--leader[-_]elect=(0|f|F|false|False|FALSE)$" . }}
+{{- $alone := and (eq $.Values.kind "Deployment") (le (int $.Values.replicaCount) 1) (eq (dig "type" "" $.Values.updateStrategy) "Recreate") }}
+{{- if not $alone }}
+{{- fail (printf "extraArgs: %s: without the Lease several replicas would work at the same time; drop the flag, or set kind to Deployment, replicaCount to 1 and updateStrategy to {type: Recreate}" .) }}
+{{- end }}
+{{- end }}
 - {{ . | quote }}
 {{- end }}
 {{- end }}
