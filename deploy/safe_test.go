@@ -103,3 +103,23 @@ func TestReplicasWithoutALeaseAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// The guide has the names that the chart gives to the objects of the release of
+// docs/guides/install.md. With other names the certificate is refused, and the
+// audit log is empty.
+func TestHardeningNamesWhatIsInstalled(t *testing.T) {
+	const install = "helm install cloud-controller-manager charts/fairlead --namespace kube-system "
+	if !strings.Contains(read(t, "../docs/guides/install.md"), install) {
+		t.Errorf("the installation is not %q, as that of the examples", install)
+	}
+	name := found(`kind: Deployment\nmetadata:\n  name: (\S+)\n`, read(t, "examples/digitalocean/manifest.yaml"))
+	guide := read(t, "../docs/guides/hardening.md")
+	for _, text := range []string{
+		"dnsNames: [" + name + "-metrics.kube-system.svc]\n",
+		`users: ["system:serviceaccount:kube-system:` + name + `"]`,
+	} {
+		if !strings.Contains(guide, text) {
+			t.Errorf("the guide has no %q", text)
+		}
+	}
+}
