@@ -1,5 +1,5 @@
 #!/bin/sh
-# Lints the chart, and renders what is made from it: the plain manifests in deploy/, manifest.yaml beside each values.yaml in
+# Lints the chart, and renders what is made from it: the plain manifests in deploy/, a manifest beside each values*.yaml in
 # deploy/examples, and in charts/fairlead/ci a golden file for each NAME-values.yaml and an error for each refused/NAME.yaml. What a change of the chart does is then a difference in git.
 set -eu
 
@@ -37,10 +37,10 @@ done
 "$helm" lint --strict --quiet $kube "$chart" --values examples/provider/deploy/values.yaml
 
 # Values for known clouds, and the manifests that are rendered from them.
-for values in deploy/examples/*/values.yaml; do
+for values in deploy/examples/*/values*.yaml; do
 	"$helm" lint --strict --quiet $kube "$chart" --values "$values"
 	"$helm" template $kube cloud-controller-manager "$chart" --namespace kube-system --values "$values" >"$rendered/known"
-	golden <"$rendered/known" >"${values%values.yaml}manifest.yaml"
+	golden <"$rendered/known" >"${values%/*}/manifest${values##*/values}"
 done
 
 # The values in the guide for clusters of a cloud and other machines.
@@ -65,6 +65,6 @@ score=$(go tool -modfile=tools/manifests/go.mod -n kube-score)
 "$score" score --output-format ci --enable-optional-test container-seccomp-profile \
 	--ignore-test container-resources --ignore-test container-ephemeral-storage-request-and-limit \
 	--ignore-test container-image-pull-policy --ignore-test pod-networkpolicy \
-	deploy/*.yaml deploy/examples/*/manifest.yaml "$chart"/ci/*.golden.yaml >"$rendered/score" || { grep -E 'CRITICAL' "$rendered/score" >&2; exit 1; }
+	deploy/*.yaml deploy/examples/*/manifest*.yaml "$chart"/ci/*.golden.yaml >"$rendered/score" || { grep -E 'CRITICAL' "$rendered/score" >&2; exit 1; }
 
 echo "charts/fairlead is linted, deploy/ and the golden files are rendered"

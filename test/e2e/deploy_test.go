@@ -23,7 +23,7 @@ import (
 func rendered(t *testing.T) map[string][]*unstructured.Unstructured {
 	t.Helper()
 	all := map[string][]*unstructured.Unstructured{}
-	for _, pattern := range []string{"../../deploy/*.yaml", "../../deploy/examples/*/manifest.yaml", "../../charts/fairlead/ci/*.golden.yaml"} {
+	for _, pattern := range []string{"../../deploy/*.yaml", "../../deploy/examples/*/manifest*.yaml", "../../charts/fairlead/ci/*.golden.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) < 2 {
 			t.Fatalf("%s: %v, %v", pattern, files, err)

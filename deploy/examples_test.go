@@ -1,0 +1,65 @@
+package deploy_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Whoever removes the # before a key that the file has already makes a second such
+// key. The last one counts, and without a warning the values of the first are gone.
+// So an example has no values in comments: another way to install is another file.
+func TestExamplesHaveNoValuesInComments(t *testing.T) {
+	var files []string
+	for _, pattern := range []string{"examples/*/values*.yaml", "../examples/provider/deploy/values.yaml", "../examples/hybrid/*.yaml"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatal(pattern, err)
+		}
+		files = append(files, found...)
+	}
+	key := regexp.MustCompile(`(?m)^\s*#\s*-? *[a-z]\w*: *([[{"].*|\S+)?$`)
+	for _, file := range files {
+		if line := key.FindString(read(t, file)); line != "" {
+			t.Errorf("%s has a value in a comment: %s", file, line)
+		}
+	}
+}
+
+// With a network the provider of Hetzner Cloud needs everything that it needs
+// without one.
+func TestNetworkOfHetznerTakesNothingAway(t *testing.T) {
+	without, with := read(t, "examples/hcloud/manifest.yaml"), read(t, "examples/hcloud/manifest-network.yaml")
+	for _, pattern := range []string{`(?m)^ +- name: [A-Z_]+$`, `(?m)^ +- "--.*$`} {
+		wanted := regexp.MustCompile(pattern).FindAllString(without, -1)
+		if len(wanted) < 3 {
+			t.Fatalf("%s: only %q are found", pattern, wanted)
+		}
+		for _, line := range wanted {
+			if !strings.Contains(with, line+"\n") {
+				t.Errorf("with a network there is no %q", line)
+			}
+		}
+	}
+	for _, line := range []string{"- name: HCLOUD_NETWORK\n", "- --configure-cloud-routes=true\n", "\n      hostNetwork: true\n"} {
+		if !strings.Contains(with, line) {
+			t.Errorf("with a network there is no %q", line)
+		}
+	}
+}
+
+// The image of the guide to known clouds has the same base and user as ours, and
+// its program the version of our Kubernetes libraries.
+func TestImageOfKnownCloudsAgreesWithOurs(t *testing.T) {
+	guide := read(t, "../docs/guides/known-providers.md")
+	base, user := found(`(?m)^(FROM gcr\.io\S+)$`, read(t, "../Dockerfile")), found(`(?m)^(USER \S+)$`, read(t, "../Dockerfile"))
+	kubernetes := found(`k8s\.io/component-base v0\.(\S+)`, read(t, "../go.mod"))
+	module := "github.com/hetznercloud/hcloud-cloud-controller-manager"
+	version := found("`"+module+" (v[^`]+)`", guide)
+	for _, text := range []string{base, user, "gitVersion=v1." + kubernetes + "+", "go get " + module + "@" + version + "\n", "need Go " + found(`(?m)^go (\d+\.\d+)`, read(t, "../go.mod"))} {
+		if !strings.Contains(guide, text) {
+			t.Errorf("the guide has no %q", text)
+		}
+	}
+}
