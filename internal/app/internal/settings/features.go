@@ -17,6 +17,26 @@ import (
 // Instead of the gate there is the flag --node-label-reconcile.
 const additionalLabels featuregate.Feature = "CloudNodeAdditionalLabelsReconciliation"
 
+const flagGates = "feature-gates"
+
+// gatesWithoutEffect are accepted, so that manifests keep working. Gates that a program
+// adds itself are not among them.
+var gatesWithoutEffect = []featuregate.Feature{
+	"APIResponseCompression", "APIServerIdentity", "APIServerWebhookAuthenticationToken", "APIServingWithRoutine",
+	"AggregatedDiscoveryRemoveBetaType", "AllowParsingUserUIDFromCertAuth", "AllowUnsafeMalformedObjectDeletion",
+	"CBORServingAndStorage", "CloudControllerManagerWatchBasedRoutesReconciliation", "CloudControllerManagerWebhook",
+	"CloudNodeAdditionalLabelsReconciliation", "ConcurrentWatchObjectDecode", "ConsistentListFromCacheSkipTimeoutFallback",
+	"ConstrainedImpersonation", "ControllerManagerReleaseLeaderElectionLockOnExit", "CoordinatedLeaderElection",
+	"DeclarativeValidationBeta", "DeclarativeValidationTakeover", "DeclarativeValidation", "DetectCacheInconsistency",
+	"EtcdRangeStream", "ExcludeAdmissionWebhookVirtualResources", "KMSv1", "ListFromCacheSnapshot",
+	"ManifestBasedAdmissionControlConfig", "MutatingAdmissionPolicy", "NativeHistograms", "OpenAPIEnums",
+	"RemoteRequestHeaderUID", "SeparateCacheWatchRPC", "ShardedListAndWatch", "SizeBasedListCostEstimate", "StorageVersionAPI",
+	"StorageVersionHash", "StructuredAuthenticationConfigurationEgressSelector",
+	"StructuredAuthenticationConfigurationJWKSMetrics", "TokenRequestServiceAccountUIDValidation",
+	"UnauthenticatedHTTP2DOSMitigation", "UnknownVersionInteroperabilityProxy", "WatchCacheInitializationPostStartHook",
+	"WatchListCompression", "WatchList", "WebhookRoundTripLoadBalancing",
+}
+
 // addGates adds the gates that the linked libraries do not add themselves. It
 // runs once in a process, because gates cannot be added after they have become a
 // flag.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/component-base/featuregate"
 )
 
 // Verdict is what the daemon does with an argument.
@@ -211,8 +212,43 @@ func (j Judgement) described(f *pflag.Flag) Judgement {
 	if how := f.Annotations[annotationDeviation]; how != nil && !strings.HasPrefix(how[0], "Upstream:") { // the text after "Upstream:" is only about the default
 		j.Why = how[0]
 	}
-	if j.isOpen() {
+	switch {
+	case j.isOpen():
 		j.Why = "the kubelet puts in its value, which is not looked at here"
+	case f.Name == "leader-elect" && f.Value.String() == "false":
+		j.Why = withoutLease
+	case f.Name == flagGates:
+		return j.ofGates()
 	}
 	return j
 }
+
+// withoutLease says what to heed with --leader-elect=false. Of two daemons without a
+// Lease, neither waits for the other.
+const withoutLease = "No Lease is held: end the old daemon before the new one starts, and run one replica, with the strategy Recreate. Without this flag the daemon takes a Lease."
+
+// ofGates returns the judgement with what is said of gates that change nothing.
+func (j Judgement) ofGates() Judgement {
+	var idle []string
+	all := 0
+	for gate := range strings.SplitSeq(j.value(), ",") {
+		name, _, _ := strings.Cut(strings.TrimSpace(gate), "=")
+		if name == "" {
+			continue
+		}
+		if all++; slices.Contains(gatesWithoutEffect, featuregate.Feature(name)) {
+			idle = append(idle, name)
+		}
+	}
+	switch {
+	case len(idle) == 0:
+	case len(idle) == all:
+		j.Verdict, j.Why = ChangesNothing, "Accepted, so that manifests keep working."
+	default:
+		j.Why = "Of these gates some change nothing: " + strings.Join(idle, ", ") + "."
+	}
+	return j
+}
+
+// value returns the value in the argument of a flag that has one.
+func (j Judgement) value() string { return j.Argument[strings.IndexAny(j.Argument, "= ")+1:] }

@@ -54,6 +54,19 @@ func TestJudge(t *testing.T) {
 			"--leader-elect-renew-deadline=40s: used"},
 		{"ValueThatCannotBeParsedIsNotCompared", []string{"--cloud-api-qps=5/s", "--cloud-api-burst=5"}, `--cloud-api-qps=5/s: refused: invalid argument "5/s" for "--cloud-api-qps" flag: strconv.ParseFloat: parsing "5/s": invalid syntax` + "\n" +
 			"--cloud-api-burst=5: used"},
+		{"ElectionIsOff", []string{"--leader-elect=false"}, "--leader-elect=false: used: " + withoutLease},
+		{
+			"GateThatChangesNothing",
+			[]string{"--feature-gates=CloudControllerManagerWatchBasedRoutesReconciliation=true"},
+			"--feature-gates=CloudControllerManagerWatchBasedRoutesReconciliation=true: changes nothing: Accepted, so that manifests keep working.",
+		},
+		{"GateIsTheNextWord", []string{"--feature-gates", "CloudControllerManagerWebhook=false,"}, "--feature-gates CloudControllerManagerWebhook=false,: changes nothing: Accepted, so that manifests keep working."},
+		{"GateWithAnEffect", []string{"--feature-gates=ContextualLogging=true"}, "--feature-gates=ContextualLogging=true: used"},
+		{
+			"GatesOfBothKinds",
+			[]string{"--feature-gates=ContextualLogging=true, CloudControllerManagerWebhook=false"},
+			"--feature-gates=ContextualLogging=true, CloudControllerManagerWebhook=false: used: Of these gates some change nothing: CloudControllerManagerWebhook.",
+		},
 		{"ProgramsOwnFlag", []string{"--acme-zone=north"}, "--acme-zone=north: used"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -124,11 +124,23 @@ func writeGates(w *bytes.Buffer) {
 		fmt.Fprintf(w, "| `%s` | %s |\n", gate, effectiveGates[gate])
 	}
 	var rest []string
+	for _, gate := range gatesWithoutEffect {
+		rest = append(rest, "`"+string(gate)+"`")
+	}
+	fmt.Fprintf(w, "\nThe others are accepted, so that manifests keep working, and change nothing: %s.\n", strings.Join(rest, ", "))
+}
+
+// Each gate that the linked libraries bring either has a meaning or is known to change
+// nothing.
+func TestGatesWithoutEffect(t *testing.T) {
+	var want []featuregate.Feature
 	for gate := range utilfeature.DefaultMutableFeatureGate.GetAll() {
 		if _, ok := effectiveGates[gate]; !ok {
-			rest = append(rest, "`"+string(gate)+"`")
+			want = append(want, gate)
 		}
 	}
-	slices.Sort(rest)
-	fmt.Fprintf(w, "\nThe others are accepted, so that manifests keep working, and change nothing: %s.\n", strings.Join(rest, ", "))
+	slices.SortFunc(want, func(a, b featuregate.Feature) int { return strings.Compare("`"+string(a)+"`", "`"+string(b)+"`") })
+	if diff := cmp.Diff(want, gatesWithoutEffect); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
 }
