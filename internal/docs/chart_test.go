@@ -119,3 +119,13 @@ func initial(t *testing.T, v any) string {
 	}
 	return "`" + string(text) + "`"
 }
+
+// TestTolerationsOfTheGuide compares the tolerations that the guide shows with those in
+// values.yaml. doctor leads to them whoever has a daemon without the chart.
+func TestTolerationsOfTheGuide(t *testing.T) {
+	_, after, _ := strings.Cut(read(t, chartValues), "\ntolerations:\n")
+	want, _, _ := strings.Cut(after, "# -- ")
+	if want == "" || !strings.Contains(read(t, "docs/guides/install.md"), "```yaml\ntolerations:\n"+want+"```\n") {
+		t.Errorf("docs/guides/install.md does not have the tolerations of %s:\n%s", chartValues, want)
+	}
+}

@@ -222,6 +222,26 @@ func TestMissingSources(t *testing.T) {
 	}
 }
 
+// TestNoLeaseIsNoProofThatNobodyWorks checks that doctor names the flag with which a
+// manager that it cannot see works without a Lease.
+func TestNoLeaseIsNoProofThatNobodyWorks(t *testing.T) {
+	const hint = "one with --leader-elect=false "
+	released := healthy()
+	noWorkload(released)
+	lease("cloud-controller-manager", time.Hour)(released)
+	if all := Run(released, Choice{}).Findings; len(all) != 1 || len(all[0].Evidence) != 1 || !strings.Contains(all[0].Evidence[0], hint) {
+		t.Errorf("a Lease that nobody renews: %+v", all)
+	}
+	nothing := healthy()
+	nothing.Workloads, nothing.Leases, nothing.Reviews = nil, nil, nil
+	for _, u := range Run(nothing, Choice{}).Unknown {
+		if u.ID == "FL301" && strings.Contains(u.Why, hint) {
+			return
+		}
+	}
+	t.Error("FL301 does not name the flag if no manager is visible")
+}
+
 // TestNothingToLookAt lists, for some clusters, the checks that have nothing to look at.
 func TestNothingToLookAt(t *testing.T) {
 	for name, row := range map[string]struct {

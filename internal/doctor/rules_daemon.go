@@ -16,7 +16,7 @@ func daemonChecks() []Check {
 		{
 			ID: "FL301", Category: Daemon, Level: Error, Title: "No cloud-controller-manager leads",
 			Why:   "Nobody renews the Lease, so no controller works: Nodes are not initialised, load balancers do not follow.",
-			Looks: "The Leases that the workloads' flags name, and those that are called like a cloud-controller-manager. A leader renews its Lease every few seconds; a minute without is too long.",
+			Looks: "The Leases that the workloads' flags name, and those that are called like a cloud-controller-manager. A leader renews its Lease every few seconds; a minute without is too long. A daemon with `--leader-elect=false` holds no Lease, and counts as one that leads.",
 			Fix:   "kubectl -n {namespace} describe {kind} {name}",
 			Needs: managers, find: noLeader, cannot: noManager,
 		},
@@ -80,7 +80,7 @@ func noManager(v *View) string {
 			return ""
 		}
 	}
-	return "no cloud-controller-manager is visible, as in a managed control plane"
+	return "no cloud-controller-manager is visible, as in a managed control plane; one with --leader-elect=false holds no Lease"
 }
 
 func noLeader(v *View) (all []Finding) {
@@ -112,7 +112,7 @@ func noLeader(v *View) (all []Finding) {
 	for i := range v.Leases {
 		l := &v.Leases[i]
 		if name := leaseName(l); namesManager(l.Name) && !slices.Contains(claimed, name) {
-			all = append(all, Finding{Object: "lease/" + name, Message: "Nobody leads. " + v.lastRenewal(name)})
+			all = append(all, Finding{Object: "lease/" + name, Message: "Nobody leads. " + v.lastRenewal(name), Evidence: []string{"no Pod of a manager is visible; one with --leader-elect=false would hold no Lease"}})
 		}
 	}
 	return all

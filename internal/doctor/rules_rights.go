@@ -41,7 +41,7 @@ func rightsChecks() []Check {
 			ID: "FL401", Category: Rights, Level: Error, Title: "The manager's account lacks a right",
 			Why:   "What needs the right fails again and again. Without `delete nodes`, for example, Nodes of terminated instances stay for ever.",
 			Looks: "A SubjectAccessReview for each right that docs/reference/rights.md lists, as far as the manager's flags need it.",
-			Fix:   "kubectl -n {namespace} get {kind} {name} -o jsonpath='{.spec.template.spec.serviceAccountName}' # then apply the ClusterRole of deploy/deployment.yaml",
+			Fix:   "kubectl -n {namespace} get {kind} {name} -o jsonpath='{.spec.template.spec.serviceAccountName}' # then give this account the right, with a ClusterRole and a ClusterRoleBinding: deploy/deployment.yaml has both for Fairlead; the daemon of a vendor needs the roles of the vendor",
 			Needs: append([]Source{Reviews}, managers...), find: missingRights, cannot: withoutReviews,
 		},
 		{
