@@ -96,7 +96,7 @@ func (p plan) steps(o observed) []step.Step {
 
 // outside returns a step about the routes of Nodes that are not inside --cluster-cidr. They
 // stay, so only a plan shows that the flag is probably wrong before the next Node joins.
-func (o observed) outside() (step.Step, bool) {
+func (o *observed) outside() (step.Step, bool) {
 	if o.limits.CreateOutside {
 		return step.Step{}, false
 	}
