@@ -254,7 +254,7 @@ func explained(t *testing.T, b *bed.Bed, d *daemon.Daemon, all []*waiting) {
 		}
 	}
 	text := b.Fairlead(t, "explain", "node/"+all[0].instance.Name)
-	for _, part := range []string{"It waits to be initialised.", all[0].reason + ": ", "no daemon has led here", "source      offline"} {
+	for _, part := range []string{"It waits to be initialised.", all[0].reason + ": ", "no daemon that takes a Lease has led here", "source      offline"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the answer does not have %q:\n%s", part, text)
 		}
