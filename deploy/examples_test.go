@@ -63,3 +63,33 @@ func TestImageOfKnownCloudsAgreesWithOurs(t *testing.T) {
 		}
 	}
 }
+
+// A daemon that only looks is one Pod with rights to read, whatever the values before
+// switch on. It may write only the reviews that find out who asks for metrics.
+func TestShadowMayOnlyRead(t *testing.T) {
+	for _, name := range []string{"shadow", "shadow-rules"} {
+		file := "../charts/fairlead/ci/" + name + ".golden.yaml"
+		for _, right := range rights(t, file) {
+			verb, what, _ := strings.Cut(right, " ")
+			reads := verb == "get" || verb == "list" || verb == "watch" || verb == "bound" && what == "role [extension-apiserver-authentication-reader]"
+			if !reads && right != "create tokenreviews.authentication.k8s.io []" && right != "create subjectaccessreviews.authorization.k8s.io []" {
+				t.Errorf("%s: it may %s", name, right)
+			}
+		}
+		manifest := read(t, file)
+		for _, text := range []string{"kind: Deployment\n", "\n  replicas: 1\n", "\n            - --shadow\n"} {
+			if !strings.Contains(manifest, text) {
+				t.Errorf("%s has no %q", name, text)
+			}
+		}
+	}
+	example := read(t, "../charts/fairlead/ci/shadow.golden.yaml")
+	for _, text := range []string{"serviceAccountName: fairlead-shadow\n", "--secure-port=10268\n"} {
+		if !strings.Contains(example, text) {
+			t.Errorf("the example has no %q", text)
+		}
+	}
+	if kinds := regexp.MustCompile(`(?m)^kind: (ServiceMonitor|PodMonitor|PrometheusRule|ValidatingAdmission\w+)$`).FindAllString(example, -1); len(kinds) > 0 {
+		t.Errorf("the example makes objects of the release that will work: %q", kinds)
+	}
+}

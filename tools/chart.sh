@@ -43,6 +43,14 @@ for values in deploy/examples/*/values*.yaml; do
 	golden <"$rendered/known" >"${values%/*}/manifest${values##*/values}"
 done
 
+# The daemon that only looks: after the values with everything, and after those of each known cloud.
+shadow=$chart/examples/shadow-values.yaml
+for values in deploy/examples/*/values*.yaml "$chart"/ci/everything-values.yaml; do
+	"$helm" lint --strict --quiet $kube "$chart" --values "$values" --values "$shadow"
+	"$helm" template $kube fairlead-shadow "$chart" --namespace kube-system --values "$values" --values "$shadow" >"$rendered/shadow"
+done
+golden <"$rendered/shadow" >"$chart/ci/shadow.golden.yaml"
+
 # The values in the guide for clusters of a cloud and other machines.
 for values in examples/hybrid/*-values.yaml; do
 	"$helm" lint --strict --quiet $kube "$chart" --values "$values"

@@ -159,6 +159,12 @@ serverName: {{ include "fairlead.metricsName" $root }}.{{ $root.Release.Namespac
 {{- if .Values.leaderMigration.enabled }}
 - --enable-leader-migration
 {{- end }}
+{{- if .Values.shadow.enabled }}
+{{- if ne .Values.kind "Deployment" }}
+{{- fail "shadow: one Pod looks at the whole cluster; set kind to Deployment" }}
+{{- end }}
+- --shadow
+{{- end }}
 {{- if .Values.useServiceAccountCredentials }}
 - --use-service-account-credentials
 {{- end }}
