@@ -53,7 +53,7 @@ both, and necessary if this program was built from a checkout, because then it h
 no version that Go could fetch. Others do not have that folder, so remove the line
 before you publish the project:
 
-  go mod edit -dropreplace ` + scaffold.Fairlead + `
+  go mod edit -dropreplace ` + scaffold.Fairlead + ` -droprequire ` + scaffold.Fairlead + `
   go get ` + scaffold.Fairlead + `@latest`,
 		Example: `  # Into the folder acme
   fairlead new acme --module github.com/acme/acme-cloud-controller-manager

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 	world "github.com/fairlead-k8s/fairlead/provider/conformance/simulated"
@@ -27,6 +28,8 @@ func TestConformance(t *testing.T) {
 			{Flaw: conformance.BadCredentials, New: denied},
 			{Flaw: conformance.UnknownKey, New: configured("endpoint: URL\nendpiont: x"), Mentions: []string{"endpiont"}},
 		},
+		EventuallyWithin: time.Second, // this cloud shows each change at once
+
 		PageSize: pageSize,
 	}, conformance.Options{Skip: map[string]string{
 		"process/no-secrets": "the simulated cloud needs no credentials",

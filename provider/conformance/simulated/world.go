@@ -4,6 +4,7 @@
 package simulated
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,9 @@ type World struct {
 }
 
 // New starts a simulated cloud in this process, at a free loopback port, until
-// Close is called.
+// Close is called. Where config.TerminatedFor is 0, a terminated machine is listed for
+// another hour, as in most clouds, so that a provider must read the machine's state.
+// With time.Nanosecond it is forgotten at once.
 func New(ctx context.Context, config simulator.Config) (*World, error) {
 	held := &heldClock{Clock: config.Clock}
 	if held.Clock == nil {
@@ -41,6 +44,7 @@ func New(ctx context.Context, config simulator.Config) (*World, error) {
 	}
 	config.Clock = held
 	config.Provisioning = max(config.Provisioning, time.Nanosecond) // so that HoldLoadBalancers can hold load balancers
+	config.TerminatedFor = cmp.Or(config.TerminatedFor, time.Hour)
 	cloud, err := simulator.New(config)
 	if err != nil {
 		return nil, err

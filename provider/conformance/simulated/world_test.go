@@ -3,6 +3,7 @@ package simulated_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 	"github.com/fairlead-k8s/fairlead/provider/conformance/simulated"
@@ -59,6 +60,35 @@ func TestFaults(t *testing.T) {
 			restore()
 			if _, err := customer.Routes(t.Context()); err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// A terminated machine is listed for a while, unless the target wants otherwise.
+func TestTerminatedMachineIsStillListed(t *testing.T) {
+	for name, row := range map[string]struct {
+		config simulator.Config
+		want   int
+	}{
+		"ByDefault":       {simulator.Config{}, 1},
+		"ForgottenAtOnce": {simulator.Config{TerminatedFor: time.Nanosecond}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, err := simulated.New(t.Context(), row.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = w.Close() })
+			m, err := w.CreateMachine(t.Context(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.TerminateMachine(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := simulator.NewClient(w.URL()).Instances(t.Context()); err != nil || len(got) != row.want {
+				t.Errorf("got %v, error %v; want %d", got, err, row.want)
 			}
 		})
 	}
