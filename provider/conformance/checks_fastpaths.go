@@ -122,12 +122,14 @@ func fastLimits(t *trial) {
 }
 
 func fastBatch(t *trial) {
+	t.offersBatch()
 	nodes := []*corev1.Node{joined(t.machine("a")), named(t.machine("b")), joined(t.machine("c"))}
 	slices.Reverse(nodes)
 	t.sameAsSingle(nodes)
 }
 
 func fastBatchBadID(t *trial) {
+	t.offersBatch()
 	m, gone := t.machine("a"), t.machine("b")
 	own, _, _ := strings.Cut(m.ProviderID, "://")
 	t.terminate(gone)
@@ -135,10 +137,15 @@ func fastBatchBadID(t *trial) {
 	t.sameAsSingle([]*corev1.Node{named(gone), identified("malformed", own+"://"), joined(m)})
 }
 
-// batcher returns the provider's InstanceMetadataBatcher. It ends the check if a
-// batch takes fewer nodes.
+// offersBatch returns the provider's InstanceMetadataBatcher, or ends the check. A check
+// asks for it before it asks the world for machines.
+func (t *trial) offersBatch() provider.InstanceMetadataBatcher {
+	return offered[provider.InstanceMetadataBatcher](t, t.instances(), "InstanceMetadataBatcher")
+}
+
+// batcher is offersBatch. It ends the check, too, if a batch takes fewer nodes.
 func (t *trial) batcher(nodes []*corev1.Node) provider.InstanceMetadataBatcher {
-	batcher := offered[provider.InstanceMetadataBatcher](t, t.instances(), "InstanceMetadataBatcher")
+	batcher := t.offersBatch()
 	if most := batcher.MaxInstanceMetadataBatch(); most < len(nodes) {
 		t.notRunf("needs a batch of %d nodes, and MaxInstanceMetadataBatch() = %d", len(nodes), most)
 	}
@@ -170,6 +177,7 @@ func metadataText(m *cloudprovider.InstanceMetadata) string {
 }
 
 func fastBatchFault(t *trial) {
+	t.offersBatch()
 	nodes := []*corev1.Node{joined(t.machine("a")), named(t.machine("b"))}
 	batcher := t.batcher(nodes)
 	for _, kind := range []FaultKind{FaultUnavailable, FaultForbidden, FaultReset} {

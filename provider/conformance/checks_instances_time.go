@@ -147,6 +147,6 @@ func retryAfter(t *trial) {
 			t.errorf("the cloud has asked to wait for %v, and one InstanceExists has called it %d times within %v", pause, calls.Refused, callTime)
 		}
 	}) {
-		t.notRunf("the world has no fault %s", FaultThrottled)
+		t.notRunf("the world cannot set the fault %s with Fault.RetryAfter", FaultThrottled)
 	}
 }

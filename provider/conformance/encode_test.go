@@ -100,6 +100,25 @@ Result          failure: 1 core check failed
 	}
 }
 
+// Only a target that is said to be live is known to be one, and nothing is said of the others.
+func TestTextSaysWhereOnlyIfItIsKnown(t *testing.T) {
+	r := fullReport()
+	r.Environment.Live = false
+	want := "acme v1.4.0 (cloud-provider v0.37.1), suite v0.2.0, without -race"
+	if got := r.heading(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// One reason beyond those that are shown is counted in the singular.
+func TestReasons(t *testing.T) {
+	for more, want := range map[string]string{"d": "(a; b; c; and 1 more reason)", "d e": "(a; b; c; and 2 more reasons)"} {
+		if got := reasons(append([]string{"a", "b", "c", "a", ""}, strings.Fields(more)...)); got != " "+want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // A partial result says what is missing.
 func TestPartialVerdict(t *testing.T) {
 	core := func(o Outcome) CheckResult { return CheckResult{ID: "instances/x", Level: Core, Outcome: o} }

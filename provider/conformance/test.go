@@ -11,7 +11,8 @@ import (
 // Test runs the suite with a subtest for each check, such as
 // TestConformance/instances/gone-by-id, and returns the report. A check that is not
 // run is a skipped subtest. Checks in which the provider may end the process run in
-// a child process, which is this test binary again.
+// a child process, which is this test binary again. With -v, the last line of
+// the log is the result.
 func Test(t *testing.T, target Target, options Options) *Report {
 	t.Helper()
 	if options.Child == nil {
@@ -47,7 +48,9 @@ func Test(t *testing.T, target Target, options Options) *Report {
 			tell(t, check, result)
 		})
 	}
-	return s.report()
+	report := s.report()
+	t.Log("Result: " + report.verdict())
+	return report
 }
 
 // tell gives a check's subtest the result of the check.

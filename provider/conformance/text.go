@@ -39,17 +39,18 @@ func (r *Report) WriteText(to io.Writer) error {
 	return err
 }
 
-// heading says what was tested, where and by which suite.
+// heading says what was tested, and by which suite. It says where only if the account is
+// live: otherwise nobody has said whether the cloud is real.
 func (r *Report) heading() string {
-	where, race := "a fake or simulated cloud", "without -race"
+	where, race := "", "without -race"
 	if r.Environment.Live {
-		where = "a live account"
+		where = " against a live account"
 	}
 	if r.Environment.Race {
 		race = "with -race"
 	}
 	name := strings.TrimSpace(r.Provider.Name + " " + r.Provider.Version)
-	return fmt.Sprintf("%s (cloud-provider %s) against %s, suite %s, %s",
+	return fmt.Sprintf("%s (cloud-provider %s)%s, suite %s, %s",
 		name, cmp.Or(r.Environment.CloudProviderVersion, "unknown"), where, cmp.Or(r.Suite.Version, "unversioned"), race)
 }
 
@@ -111,7 +112,7 @@ func reasons(all []string) string {
 	case len(different) == 0:
 		return ""
 	case more > 0:
-		different = append(different[:most], fmt.Sprintf("and %d more reasons", more))
+		different = append(different[:most], "and "+counted(more, "more reason"))
 	}
 	return " (" + strings.Join(different, "; ") + ")"
 }
