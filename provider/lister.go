@@ -19,7 +19,8 @@ type InstanceLister interface {
 	// page. For each later page it is the Next of the page before. The context
 	// ends after --cloud-read-timeout. Minutes may pass between two pages. If the
 	// cloud no longer knows a token, ListInstances returns an error, and the list
-	// begins anew. An error is returned with a zero page.
+	// begins anew. An error is returned with a zero page. Instances that are stopped
+	// belong in the list. Terminated ones do not, even if the cloud still lists them.
 	ListInstances(ctx context.Context, token string) (InstancePage, error)
 }
 

@@ -14,6 +14,7 @@
 //			New: func(ctx context.Context, world any) (cloudprovider.Interface, error) {
 //				return mycloud.New(ctx, world.(*fakeCloud).URL())
 //			},
+//			EventuallyWithin: time.Second, // a fake shows a change at once
 //		}, conformance.Options{})
 //	}
 //
