@@ -120,6 +120,24 @@ func (d *demo) hints() string {
 	if url != "http://"+address(d.seen.service)+"/" {
 		another += "; port 80 needs a privilege, so this port is used"
 	}
+	commands := [][]string{
+		{"  curl " + url, another},
+		{"  kubectl edit service " + app, "# with externalTrafficPolicy: Local it is always the pod's node"},
+		{"  " + simcloud + " lb list", "# what the cloud has for the Service"},
+		{"  kubectl delete service " + app, "# and it has nothing any more"},
+		{"  kubectl describe node node-1", "# what it has from the cloud, and what happened to it"},
+		{"  " + simcloud + " route list", "# how the pods of each node are reached"},
+		{"  " + simcloud + " resize node-1 large", fmt.Sprintf("# its label follows within %s", refresh)},
+		{"  " + simcloud + " create node-4 --zone sim-1b", "# one more machine, one more node"},
+		{"  " + simcloud + " terminate node-3", "# its node goes after about two minutes, because it is young"},
+		{"  " + simcloud + " fault set denied", "# nodes created from now on wait, and say why"},
+	}
+	commands = append(commands, d.questions()...)
+	commands = append(commands, [][]string{
+		{"  " + simcloud + " fault clear", "# and go on"},
+		{"  " + simcloud + " calls", "# what the cloud was asked"},
+		{"  " + playground + " status --data-dir " + e.DataDir},
+	}...)
 	return fmt.Sprintf(`It all keeps running. Try in another terminal:
 
   export KUBECONFIG=%[1]s
@@ -130,20 +148,20 @@ The cloud and the cluster, live, in a browser: %[2]s
 Logs: %[4]s
 Ctrl-C ends it all.
 
-`, e.Kubeconfig, d.cloudURL, aligned([][]string{
-		{"  curl " + url, another},
-		{"  kubectl edit service " + app, "# with externalTrafficPolicy: Local it is always the pod's node"},
-		{"  " + simcloud + " lb list", "# what the cloud has for the Service"},
-		{"  kubectl delete service " + app, "# and it has nothing any more"},
-		{"  kubectl describe node node-1", "# what it has from the cloud, and what happened to it"},
-		{"  " + simcloud + " route list", "# how the pods of each node are reached"},
-		{"  " + simcloud + " resize node-1 large", fmt.Sprintf("# its label follows within %s", refresh)},
-		{"  " + simcloud + " create node-4 --zone sim-1b", "# one more machine, one more node"},
-		{"  " + simcloud + " fault set denied", "# nodes created from now on wait, and say why"},
-		{"  " + simcloud + " fault clear", "# and go on"},
-		{"  " + simcloud + " calls", "# what the cloud was asked"},
-		{"  " + playground + " status --data-dir " + e.DataDir},
-	}), d.session.LogDir)
+`, e.Kubeconfig, d.cloudURL, aligned(commands), d.session.LogDir)
+}
+
+// questions returns the commands of the program fairlead, if it is where the simulated cloud is.
+func (d *demo) questions() [][]string {
+	program := filepath.Join(filepath.Dir(d.Simcloud), "fairlead")
+	if _, err := os.Stat(program); err != nil {
+		return nil
+	}
+	fairlead := fromHere(program)
+	return [][]string{
+		{"  " + fairlead + " explain --waiting", "# what waits, and why"},
+		{"  " + fairlead + " doctor", "# what is wrong with the cluster's cloud-controller-manager"},
+	}
 }
 
 // fromHere returns the path relative to the present folder, as a user would type it.
