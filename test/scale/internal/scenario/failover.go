@@ -51,7 +51,7 @@ var failover = Scenario{
 func (t *trial) handOver(ctx context.Context, what string, s syscall.Signal) error {
 	const within = 2 * time.Minute
 	leader := t.daemons[len(t.daemons)-1]
-	standby, err := t.replica(ctx)
+	standby, err := t.replica()
 	if err != nil {
 		return err
 	}

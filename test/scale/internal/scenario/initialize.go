@@ -69,7 +69,7 @@ func (t *trial) initialize(ctx context.Context) error {
 	if err := t.begin(ctx); err != nil {
 		return err
 	}
-	if _, err := t.replica(ctx); err != nil {
+	if _, err := t.replica(); err != nil {
 		return err
 	}
 	const each = time.Second / 3 // far more than any contender needs

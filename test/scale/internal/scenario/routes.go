@@ -36,7 +36,7 @@ var routesInit = Scenario{
 		if err := t.begin(ctx); err != nil {
 			return err
 		}
-		if _, err := t.replica(ctx); err != nil {
+		if _, err := t.replica(); err != nil {
 			return err
 		}
 		if err := t.until(ctx, report.AllRouted, routesWithin, allRouted); err != nil {
@@ -75,7 +75,7 @@ var routesIdle = Scenario{
 			return err
 		}
 		t.began.at = t.clock.Now()
-		if _, err := t.replica(ctx); err != nil {
+		if _, err := t.replica(); err != nil {
 			return err
 		}
 		if err := t.nodes.Await(ctx, routesWithin, allRouted); err != nil {

@@ -138,7 +138,7 @@ func (t *trial) fleet(ctx context.Context, as makeNode) ([]simulator.Instance, e
 }
 
 // replica starts a daemon.
-func (t *trial) replica(ctx context.Context) (*contender.Daemon, error) {
+func (t *trial) replica() (*contender.Daemon, error) {
 	d, err := contender.Start(t.dir, contender.Setup{
 		Program:    contender.Program(t.bin, t.contender, t.scenario.Provider),
 		Provider:   t.scenario.Provider,
@@ -167,7 +167,7 @@ func (t *trial) lead(ctx context.Context, callsPerSecond float64) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	d, err := t.replica(ctx)
+	d, err := t.replica()
 	if err != nil {
 		return err
 	}
