@@ -19,7 +19,7 @@ func newCommand(v versions.Version) *cobra.Command {
 		Short: "The companion of the daemon, for those who build and run one",
 		Long: `The companion of the daemon, for those who build and run one.
 
-Fairlead is a cloud-controller-manager for every cloud. The daemon itself is
+Fairlead is a cloud-controller-manager. The daemon itself is
 another program: cloud-controller-manager, or the one that you build with your
 provider.`,
 		Example: `  fairlead new acme --module github.com/acme/acme-cloud-controller-manager

@@ -39,7 +39,6 @@ func TestConformanceOfTheProjectFindsMistakes(t *testing.T) {
 			overlay := filepath.Join(t.TempDir(), "overlay.json")
 			write(t, overlay, string(replaced))
 
-			//nolint:gosec // this repository's own test
 			test := exec.CommandContext(t.Context(), "go", "test", "-overlay="+overlay, "-run=^TestConformance$/^"+row.fails+"$", "./provider")
 			test.Dir = example
 			output, err := test.CombinedOutput()
