@@ -15,7 +15,7 @@ const (
 	// answer is younger than downAfter, manyDown have to fail with errors that can be
 	// read.
 	minDown   = 3
-	manyDown  = 12
+	manyDown  = 32
 	downAfter = time.Second
 	// firstProbe and longestProbe bound the pause between two probes. The end of
 	// an outage is found within 5 seconds.

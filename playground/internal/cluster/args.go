@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/fairlead-k8s/fairlead/internal/ports"
+
 	"github.com/fairlead-k8s/fairlead/playground/internal/child"
 )
 

@@ -12,10 +12,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/fairlead-k8s/fairlead/internal/ports"
 	"github.com/fairlead-k8s/fairlead/simulator"
 	"k8s.io/utils/clock"
 
-	"github.com/fairlead-k8s/fairlead/internal/ports"
 	"github.com/fairlead-k8s/fairlead/playground/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/playground/internal/clusterview"
 	"github.com/fairlead-k8s/fairlead/playground/internal/progress"
