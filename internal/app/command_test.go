@@ -32,6 +32,7 @@ func TestCommand(t *testing.T) {
 		{"UnknownFlag", "--nope", "", "unknown flag: --nope\nAll flags: cloud-controller-manager --help"},
 		{"ValidationError", "", "", "--cloud-provider cannot be empty"},
 		{"UnknownProvider", "--cloud-provider=nowhere --master=http://127.0.0.1:1", "", `"nowhere" is not linked into this binary`},
+		{"UnknownProviderComesFirst", "--cloud-provider=nowhere", "", `--cloud-provider: "nowhere" is not linked into this binary`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cmd := NewCommand(plain)
@@ -91,6 +92,20 @@ func TestAllThatIsWrongAtOnce(t *testing.T) {
 				t.Errorf("got %v\nwant %s", err, tc.want)
 			}
 		})
+	}
+}
+
+// A process that only tries whether the provider can be made serves nothing.
+func TestTrialReadsNoFileOfAServer(t *testing.T) {
+	t.Setenv("FAIRLEAD_TRY_PROVIDER", "key")
+	cmd := NewMain(plain)
+	var stdout bytes.Buffer
+	cmd.SetOut(&stdout)
+	cmd.SetErr(io.Discard)
+	cmd.SilenceErrors = true
+	cmd.SetArgs([]string{"--cloud-provider=test", "--master=http://127.0.0.1:1", "--tls-cert-file=/nowhere", "--tls-private-key-file=/nowhere"})
+	if err := cmd.ExecuteContext(t.Context()); err != nil || !strings.Contains(stdout.String(), "made") {
+		t.Errorf("got %v, output %q", err, stdout.String())
 	}
 }
 

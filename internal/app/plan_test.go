@@ -242,6 +242,18 @@ func runPlanOf(t *testing.T, provider cloudprovider.Interface, server string, ar
 	return out.String(), err
 }
 
+func TestPlanNeedsOnlyWhatItReads(t *testing.T) {
+	server := httptest.NewServer(&readableServer{})
+	defer server.Close()
+	if _, err := runPlan(t, server.URL, "--tls-cert-file=/nowhere", "--tls-private-key-file=/nowhere", "--client-ca-file=/nowhere"); err != nil {
+		t.Errorf("without the files of a server: %v", err)
+	}
+	want := `there is no service "web" that a controller is responsible for; a Service is named NAMESPACE/NAME`
+	if _, err := runPlan(t, server.URL, "--service=web"); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // Whichever features are on, nothing is written: neither the tokens of service accounts
 // and the lease that the daemon would create, nor anything that the provider wants to
 // write.

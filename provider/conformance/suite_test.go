@@ -109,6 +109,13 @@ func TestOutcomes(t *testing.T) {
 				t.New = func(ctx context.Context, _ any) (cloudprovider.Interface, error) { return cloud.Provider(ctx) }
 			},
 		},
+		"CloudThatNeverAsksToWait": {
+			check: "instances/retry-after", want: conformance.NotRun, why: "cannot set the fault throttled with Fault.RetryAfter",
+			change: only(func(c *broken.Cloud) any { return neverSaysHowLong{c} }),
+		},
+		"NoBatches":         {check: "fastpaths/batch", want: conformance.Unsupported, why: "InstanceMetadataBatcher", change: plainWithoutMachines},
+		"NoBatchesOfBadIDs": {check: "fastpaths/batch-bad-id", want: conformance.Unsupported, why: "InstanceMetadataBatcher", change: plainWithoutMachines},
+		"NoBatchesOfFaults": {check: "fastpaths/batch-fault", want: conformance.Unsupported, why: "InstanceMetadataBatcher", change: plainWithoutMachines},
 		"ForeignResourceOfAnotherRun": {
 			check: "routes/not-mine", want: conformance.NotRun, why: "exists already (ID rt-1)",
 			change: only(func(c *broken.Cloud) any { return occupied{c} }),
@@ -144,6 +151,32 @@ func only(part func(*broken.Cloud) any) func(*conformance.Target) {
 		t.World = func(context.Context) (any, error) { return part(cloud), nil }
 		t.New = func(ctx context.Context, _ any) (cloudprovider.Interface, error) { return cloud.Provider(ctx) }
 	}
+}
+
+// plainWithoutMachines is a change after which the provider has no fast paths and the
+// world creates no machines.
+func plainWithoutMachines(t *conformance.Target) {
+	cloud := broken.New("")
+	t.World = func(context.Context) (any, error) { return full{cloud}, nil }
+	t.New = func(ctx context.Context, _ any) (cloudprovider.Interface, error) {
+		p, err := cloud.Provider(ctx)
+		return plain{p}, err
+	}
+}
+
+// full is a cloud without room for a machine.
+type full struct{ *broken.Cloud }
+
+func (full) CreateMachine(context.Context, string) (conformance.Machine, error) {
+	return conformance.Machine{}, errors.New("there is no room")
+}
+
+// plain is a provider that offers the contract alone.
+type plain struct{ cloudprovider.Interface }
+
+func (p plain) InstancesV2() (cloudprovider.InstancesV2, bool) {
+	v2, ok := p.Interface.InstancesV2()
+	return struct{ cloudprovider.InstancesV2 }{v2}, ok
 }
 
 // occupied is a cloud in which another run has made all that a check makes by hand.

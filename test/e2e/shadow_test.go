@@ -103,6 +103,41 @@ func TestShadowBesideTheSkeleton(t *testing.T) {
 	}
 }
 
+// With the rights that the chart gives to a shadow, no request of it is refused, although
+// it lists all kinds of objects. It uses each of the rights to read, apart from that of a provider.
+func TestRightsOfAShadow(t *testing.T) {
+	const size = 2
+	b := onOwn(t)
+	b.Environment = []string{"KUBE_FEATURE_WatchListClient=false"} // It lists, as with an older API server.
+	all, err := b.AccessIn("charts/fairlead/ci/shadow.golden.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.UseRights(t, all)
+	p, mark := nodepool.New(t, b, size), b.Audit(t).Mark()
+	d := p.Runs(t, daemon.Setup{Flags: nodepool.Quickly("--shadow", labelsVolumes+",kubelet-serving-csr-controller")})
+	awaitMetric(t, b, d, fmt.Sprintf(`fairlead_shadow_objects{controller=%q} %d`, nodepool.Source, size))
+	p.Terminate(t, p.Members[0])
+	p.Silence(t, p.Members[0])
+	served{Bed: b, cloud: p.Cloud, daemon: d}.asks(t, p.Members[1].Name, forgery{})
+	awaitMetric(t, b, d, fmt.Sprintf(`fairlead_shadow_actions_total{action="delete",controller=%q} 1`, nodepool.Source))
+	awaitMetric(t, b, d, `fairlead_shadow_actions_total{action="update",controller="kubelet-serving-csr-controller"} 1`)
+	if err := d.Stop(); err != nil { // The audit log shows a watch only when it has ended.
+		t.Error(err)
+	}
+	requests := b.Audit(t).Since(mark)
+	nothingRefused(t, requests)
+	for _, r := range all.Rights() {
+		reads := slices.ContainsFunc([]string{"get ", "list ", "watch "}, func(verb string) bool { return strings.HasPrefix(r.String(), verb) })
+		if reads && r.String() != "get secrets mycloud" && len(needing(requests.OfDaemons(), r)) == 0 {
+			t.Errorf("nothing uses the right to %s", r)
+		}
+	}
+	if writes := requests.OfDaemons().Where(func(r audit.Request) bool { return r.Writes() && !strings.HasSuffix(r.Object.Resource, "reviews") }); len(writes) > 0 {
+		t.Errorf("the daemon that only looks has written: %v", writes)
+	}
+}
+
 // awaitMetric waits until the metrics of a daemon have this line.
 func awaitMetric(t *testing.T, b *bed.Bed, d *daemon.Daemon, line string) {
 	t.Helper()

@@ -94,15 +94,18 @@ func (p plan) steps(o observed) []step.Step {
 	return append(all, p.onNodes()...)
 }
 
-// outside returns a step about the routes of Nodes that are not inside --cluster-cidr. They
-// stay, so only a plan shows that the flag is probably wrong before the next Node joins.
+// outside returns a step about the routes of this daemon's Nodes that are not inside
+// --cluster-cidr. They stay, so only a plan shows that the flag is probably wrong before
+// the next Node joins.
 func (o *observed) outside() (step.Step, bool) {
 	if o.limits.CreateOutside {
 		return step.Step{}, false
 	}
 	nodes := map[string]*corev1.Node{}
 	for _, n := range o.nodes {
-		nodes[n.Name] = n
+		if !o.disowns(n) {
+			nodes[n.Name] = n
+		}
 	}
 	var found []route
 	for _, r := range o.memory.listing.routes {

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
@@ -53,19 +55,31 @@ func (b *bed) planning() (plan func() []string, stop func()) {
 // A wrong --cluster-cidr changes nothing at first, because routes outside of it stay. The
 // plan shows it nevertheless.
 func TestPlanShowsAWrongClusterCIDR(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for outside, want := range map[bool][]string{false: {"wait routes PodCIDRRejected"}, true: nil} {
-			limits := DefaultLimits()
-			limits.CreateOutside = outside
-			b := prepare(t, Config{Clusters: []netip.Prefix{netip.MustParsePrefix("10.245.0.0/16")}, Limits: limits}, newNode(1))
-			b.locked(func() { b.addRoute("node-1", "10.244.1.0/24") })
-			plan, stop := b.planning()
-			if diff := cmp.Diff(want, plan()); diff != "" {
-				t.Errorf("routes outside are created: %t (-want +got):\n%s", outside, diff)
-			}
-			stop()
-		}
-	})
+	other := newNode(1)
+	other.Labels = map[string]string{ownership.LabelExclude: "true"}
+	everywhere := DefaultLimits()
+	everywhere.CreateOutside = true
+	for name, row := range map[string]struct {
+		node   *corev1.Node
+		limits Limits
+		want   []string
+	}{
+		"OwnNode":                 {newNode(1), DefaultLimits(), []string{"wait routes PodCIDRRejected"}},
+		"RoutesOutsideAreCreated": {newNode(1), everywhere, nil},
+		"NodeOfAnotherManager":    {other, DefaultLimits(), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := prepare(t, Config{Clusters: []netip.Prefix{netip.MustParsePrefix("10.245.0.0/16")}, Limits: row.limits}, row.node)
+				b.locked(func() { b.addRoute("node-1", "10.244.1.0/24") })
+				plan, stop := b.planning()
+				if diff := cmp.Diff(row.want, plan()); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+				stop()
+			})
+		})
+	}
 }
 
 // Stray routes are held at the first look, and removed once the listings agree. A

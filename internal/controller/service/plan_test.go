@@ -48,6 +48,14 @@ func TestPlan(t *testing.T) {
 			Writes: []string{"finalizer " + Finalizer + " added", "annotation " + AnnotationClass + `: "a/b"`, provisioning, "event Normal EnsuringLoadBalancer"},
 			Calls:  []string{"EnsureLoadBalancer with 1 nodes"},
 		}, Policy{Classes: []string{"a/b"}, ClassesOnly: true}},
+		{"ClassOfAServedServiceIsNoted", []func(*corev1.Service){served, func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("a/b") }}, step.Step{
+			Effect: step.Update, Do: "ensure", Writes: []string{"annotation " + AnnotationClass + `: "a/b"`}, Calls: []string{"EnsureLoadBalancer with 1 nodes"},
+		}, Policy{Classes: []string{"a/b"}, ClassesOnly: true}},
+		{"ClassThatIsGoneIsForgotten", []func(*corev1.Service){served, deleted, func(s *corev1.Service) { s.Annotations = map[string]string{AnnotationClass: "a/b"} }}, step.Step{
+			Effect: step.Delete, Do: "remove",
+			Writes: []string{"event Normal DeletingLoadBalancer", "event Normal DeletedLoadBalancer", "finalizer " + Finalizer + " removed", "annotation " + AnnotationClass + " removed", "0 addresses"},
+			Calls:  []string{"EnsureLoadBalancerDeleted"},
+		}, Policy{Classes: []string{"a/b"}, ClassesOnly: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
