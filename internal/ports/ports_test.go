@@ -8,7 +8,7 @@ import (
 func TestNext(t *testing.T) {
 	var p Picker
 	seen := map[int]bool{}
-	for range 200 {
+	for range 2000 { // Were ports handed out twice, it would happen here.
 		port, err := p.Next()
 		if err != nil {
 			t.Fatal(err)
@@ -20,6 +20,9 @@ func TestNext(t *testing.T) {
 		if port < first || port > last {
 			t.Errorf("%d is not between %d and %d", port, first, last)
 		}
+	}
+	if last >= 30000 {
+		t.Errorf("the last port is %d, and Kubernetes uses 30000 and the next ones for Services", last)
 	}
 }
 

@@ -62,16 +62,18 @@ func TestPlanShowsAWrongClusterCIDR(t *testing.T) {
 	for name, row := range map[string]struct {
 		node   *corev1.Node
 		limits Limits
+		to     string // the destination of the route
 		want   []string
 	}{
-		"OwnNode":                 {newNode(1), DefaultLimits(), []string{"wait routes PodCIDRRejected"}},
-		"RoutesOutsideAreCreated": {newNode(1), everywhere, nil},
-		"NodeOfAnotherManager":    {other, DefaultLimits(), nil},
+		"OwnNode":                 {newNode(1), DefaultLimits(), "10.244.1.0/24", []string{"wait routes PodCIDRRejected"}},
+		"RoutesOutsideAreCreated": {newNode(1), everywhere, "10.244.1.0/24", nil},
+		"NodeOfAnotherManager":    {other, DefaultLimits(), "10.244.1.0/24", nil},
+		"RouteMadeByHand":         {newNode(1), DefaultLimits(), "192.168.0.0/24", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := prepare(t, Config{Clusters: []netip.Prefix{netip.MustParsePrefix("10.245.0.0/16")}, Limits: row.limits}, row.node)
-				b.locked(func() { b.addRoute("node-1", "10.244.1.0/24") })
+				b.locked(func() { b.addRoute("node-1", row.to) })
 				plan, stop := b.planning()
 				if diff := cmp.Diff(row.want, plan()); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)
