@@ -120,7 +120,7 @@ func TestConformanceOfBrokenProviders(t *testing.T) {
 }
 
 // goroutinesOfSuite returns how often the stacks of all goroutines name a method of the
-// suite. It is less if no goroutine of the suite is left.
+// suite. The number grows with each goroutine of the suite.
 func goroutinesOfSuite() int {
 	text := make([]byte, 1<<20)
 	return strings.Count(string(text[:runtime.Stack(text, true)]), "conformance.(*")

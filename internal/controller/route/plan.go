@@ -118,7 +118,7 @@ func (o *observed) outside() (step.Step, bool) {
 	}
 	return step.Step{
 		Object: "routes", Effect: step.Wait, Do: "nothing", Reason: reasonRejected.Name,
-		Why: fmt.Sprintf("%d routes of Nodes are not inside --cluster-cidr, among them %s to %s. They stay, but a Node that joins with such a CIDR gets no route. Correct --cluster-cidr.",
+		Why: fmt.Sprintf("Routes of Nodes are not inside --cluster-cidr (%d, among them %s to %s). They stay, but a Node that joins with such a CIDR gets no route. Correct --cluster-cidr.",
 			len(found), found[0].destination, found[0].target),
 	}, true
 }
