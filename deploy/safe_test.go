@@ -104,9 +104,9 @@ func TestReplicasWithoutALeaseAreRefused(t *testing.T) {
 	}
 }
 
-// The guide has the names that the chart gives to the objects of the release of
-// docs/guides/install.md. With other names the certificate is refused, and the
-// audit log is empty.
+// docs/guides/hardening.md has the names that the chart gives to the objects of the
+// release of docs/guides/install.md. With other names, Prometheus would refuse the
+// daemon's certificate, and the audit log would lack what the daemon has done.
 func TestHardeningNamesWhatIsInstalled(t *testing.T) {
 	const install = "helm install cloud-controller-manager charts/fairlead --namespace kube-system "
 	if !strings.Contains(read(t, "../docs/guides/install.md"), install) {

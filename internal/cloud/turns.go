@@ -21,10 +21,10 @@ var shares = [priorities]float64{lowPriority: 1, updatePriority: 4, highPriority
 // priority start in the order in which they came. The zero value is ready to use.
 type turns struct {
 	waiting [priorities][]*turn
-	// due is the time of the next turn of each priority, in a unit of its own: a
-	// turn takes 1/share. So a priority with a large share has more turns.
+	// due is the virtual time of the next turn of each priority. A turn takes
+	// 1/share, so a priority with a large share has more turns.
 	due [priorities]float64
-	now float64 // the due time of the last turn
+	now float64 // the virtual time of the last turn
 }
 
 // turn is a call that waits.

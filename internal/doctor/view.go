@@ -60,8 +60,8 @@ type View struct {
 	Volumes     []corev1.PersistentVolume
 	OtherEvents []corev1.Event // about Nodes, Services and volumes
 
-	// Missing are the sources that could not be read, each with the right that is
-	// missing, or with the error.
+	// Missing are the sources that could not be read, each with the right that reading
+	// it needs. An error other than a missing right follows in parentheses.
 	Missing map[Source]string
 	// Partly are the sources of which there is more than was read.
 	Partly map[Source]bool
@@ -179,7 +179,8 @@ func (v *View) Unread(of ...Source) []string {
 	return all
 }
 
-// missing returns the rights that are missing for these sources.
+// missing returns what View.Missing says of these sources, without duplicates. It
+// returns none if all of them were read.
 func (v *View) missing(needed []Source) []string {
 	var all []string
 	for _, s := range needed {

@@ -124,7 +124,7 @@ func hasFinalizer(service *corev1.Service) bool {
 }
 
 // giveUp leaves a Service of another class alone. If this process has served the
-// Service before, or the annotation shows that this daemon has, giveUp first removes
+// Service before, or AnnotationClass shows that this daemon has, giveUp first removes
 // the load balancer, the finalizer and the conditions. It does not remove the address,
 // which now comes from the other controller.
 func giveUp(o observed) plan {

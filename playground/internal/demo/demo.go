@@ -164,7 +164,8 @@ func (d *demo) questions() [][]string {
 	}
 }
 
-// fromHere returns the path relative to the present folder, as a user would type it.
+// fromHere returns the path relative to the working directory, as a user would type it. If the file is not in a folder
+// below the working directory, fromHere returns the path unchanged.
 func fromHere(path string) string {
 	here, err := os.Getwd()
 	if err != nil {

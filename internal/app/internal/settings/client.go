@@ -68,7 +68,7 @@ func addressError(master string) error {
 	}
 	address := master
 	if !strings.Contains(address, "://") {
-		address = "http://" + address // as client-go completes it
+		address = "http://" + address // client-go adds http:// or https://; here either will do
 	}
 	if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return fmt.Errorf("%q is not the address of an API server, such as https://192.0.2.1:6443", master)

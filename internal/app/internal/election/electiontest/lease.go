@@ -19,7 +19,7 @@ import (
 
 var leases = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 
-// Config returns upstream's defaults.
+// Config returns a configuration with upstream's default durations.
 func Config() componentbaseconfig.LeaderElectionConfiguration {
 	return componentbaseconfig.LeaderElectionConfiguration{
 		LeaderElect:   true,
