@@ -112,7 +112,7 @@ const (
 	FaultThrottled       FaultKind = "throttled"       // 429
 	FaultUnauthenticated FaultKind = "unauthenticated" // 401
 	FaultForbidden       FaultKind = "forbidden"       // 403
-	FaultNotFound        FaultKind = "notFound"        // 404 for everything, as some clouds answer without permission
+	FaultNotFound        FaultKind = "notFound"        // 404 for everything, as some clouds answer a caller who lacks permissions
 	FaultReset           FaultKind = "reset"           // the connection breaks before the call is carried out
 	FaultGarbage         FaultKind = "garbage"         // 200 with a body that is no answer
 	FaultHang            FaultKind = "hang"            // no answer until the caller goes away

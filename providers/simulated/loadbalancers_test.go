@@ -573,8 +573,8 @@ func TestManyServicesAtOnce(t *testing.T) {
 	diff(t, "none twice", most, len(b.all(t)))
 }
 
-// Every fault of the cloud is returned as an error. None is taken for the absence
-// of a load balancer.
+// These faults make every call to the cloud fail. The provider returns an error, and
+// takes none of them for the absence of a load balancer.
 func TestLoadBalancerFaultsAreErrors(t *testing.T) {
 	for kind, want := range map[simulator.FaultKind]provider.ErrorKind{
 		simulator.FaultError: provider.Unavailable, simulator.FaultOutage: provider.Unavailable, simulator.FaultReset: provider.Unavailable,

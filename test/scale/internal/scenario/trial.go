@@ -155,8 +155,8 @@ func (t *trial) replica() (*contender.Daemon, error) {
 	return d, err
 }
 
-// lead starts a daemon and waits until it leads and has done the work of its start:
-// until it makes hardly more calls of the cloud than callsPerSecond.
+// lead starts a daemon, and waits until it leads and has done the work of its start.
+// That work counts as done once the cloud gets at most about 1.5 times callsPerSecond.
 func (t *trial) lead(ctx context.Context, callsPerSecond float64) error {
 	const (
 		within = 2 * time.Minute
