@@ -56,8 +56,9 @@ import (
 //
 //		// Nodes, if not nil, returns false for a Node that is not this program's: the
 //		// Node is not initialised, updated or deleted, gets no route, and with
-//		// --service-backends-of=own it is behind no load balancer. It must depend on
-//		// nothing but the Node, must not change it, and is called often.
+//		// --service-backends-of=own it is behind no load balancer. The function is
+//		// called often. It must depend on nothing but the Node, and must not change
+//		// the Node.
 //		Nodes func(node *corev1.Node) bool
 //
 //		// Without names controllers of Fairlead that this program does not have. A

@@ -98,7 +98,7 @@ func (t *trial) begin(entry *Entry) {
 	}
 }
 
-// ended writes into the ledger that something is removed.
+// ended writes into the ledger that something has been removed, or was never created.
 func (t *trial) ended(entry Entry) error {
 	if ledger := t.suite.options.Ledger; ledger != nil {
 		return ledger.End(entry)

@@ -57,7 +57,7 @@ type Options struct {
 type Ledger interface {
 	// Begin is called before something is created. If it fails, nothing is created.
 	Begin(Entry) error
-	// End is called when the thing has been removed.
+	// End is called when the thing has been removed, or was never created.
 	End(Entry) error
 }
 

@@ -39,7 +39,7 @@ func balancerName(cluster string, service *corev1.Service) string {
 	return uniqueName(service.Namespace+"-"+service.Name, simulator.MaxLoadBalancerName, cluster, string(service.UID))
 }
 
-// uniqueName returns a readable name of at most longest bytes. The same words
+// uniqueName returns a readable name of at most longest bytes. The same arguments
 // always result in the same name, and different words in different names.
 func uniqueName(name string, longest int, words ...string) string {
 	const digits = 10

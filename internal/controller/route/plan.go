@@ -134,7 +134,8 @@ func (c creation) step(cidr netip.Prefix, now time.Time) step.Step {
 	return s
 }
 
-// onNodes returns what is written to Nodes.
+// onNodes returns one step for each Node whose condition is written or that gets an
+// event.
 func (p plan) onNodes() []step.Step {
 	byName, order := map[string]*step.Step{}, []string{}
 	of := func(name string) *step.Step {

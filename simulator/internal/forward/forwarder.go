@@ -126,7 +126,7 @@ func (f *Forwarder) carry(ctx context.Context) (next time.Time, changed bool) {
 	revision, next := f.config.Store.Revision(ctx)
 	changed = revision != f.revision
 	if changed || !f.again.IsZero() && !f.again.After(now) {
-		f.note(ctx, now, plane.Apply(f.wanted())) //nolint:contextcheck // what is carried outlives the call
+		f.note(ctx, now, plane.Apply(f.wanted())) //nolint:contextcheck // the connections outlive the call
 		f.revision = revision
 	}
 	if !f.again.IsZero() && (next.IsZero() || f.again.Before(next)) {

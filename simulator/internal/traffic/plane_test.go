@@ -58,7 +58,7 @@ func TestManyAtOnce(t *testing.T) {
 				if n%3 == 0 {
 					wanted.Listeners = append(wanted.Listeners, Listener{UDP, servicePort, nodePort})
 				}
-				if err := p.Apply([]Balancer{wanted}); err != nil { //nolint:contextcheck // what is carried outlives the call
+				if err := p.Apply([]Balancer{wanted}); err != nil { //nolint:contextcheck // the connections outlive the call
 					t.Error(err)
 				}
 				p.Report(w.ID)
