@@ -99,9 +99,8 @@ func unlabel(key string) func(*testing.T, *waiting) {
 	}
 }
 
-// waiters returns Nodes that wait for different reasons. Of any three successive
-// ones, the cloud gives an answer about at least one. Otherwise the cloud could count
-// as down.
+// waiters returns Nodes that wait for different reasons. About some of them the cloud
+// gives an answer. Otherwise the cloud could count as down.
 func waiters() []waiter {
 	plainly := &simulator.Instance{}
 	return []waiter{

@@ -34,8 +34,9 @@ func cleanUp(o observed) plan {
 }
 
 // whole returns the Service with all that the provider may have built the load
-// balancer from. Once the Service has neither the type nor the finalizer, the
-// informer keeps it as metadata only. The Service of the last call is whole.
+// balancer from. Once the Service has neither the type LoadBalancer nor the
+// finalizer, the informer drops its annotations and ports. The Service of the last
+// call is whole.
 func (o observed) whole() *corev1.Service {
 	if !hasFinalizer(o.service) && o.service.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return o.memory.service
