@@ -26,7 +26,8 @@ type call struct {
 	// error, they are not the cloud's words. In a call about many objects, the
 	// method takes the place of the name. It is empty for a list of routes.
 	names []string
-	// tenant is the namespace of the object, empty if no tenant has named it.
+	// tenant is the namespace of the Service that the call is about, or ofManyTenants.
+	// It is empty for a call that is about no Service.
 	tenant string
 	// region is the region in the label of the Node that the call is about, empty if
 	// there is none.

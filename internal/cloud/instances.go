@@ -61,8 +61,8 @@ type Instances struct {
 // describer asks for the metadata of one node's instance.
 type describer func(context.Context, call, *corev1.Node) (Metadata, error)
 
-// newInstances returns nil if the provider offers neither interface. If it
-// offers both, the newer one is used, as upstream does.
+// newInstances returns nil if the provider offers neither InstancesV2 nor the older
+// Instances. If it offers both, InstancesV2 is used, as upstream does.
 func newInstances(g *Gateway, name func() string, found parts, callerTimeout time.Duration) *Instances {
 	i := &Instances{
 		gateway: g,

@@ -95,7 +95,7 @@ func minorOf(m *debug.Module) int {
 	return minor
 }
 
-// inUse returns the module that replaces m, if one does.
+// inUse returns the module that replaces m, or m if none does.
 func inUse(m *debug.Module) *debug.Module {
 	if m.Replace != nil {
 		return m.Replace

@@ -58,7 +58,7 @@ func testLosesARegion(t *testing.T, b *bed.Bed) {
 }
 
 // testLosesItsCredentials: the cloud has just confirmed other instances when the credentials become invalid, and it
-// answers 404 for everything. Answers from before that do not count as witnesses.
+// answers 404 for everything. Earlier answers do not count as witnesses.
 func testLosesItsCredentials(t *testing.T, b *bed.Bed) {
 	for _, witnesses := range []int{10, 1} {
 		t.Run(fmt.Sprintf("%dWitnesses", witnesses), func(t *testing.T) {

@@ -110,7 +110,8 @@ func (c *Controller) adopt(ctx context.Context, o observed, p plan) {
 	}
 }
 
-// release drops Nodes that are gone. Other Nodes may wait for their CIDRs.
+// release frees the CIDRs of Nodes that are gone, and requests a pass over each
+// Node that waits, because it may get one of them.
 func (c *Controller) release(ctx context.Context, p plan) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -168,8 +168,8 @@ func beginWith(t *testing.T, v *vendor, cfg Config, habits []quirks.Quirk, nodes
 	return q
 }
 
-// onPatch refuses a patch if refuses returns an error for it. Otherwise it
-// gives the Node a new version, as the API server does.
+// onPatch refuses a patch if q.refuses is set and returns an error for it. Otherwise
+// onPatch gives the Node a new version, as the API server does.
 func (q *quirky) onPatch(action clienttesting.Action) (bool, runtime.Object, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 // Keys returns the names of all Nodes.
 func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
 
-// Shadow calls look for each Node that is due for a pass, instead of making the
-// pass. Follow must be called first, and Run must not be called.
+// Shadow calls the function look for each Node that is due for a pass, instead of
+// making the pass. Follow must be called first, and Run must not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	return c.suspects.RunAs(ctx, look)
 }

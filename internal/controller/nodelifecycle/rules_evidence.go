@@ -116,8 +116,8 @@ func (e evidence) with(a answer, now time.Time) evidence {
 }
 
 // isConfirmed implements promise S1 b. It reports whether enough answers have
-// said "absent", and the last of these questions began long enough after the
-// first answer.
+// said "absent". The question that led to the last of them must have been asked
+// long enough after the first of them.
 func (e evidence) isConfirmed(l Limits, needed time.Duration) bool {
 	return e.presence == absent && e.absences >= l.Absences && (needed == 0 || e.asked.Sub(e.since) >= needed)
 }

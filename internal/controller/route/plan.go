@@ -16,8 +16,8 @@ import (
 // Keys returns the one key of the table.
 func (*Controller) Keys() []string { return []string{tableKey} }
 
-// Shadow calls look for each pass that would be made, instead of making the pass.
-// Follow must be called first, and Run must not be called.
+// Shadow calls the function look for each pass that would be made, instead of making
+// the pass. Follow must be called first, and Run must not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	c.passes.Add(tableKey)
 	return c.passes.RunAs(ctx, look)

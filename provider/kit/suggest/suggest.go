@@ -27,8 +27,8 @@ func Near(word string, known []string) (near []string) {
 	return near
 }
 
-// Question returns the end of a message: "; did you mean a or b?". It is empty
-// without words.
+// Question returns the end of a message: "; did you mean a or b?". It returns
+// "" if there is no word to suggest.
 func Question(meant []string) string {
 	if len(meant) == 0 {
 		return ""

@@ -338,7 +338,8 @@ func (p *Pool) AwaitHeld(t *testing.T, members []*Member, reasons ...string) {
 	p.AwaitTold(t, time.Minute, members, starts...)
 }
 
-// AwaitShown waits for the condition of these Nodes.
+// AwaitShown waits until the condition ConditionMissing of each of these Nodes has
+// the status and, if reasons are given, one of the reasons.
 func (p *Pool) AwaitShown(t *testing.T, members []*Member, status corev1.ConditionStatus, reasons ...string) {
 	t.Helper()
 	for _, m := range members {
