@@ -109,9 +109,10 @@ func (i *Instances) MetadataAtLowPriority(ctx context.Context, node *corev1.Node
 	return i.ask(ctx, lowPriority, node, i.alone)
 }
 
-// Refresh asks for the instances of initialised nodes, at low priority. If the
-// provider offers batches, it asks for all of them in one call. It returns an
-// answer for each node, in the order of the nodes.
+// Refresh asks about initialised nodes, at low priority. If the provider offers
+// batches, Refresh asks about all the nodes in one call, and about each one alone if
+// one of them may have made that call fail. It returns an answer for each node, in
+// the order of the nodes.
 func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer {
 	if i.batcher == nil || len(nodes) == 0 {
 		return i.oneByOne(ctx, nodes)

@@ -53,7 +53,8 @@ const (
 	minIncrease = 0.1
 )
 
-// limiter is the one rate limit of all calls. There is no limit until the cloud
+// limiter decides when each call may begin. It always bounds how many calls run at
+// the same time. Unless there is a Ceiling, the rate has no bound until the cloud
 // throttles a call, or many calls fail with errors that cannot be classified. From
 // then on the rate adapts to the cloud's quota: additive increase, multiplicative
 // decrease, and no call before the time that the cloud has named.

@@ -158,7 +158,7 @@ func redactRequests(all []certificatesv1.CertificateSigningRequest) []certificat
 	return kept
 }
 
-// event is what a bundle has of an event.
+// event has the fields of an event that go into a bundle.
 type event struct {
 	Object  string    `json:"object"`
 	Type    string    `json:"type"`

@@ -185,8 +185,8 @@ func noPreferredAddress(v *View) []Finding {
 	return nil
 }
 
-// balancers are programs that serve Services of type LoadBalancer, by a part of their
-// image.
+// balancers are programs that serve Services of type LoadBalancer. image is a part of
+// the name of the program's image.
 var balancers = []struct{ image, name string }{
 	{"metallb/controller", "MetalLB"},
 	{"purelb/allocator", "PureLB"},

@@ -17,10 +17,10 @@ import (
 const ellipsis = "…"
 
 // Line returns the text as one line of at most limit bytes, without characters
-// that a terminal or a reader of logs would obey. White space becomes a space.
-// Other control characters, those that change the direction of writing, and what
-// is not UTF-8 become U+FFFD. A text that was cut ends with "…". The limit is at
-// least 3.
+// that a terminal or a reader of logs would obey. A tab or a line break becomes a
+// space. Other control characters, those that change the direction of writing, and
+// what is not UTF-8 become U+FFFD. A text that was cut ends with "…". The limit is
+// at least 3.
 func Line(text string, limit int) string {
 	cut := Cut(text, limit)
 	clean := strings.Map(func(r rune) rune {

@@ -15,9 +15,9 @@ type Check struct {
 	Since string `json:"since"`
 	// Title says what holds if the check passes.
 	Title string `json:"title"`
-	// Source says where the contract requires it.
+	// Source says where the contract requires what Title says.
 	Source string `json:"source"`
-	// Cost says what a user loses if it does not hold.
+	// Cost says what a user loses if that does not hold.
 	Cost string `json:"cost"`
 	// Needs are what the world must offer.
 	Needs []Need `json:"needs,omitempty"`

@@ -39,10 +39,11 @@ type LoadBalancer struct {
 	State LoadBalancerState `json:"state,omitempty"`
 	// Tags are chosen by the owner. Lists can be filtered by tags.
 	Tags map[string]string `json:"tags,omitempty"`
-	// Address is where it listens, once it is active.
+	// Address is where the load balancer listens, once it is active.
 	Address string `json:"address,omitempty"`
-	// StaticIP is the ID of the static IP that it uses. If it is empty, the
-	// cloud assigns an address, which is released with the load balancer.
+	// StaticIP is the ID of the static IP that the load balancer uses. If StaticIP
+	// is empty, the cloud assigns an address, which is released with the load
+	// balancer.
 	StaticIP  string     `json:"staticIP,omitempty"`
 	Listeners []Listener `json:"listeners"`
 	// Backends are IDs of instances, in order. They are looked up when traffic
@@ -61,8 +62,8 @@ type LoadBalancer struct {
 	// new connections.
 	Drain *Duration `json:"drain,omitempty"`
 
-	// Traffic reports the traffic that it carries. It is nil in requests, and in
-	// answers of a cloud that carries no traffic.
+	// Traffic reports the traffic that the load balancer carries. Traffic is nil in
+	// requests, and in answers of a cloud that carries no traffic.
 	Traffic *Traffic `json:"traffic,omitempty"`
 }
 

@@ -35,8 +35,8 @@ type Limits struct {
 
 // DefaultLimits returns the defaults of the flags. A kubelet has one request at a
 // time, and leaves an older one behind when it restarts or its addresses change.
-// A cluster that renews 10,000 certificates in a year needs 2 approvals an hour;
-// 50 a minute let 1,000 new Nodes join within 20 minutes.
+// A cluster that renews 10,000 certificates in a year needs little more than one
+// approval an hour; 50 a minute let 1,000 new Nodes join within 20 minutes.
 func DefaultLimits() Limits {
 	return Limits{Longest: 366 * 24 * time.Hour, PendingPerNode: 3, ApprovalsPerMinute: 50}
 }

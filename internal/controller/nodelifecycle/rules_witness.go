@@ -145,8 +145,7 @@ func contradictionIsFresh(o observed) *obstacle {
 }
 
 // maxWitnessFailures is how many questions about witnesses may fail in one final
-// check. It is also how many more of these questions there may be than
-// Limits.Witnesses.
+// check. Limits.Witnesses+maxWitnessFailures is how many may be asked.
 const maxWitnessFailures = 5
 
 // witnessed is the last step of the final check. It asks about the next

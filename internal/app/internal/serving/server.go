@@ -90,8 +90,8 @@ func listen(o *apiserveroptions.SecureServingOptions) (info *server.SecureServin
 	return info, nil
 }
 
-// portInUse names the flag of a port that another process has. It returns other
-// errors as they are.
+// portInUse adds the flag to an error that says that another process has the port.
+// It returns other errors as they are.
 func portInUse(flag string, err error) error {
 	if !strings.Contains(err.Error(), syscall.EADDRINUSE.Error()) { // The library does not wrap it.
 		return err
