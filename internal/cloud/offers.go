@@ -37,9 +37,9 @@ func extrasOf(p cloudprovider.Interface) extras {
 		reloader:   find[provider.Reloader](p),
 		offerer:    find[provider.Offerer](p),
 		classifier: find[provider.ErrorClassifier](p),
-		concurrent: find[provider.ConcurrentCaller](p, "InstancesV2", "Instances", "Zones", "LoadBalancer", "Routes"),
+		concurrent: find[provider.ConcurrentCaller](p, methodInstancesV2, methodInstances, methodZones, methodLoadBalancer, methodRoutes),
 		labeler:    find[cloudprovider.PVLabeler](p),
-		declarer:   find[provider.FeatureDeclarer](p, "LoadBalancer"),
+		declarer:   find[provider.FeatureDeclarer](p, methodLoadBalancer),
 	}
 }
 
@@ -91,8 +91,8 @@ func (e *parts) findRoutes(p cloudprovider.Interface) { *e = partsOfRoutes(offer
 func partsOfInstances(v cloudprovider.InstancesV2) parts {
 	return parts{
 		instances: v,
-		batcher:   find[provider.InstanceMetadataBatcher](v, "InstanceMetadata"),
-		lister:    find[provider.InstanceLister](v, "InstanceMetadata"),
+		batcher:   find[provider.InstanceMetadataBatcher](v, methodInstanceMetadata),
+		lister:    find[provider.InstanceLister](v, methodInstanceMetadata),
 		watcher:   find[provider.InstanceWatcher](v),
 	}
 }
@@ -100,20 +100,20 @@ func partsOfInstances(v cloudprovider.InstancesV2) parts {
 func partsOfLoadBalancers(v cloudprovider.LoadBalancer) parts {
 	return parts{
 		loadBalancers: v,
-		concurrent:    find[provider.ConcurrentLoadBalancer](v, "EnsureLoadBalancer", "UpdateLoadBalancer", "EnsureLoadBalancerDeleted"),
-		setter:        find[provider.BackendSetter](v, "UpdateLoadBalancer"),
+		concurrent:    find[provider.ConcurrentLoadBalancer](v, methodEnsureLoadBalancer, methodUpdateLoadBalancer, methodEnsureLoadBalancerDeleted),
+		setter:        find[provider.BackendSetter](v, methodUpdateLoadBalancer),
 	}
 }
 
 func partsOfRoutes(v cloudprovider.Routes) parts {
-	return parts{routes: v, applier: find[provider.RouteApplier](v, "CreateRoute", "DeleteRoute")}
+	return parts{routes: v, applier: find[provider.RouteApplier](v, methodCreateRoute, methodDeleteRoute)}
 }
 
 // find returns the optional interface T of a value, which may be behind wrappers
 // (provider.Unwrapper). It returns nil if the value does not offer it. T is called in
 // place of the replaced methods. If a wrapper has such a method itself, T is not
 // looked for behind it, because the wrapper's method would not be called any more.
-func find[T, P any](value P, replaced ...string) T {
+func find[T, P any](value P, replaced ...method) T {
 	var none T
 	current := any(value)
 	for range maxWrappers {

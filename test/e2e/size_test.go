@@ -1,0 +1,30 @@
+package e2e
+
+import (
+	"bytes"
+	"debug/elf"
+	"testing"
+)
+
+// A third of the daemon would be methods that nobody calls, if one package of the
+// program looked up methods by names that the linker does not know.
+func TestMethodsThatNobodyCallsAreNotLinked(t *testing.T) {
+	program, err := elf.Open(program(t, "cloud-controller-manager"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	functions, err := program.Section(".gopclntab").Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{
+		"k8s.io/apiserver/pkg/server.(*GenericAPIServer).InstallAPIGroups": false, // nobody runs an API server here
+		"text/template.(*Template).Execute":                               false, // it looks up methods by any name
+		"main.main":                                                       true,
+	} {
+		if got := bytes.Contains(functions, []byte(name+"\x00")); got != want {
+			t.Errorf("%s is linked: %v, want %v", name, got, want)
+		}
+	}
+}
