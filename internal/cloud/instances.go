@@ -109,7 +109,7 @@ func (i *Instances) MetadataAtLowPriority(ctx context.Context, node *corev1.Node
 	return i.ask(ctx, lowPriority, node, i.alone)
 }
 
-// Refresh asks about initialised nodes, at low priority. If the provider offers
+// Refresh asks about initialised nodes, at the lowest priority. If the provider offers
 // batches, Refresh asks about all the nodes in one call, and about each one alone if
 // one of them may have made that call fail. It returns an answer for each node, in
 // the order of the nodes.
@@ -117,7 +117,7 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 	if i.batcher == nil || len(nodes) == 0 {
 		return i.oneByOne(ctx, nodes)
 	}
-	answers, err := i.batches.ask(ctx, i.batchCall(lowPriority), identities(nodes), func(ctx context.Context, c call) ([]Answer, error) {
+	answers, err := i.batches.ask(ctx, i.batchCall(refreshPriority), identities(nodes), func(ctx context.Context, c call) ([]Answer, error) {
 		return i.batch(ctx, c, func() []*corev1.Node { return nodes })
 	})
 	if HeldFor(err) > 0 {
@@ -152,7 +152,7 @@ func (i *Instances) ask(ctx context.Context, p priority, node *corev1.Node, desc
 func (i *Instances) oneByOne(ctx context.Context, nodes []*corev1.Node) []Answer {
 	answers := make([]Answer, len(nodes))
 	for n, node := range nodes {
-		answers[n].Metadata, answers[n].Err = i.ask(ctx, lowPriority, node, i.refresh)
+		answers[n].Metadata, answers[n].Err = i.ask(ctx, refreshPriority, node, i.refresh)
 	}
 	return answers
 }

@@ -40,7 +40,7 @@ func newLister(g *Gateway, found parts, callerTimeout time.Duration) *Lister {
 // and the previous page's Next for a later one. Errors are of type *Error.
 func (l *Lister) Page(ctx context.Context, token string) (Page, error) {
 	const method = "ListInstances"
-	c := call{method: method, priority: lowPriority, names: []string{method}, split: true}
+	c := call{method: method, priority: refreshPriority, names: []string{method}, split: true}
 	return l.pages.ask(ctx, c, token, func(ctx context.Context, c call) (Page, error) {
 		var began time.Time
 		theirs, err := read(ctx, l.gateway, c, func(ctx context.Context) (provider.InstancePage, error) {

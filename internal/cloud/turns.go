@@ -6,16 +6,17 @@ import "slices"
 type priority int
 
 const (
-	lowPriority    priority = iota // for a refresh, a volume, or a node that has waited long without success
-	updatePriority                 // for an update of a load balancer's nodes, or for a silent node
-	highPriority                   // for an object that waits for the answer
-	priorities                     // the number of priorities
+	refreshPriority priority = iota // for a Node that nobody waits for
+	lowPriority                     // for a volume, or a node that has waited long without success
+	updatePriority                  // for an update of a load balancer's nodes, or for a silent node
+	highPriority                    // for an object that waits for the answer
+	priorities                      // the number of priorities
 )
 
 // shares are the parts of the quota that priorities get while calls of all of them
 // wait. The others get the part that a priority does not need. No priority waits
 // for ever (promise S3).
-var shares = [priorities]float64{lowPriority: 1, updatePriority: 4, highPriority: 12}
+var shares = [priorities]float64{refreshPriority: 1, lowPriority: 4, updatePriority: 16, highPriority: 48}
 
 // turns has the waiting calls, in the order in which they may start. Calls of one
 // priority start in the order in which they came. The zero value is ready to use.

@@ -15,22 +15,22 @@ import (
 
 func TestTurns(t *testing.T) {
 	var turns turns
-	for range 40 {
+	for range 60 {
 		for p := range priorities {
 			turns.add(p)
 		}
 	}
 	var got [priorities]int
-	for range 34 {
+	for range 69 {
 		got[turns.next().priority]++
 	}
-	if want := [priorities]int{lowPriority: 2, updatePriority: 8, highPriority: 24}; got != want {
-		t.Errorf("turns of low, update and high priority %v, want %v", got, want)
+	if want := [priorities]int{refreshPriority: 1, lowPriority: 4, updatePriority: 16, highPriority: 48}; got != want {
+		t.Errorf("turns of a refresh and of low, update and high priority %v, want %v", got, want)
 	}
 	for turns.next() != nil {
 		got[lowPriority]++
 	}
-	if !turns.empty() || got[lowPriority] != 120-34+2 {
+	if !turns.empty() || got[lowPriority] != 240-69+4 {
 		t.Errorf("%v turns, want one for each call", got)
 	}
 }
