@@ -26,6 +26,11 @@ type Result struct {
 	// HighPriority is the priority of the pass that After requests: high if
 	// true, otherwise low.
 	HighPriority bool
+	// Rest, if not nil, is the rest of the pass, and the other fields are ignored. It
+	// runs beside the workers, so that it keeps none from the next key. If as many rests
+	// run already as there are workers, the pass's own worker runs it. Rest returns a
+	// Result without a Rest.
+	Rest func(context.Context) (Result, error)
 }
 
 // Reconcile makes one pass over a key. An error is logged, and requests a retry
@@ -56,6 +61,7 @@ type Loop struct {
 	clock     clock.WithTicker
 	queue     workqueue.TypedDelayingInterface[string]
 	waiting   *priorityQueue
+	rests     chan struct{} // has an element for each rest that runs beside the workers
 
 	mu       sync.Mutex
 	failures map[string]int       // in a row, by key; guarded by mu
@@ -76,6 +82,7 @@ func New(name string, reconcile Reconcile, cfg Config) *Loop {
 	if l.clock == nil {
 		l.clock = clock.RealClock{}
 	}
+	l.rests = make(chan struct{}, l.workers)
 	l.waiting = newPriorityQueue(l.clock)
 	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: name, Clock: l.clock, Queue: l.waiting})
 	l.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: name, Clock: l.clock, Queue: queue})
@@ -119,6 +126,10 @@ type Waiting struct {
 // the oldest first. Keys that wait for the end of a delay are not included.
 func (l *Loop) Waiting(limit time.Duration) []Waiting { return l.waiting.waiting(limit) }
 
+// Next returns the key that the next free worker would take now. It reports whether a
+// key waits for a worker.
+func (l *Loop) Next() (key string, waits bool) { return l.waiting.next() }
+
 // Busy returns the keys whose passes run now, in order.
 func (l *Loop) Busy() []string {
 	l.mu.Lock()
@@ -131,7 +142,7 @@ func (l *Loop) Busy() []string {
 func (l *Loop) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for range l.workers {
-		workers.Go(func() { l.work(ctx) })
+		workers.Go(func() { l.work(ctx, &workers) })
 	}
 	<-ctx.Done()
 	l.queue.ShutDown()
@@ -159,22 +170,43 @@ func (l *Loop) Stuck(limit time.Duration) error {
 	return nil
 }
 
-func (l *Loop) work(ctx context.Context) {
+func (l *Loop) work(ctx context.Context, running *sync.WaitGroup) {
 	for {
 		key, shutdown := l.queue.Get()
 		if shutdown {
 			return
 		}
-		if ctx.Err() == nil {
-			l.pass(ctx, key)
+		if ctx.Err() != nil {
+			l.queue.Done(key)
+			continue
 		}
-		l.queue.Done(key)
+		l.started(key)
+		result, err := l.reconcile(ctx, key)
+		if result.Rest == nil {
+			l.finish(ctx, key, result, err)
+			continue
+		}
+		select {
+		case l.rests <- struct{}{}:
+			running.Go(func() {
+				defer func() { <-l.rests }()
+				l.rest(ctx, key, result)
+			})
+		default:
+			l.rest(ctx, key, result)
+		}
 	}
 }
 
-func (l *Loop) pass(ctx context.Context, key string) {
-	l.started(key)
-	result, err := l.reconcile(ctx, key)
+// rest makes the rest of a pass.
+func (l *Loop) rest(ctx context.Context, key string, result Result) {
+	last, err := result.Rest(ctx)
+	l.finish(ctx, key, last, err)
+}
+
+// finish ends a pass, and requests the next one if the result asks for it.
+func (l *Loop) finish(ctx context.Context, key string, result Result, err error) {
+	defer l.queue.Done(key)
 	failures := l.ended(key, err != nil || result.Retry)
 
 	if failures == 0 {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -107,6 +109,81 @@ func TestOneKeyIsNeverWorkedOnTwiceAtOnce(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		if passes := passes.Load(); passes < 2 || passes > 4 {
 			t.Errorf("%d passes for adds over two seconds, want one pass for all adds during a pass", passes)
+		}
+	})
+}
+
+// While the rest of a pass runs, the worker takes other keys but not the same one. The
+// result of the rest counts for the whole pass.
+func TestRestKeepsNoWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var mu sync.Mutex
+		var log []string // guarded by mu
+		note := func(what, key string) {
+			mu.Lock()
+			defer mu.Unlock()
+			log = append(log, fmt.Sprintf("%v %s %s", time.Since(began), what, key))
+		}
+		var failed atomic.Bool
+		l := New("test", func(_ context.Context, key string) (Result, error) {
+			note("pass", key)
+			time.Sleep(time.Second)
+			return Result{Rest: func(context.Context) (Result, error) {
+				note("rest", key)
+				time.Sleep(1500 * time.Millisecond)
+				if key == "b" && !failed.Swap(true) {
+					return Result{}, errors.New("broken")
+				}
+				return Result{}, nil
+			}}, nil
+		}, Config{})
+		for _, key := range []string{"a", "b", "c"} {
+			l.Add(key)
+		}
+		stop := run(t, l)
+		time.Sleep(1200 * time.Millisecond)
+		l.Add("a") // during its rest
+		if busy := l.Busy(); !slices.Equal(busy, []string{"a", "b"}) {
+			t.Errorf("busy %q, want the rest of a and the pass of b", busy)
+		}
+		time.Sleep(1500 * time.Millisecond)
+		// The worker itself makes the rest of b, because the one of a still runs.
+		mu.Lock()
+		first := slices.Sorted(slices.Values(log))
+		mu.Unlock()
+		if diff := cmp.Diff([]string{"0s pass a", "1s pass b", "1s rest a", "2s rest b"}, first); diff != "" {
+			t.Errorf("until the rest of a ends (-want +got):\n%s", diff)
+		}
+		time.Sleep(time.Minute)
+		stop()
+		count := map[string]int{}
+		for _, line := range log {
+			_, what, _ := strings.Cut(line, " ")
+			count[what]++
+		}
+		if diff := cmp.Diff(map[string]int{"pass a": 2, "rest a": 2, "pass b": 2, "rest b": 2, "pass c": 1, "rest c": 1}, count); diff != "" {
+			t.Errorf("in all (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestRunWaitsForTheRestOfAPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := false
+		l := New("test", func(context.Context, string) (Result, error) {
+			return Result{Rest: func(ctx context.Context) (Result, error) {
+				<-ctx.Done()
+				time.Sleep(5 * time.Second) // This stands for a slow write.
+				ended = true
+				return Result{}, nil
+			}}, nil
+		}, Config{})
+		stop := run(t, l)
+		l.Add("a")
+		synctest.Wait()
+		if stop(); !ended {
+			t.Error("Run has returned before the rest of a pass")
 		}
 	})
 }
@@ -290,7 +367,11 @@ func TestQueueLosesNoKey(t *testing.T) {
 			key := fmt.Sprintf("%d/%d", random.IntN(3), random.IntN(5))
 			switch {
 			case random.IntN(2) == 0 && q.Len() > 0:
-				if key = q.Pop(); !waiting[key] {
+				next, ok := q.next()
+				if key = q.Pop(); key != next || !ok {
+					t.Fatalf("seed %d: %s is taken, but %q was next (%v)", seed, key, next, ok)
+				}
+				if !waiting[key] {
 					t.Fatalf("seed %d: %s is taken and was not added", seed, key)
 				}
 				delete(waiting, key)

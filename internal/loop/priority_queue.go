@@ -82,19 +82,31 @@ func (q *priorityQueue) Len() int {
 func (q *priorityQueue) Pop() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	from := &q.high
-	switch {
-	case q.low.isEmpty():
+	from := q.turn()
+	if from == &q.low || q.low.isEmpty() {
 		q.passedOver = 0
-	case q.high.isEmpty(), q.passedOver == lowEvery-1:
-		from, q.passedOver = &q.low, 0
-	default:
+	} else {
 		q.passedOver++
 	}
 	key := from.pop()
 	delete(q.raised, key)
 	delete(q.since, key)
 	return key
+}
+
+// turn returns the keys of the priority that comes next.
+func (q *priorityQueue) turn() *namespaces {
+	if q.high.isEmpty() || !q.low.isEmpty() && q.passedOver == lowEvery-1 {
+		return &q.low
+	}
+	return &q.high
+}
+
+// next returns the key that Pop would return. It reports whether a key waits.
+func (q *priorityQueue) next() (key string, waits bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.turn().first()
 }
 
 // waiting returns the keys that have waited longer than the limit. Those that
@@ -149,12 +161,20 @@ func (n *namespaces) push(key string) {
 	n.byKey[key] = n.byName[name].Value.(*namespace).keys.PushBack(key)
 }
 
+// first returns the key that pop would take. It reports whether there is one.
+func (n *namespaces) first() (key string, ok bool) {
+	turn := n.turns.Front()
+	if turn == nil {
+		return "", false
+	}
+	return turn.Value.(*namespace).keys.Front().Value.(string), true
+}
+
 // pop takes the first key of the namespace whose turn it is. After that, the
 // namespace is the last in turn.
 func (n *namespaces) pop() string {
-	turn := n.turns.Front()
-	key := turn.Value.(*namespace).keys.Front().Value.(string)
-	n.turns.MoveToBack(turn)
+	key, _ := n.first()
+	n.turns.MoveToBack(n.turns.Front())
 	n.remove(key)
 	return key
 }

@@ -13,15 +13,15 @@ func TestMethodsThatNobodyCallsAreNotLinked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer program.Close()
+	defer func() { _ = program.Close() }()
 	functions, err := program.Section(".gopclntab").Data()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{
 		"k8s.io/apiserver/pkg/server.(*GenericAPIServer).InstallAPIGroups": false, // nobody runs an API server here
-		"text/template.(*Template).Execute":                               false, // it looks up methods by any name
-		"main.main":                                                       true,
+		"text/template.(*Template).Execute":                                false, // it looks up methods by any name
+		"main.main":                                                        true,
 	} {
 		if got := bytes.Contains(functions, []byte(name+"\x00")); got != want {
 			t.Errorf("%s is linked: %v, want %v", name, got, want)

@@ -18,6 +18,7 @@ import (
 // the Service shows why it waits.
 func (c *Controller) call(ctx context.Context, key string, p plan) error {
 	stop := c.reportSlowCall(ctx, p)
+	defer c.prepareNext(ctx)()
 	began := c.clock.Now()
 	r, err := c.carryOut(ctx, p)
 	took := c.clock.Since(began)
@@ -27,6 +28,30 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 	}
 	c.conclude(ctx, key, p, called{r, err, took, shown})
 	return nil
+}
+
+// prepareNext writes the finalizer of the Service that gets a worker next, while a call
+// about another Service is under way. So with few workers the cloud waits less for the
+// API server. There is no condition yet, because the Service still waits. One Service is
+// prepared for each call: if it is deleted before its turn, its deletion needs a call of
+// the cloud. wait returns when the Service is prepared.
+func (c *Controller) prepareNext(ctx context.Context) (wait func()) {
+	key, waits := c.loop.Next()
+	if !waits || !c.claims.claim(key) {
+		return func() {}
+	}
+	var preparing sync.WaitGroup
+	preparing.Go(func() {
+		defer c.free(key)
+		o, err := c.observe(key)
+		p := decide(o)
+		if err != nil || p.do != addFinalizer || o.memory.service != nil {
+			return
+		}
+		p.writes.conditions, p.memory = nil, o.memory
+		_, _ = c.apply(ctx, key, o, p) // The Service's own pass repeats what has failed.
+	})
+	return preparing.Wait
 }
 
 // called is a finished call to the provider for one Service.

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -82,6 +83,7 @@ type Controller struct {
 	lister    listersv1.ServiceLister
 	nodes     cache.SharedIndexInformer
 	balancers balancers
+	claims    *claims
 	together  *together // nil: each call is about one Service
 	backends  *backends
 	events    recorder
@@ -112,10 +114,11 @@ func New(deps Deps, cfg Config) *Controller {
 		metrics:   cfg.Metrics,
 		clock:     realClock,
 		policy:    cfg.Policy,
+		claims:    newClaims(),
 		store:     newStore(cfg.Metrics.waiting),
 	}
 	if deps.Many != nil {
-		c.together = &together{cloud: deps.Many, claimed: map[string]bool{}}
+		c.together = &together{cloud: deps.Many}
 	}
 	c.loop = loop.New(queue, c.Reconcile, loop.Config{Workers: cfg.Syncs, Clock: realClock})
 	return c
@@ -168,19 +171,53 @@ func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop
 // the limit.
 func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limit) }
 
-// Reconcile makes a pass over one Service.
+// Reconcile makes a pass over one Service, unless something else is done about the
+// Service. Then another pass follows.
 func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, error) {
-	if c.together == nil {
-		return c.pass(ctx, key)
+	if !c.claims.claim(key) {
+		return loop.Result{}, nil
 	}
-	return c.claimed(ctx, key)
+	result, err := c.pass(ctx, key, false)
+	switch rest := result.Rest; {
+	case errors.Is(err, errJoined): // The group has the claim now.
+		return loop.Result{}, nil
+	case rest != nil:
+		result.Rest = func(ctx context.Context) (loop.Result, error) {
+			defer c.free(key)
+			return rest(ctx)
+		}
+	default:
+		c.free(key)
+	}
+	return result, err
 }
 
-// pass observes, decides and applies until nothing is left to do. Before a second call
-// to the cloud, it lets other Services go first. Otherwise one Service could keep a
-// worker for an hour, if calls are slow and Nodes join and leave all the time.
-func (c *Controller) pass(ctx context.Context, key string) (loop.Result, error) {
-	called := false
+// free ends a claim, and requests the pass that was refused meanwhile.
+func (c *Controller) free(key string) {
+	if c.claims.release(key) {
+		c.again(key)
+	}
+}
+
+// again requests a pass, with the priority of the Service's next action.
+func (c *Controller) again(key string) {
+	o, err := c.observe(key)
+	if err != nil {
+		c.enqueue(key, low)
+		return
+	}
+	if p := decide(o); p.do == update || !p.isForOwner() {
+		c.enqueue(key, low)
+		return
+	}
+	c.enqueue(key, high)
+}
+
+// pass observes, decides and applies until nothing is left to do. What follows a call to
+// the cloud is the rest of the pass, which needs no worker. Before a second call, it lets
+// other Services go first. Otherwise one Service could keep a worker for an hour, if calls
+// are slow and Nodes join and leave all the time.
+func (c *Controller) pass(ctx context.Context, key string, called bool) (loop.Result, error) { //nolint:revive // flag-parameter: a fact about the pass, not a mode
 	for range maxActions {
 		o, err := c.observe(key)
 		if err != nil {
@@ -190,7 +227,6 @@ func (c *Controller) pass(ctx context.Context, key string) (loop.Result, error) 
 		if called && p.do.isCall() {
 			return loop.Result{After: yieldDelay, HighPriority: p.do != update && !p.routine}, nil
 		}
-		called = called || p.do.isCall()
 		again, err := c.apply(ctx, key, o, p)
 		switch {
 		case apierrors.IsNotFound(err), kube.IsStale(err):
@@ -202,6 +238,8 @@ func (c *Controller) pass(ctx context.Context, key string) (loop.Result, error) 
 			return loop.Result{After: p.after, HighPriority: p.awaited}, nil
 		case ctx.Err() != nil:
 			return loop.Result{}, ctx.Err()
+		case p.do.isCall():
+			return loop.Result{Rest: func(ctx context.Context) (loop.Result, error) { return c.pass(ctx, key, true) }}, nil
 		}
 	}
 	return loop.Result{}, fmt.Errorf("service %s needs more than %d actions", key, maxActions)

@@ -76,6 +76,22 @@ func beginMany(t *testing.T, most int, cfg Config, objects ...runtime.Object) *l
 	return l
 }
 
+// slowServices is the API server whose writes take a time. The fake one makes one write
+// after the other.
+type slowServices struct {
+	services
+
+	life *life
+}
+
+func (s slowServices) PatchStatus(ctx context.Context, namespace, name string, p kube.ServicePatch) (*corev1.Service, error) {
+	s.life.mu.Lock()
+	takes := s.life.patchTakes
+	s.life.mu.Unlock()
+	time.Sleep(takes)
+	return s.services.PatchStatus(ctx, namespace, name, p)
+}
+
 // onPatch refuses a patch if refuse or refuses says so. Otherwise it counts
 // versions as an API server does, and deletes a Service that is being deleted
 // and has no finalizer any more.
@@ -84,13 +100,12 @@ func (l *life) onPatch(action clienttesting.Action) (bool, runtime.Object, error
 		l.t.Errorf("a patch of %s/%q, want all to go to the status", action.GetResource().Resource, action.GetSubresource())
 	}
 	l.mu.Lock()
-	refused, takes := l.refuse, l.patchTakes
+	refused := l.refuse
 	if text := string(action.(clienttesting.PatchAction).GetPatch()); l.refuses != "" && strings.Contains(text, l.refuses) {
 		refused = apierrors.NewForbidden(corev1.Resource("services"), action.(clienttesting.PatchAction).GetName(), errors.New("refused"))
 	}
 	l.writes = append(l.writes, "patch")
 	l.mu.Unlock()
-	time.Sleep(takes)
 	if refused != nil {
 		return true, nil, refused
 	}
@@ -115,7 +130,7 @@ func (l *life) start() {
 	informers := kube.NewInformerFactory(l.cluster, 0)
 	informer := informers.Core().V1().Services()
 	deps := Deps{
-		Services:  kube.NewServices(ctx, l.cluster, informer),
+		Services:  slowServices{kube.NewServices(ctx, l.cluster, informer), l},
 		Informer:  informer,
 		Nodes:     informers.Core().V1().Nodes(),
 		Balancers: l,

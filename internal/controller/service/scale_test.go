@@ -131,12 +131,12 @@ func TestServicesAreCreatedAtTheSpeedOfTheCalls(t *testing.T) {
 		const takes = 60 * time.Millisecond
 		l := begin(t, Config{}, host("a"))
 		defer func() { l.stop() }()
-		l.change(func() { l.takes, l.patchTakes = takes, 4*time.Millisecond })
+		l.change(func() { l.takes, l.patchTakes = takes, 10*time.Millisecond })
 		for _, s := range lots(n) {
 			l.create(s)
 			synctest.Wait() // The fake API server's watch keeps 100 changes.
 		}
-		if got, most := l.untilAll(n, 1), time.Duration(n)*takes*115/100; got > most {
+		if got, most := l.untilAll(n, 1), time.Duration(n)*takes*105/100; got > most {
 			t.Errorf("all are created after %v, want %v at most", got, most)
 		}
 		l.after(time.Minute)

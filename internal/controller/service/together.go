@@ -11,7 +11,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
-	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
 // gatherFor is how long an update of nodes waits for updates that other workers have
@@ -29,14 +28,12 @@ type manyBalancers interface {
 	UpdateMany(ctx context.Context, services []*corev1.Service, nodes []*corev1.Node) []error
 }
 
-// together lets updates of several Services share a call. A Service is claimed as
-// long as a pass or such a call is about it, so calls about one Service never overlap
-// (promise S3).
+// together lets updates of several Services share a call. While such a call is under
+// way, its Services are claimed.
 type together struct {
 	cloud manyBalancers
 
 	mu      sync.Mutex
-	claimed map[string]bool // by key, true if a pass was refused meanwhile; guarded by mu
 	forming *group          // takes members; nil: there is none; guarded by mu
 	set     string          // the set of nodes to which the field alone belongs; guarded by mu
 	alone   map[string]bool // keys that the shared call did not update, so they get separate calls; guarded by mu
@@ -47,28 +44,6 @@ type group struct {
 	most    int
 	keys    []string
 	members []plan
-}
-
-// claim claims a Service for a pass or a group, and reports whether it was
-// free.
-func (t *together) claim(key string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if _, claimed := t.claimed[key]; claimed {
-		t.claimed[key] = true
-		return false
-	}
-	t.claimed[key] = false
-	return true
-}
-
-// release ends a claim. It reports whether a pass was refused meanwhile.
-func (t *together) release(key string) (refused bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	refused = t.claimed[key]
-	delete(t.claimed, key)
-	return refused
 }
 
 // join adds the update to the group that is forming, or returns a new group that the
@@ -115,36 +90,6 @@ func (t *together) leaveAlone(key, set string) {
 	}
 }
 
-// claimed makes a pass, unless a call about the Service is under way. Then another
-// pass follows that call.
-func (c *Controller) claimed(ctx context.Context, key string) (loop.Result, error) {
-	if !c.together.claim(key) {
-		return loop.Result{}, nil
-	}
-	result, err := c.pass(ctx, key)
-	if errors.Is(err, errJoined) { // The group has the claim now.
-		return loop.Result{}, nil
-	}
-	if c.together.release(key) {
-		c.again(key)
-	}
-	return result, err
-}
-
-// again requests a pass, with the priority of the Service's next action.
-func (c *Controller) again(key string) {
-	o, err := c.observe(key)
-	if err != nil {
-		c.enqueue(key, low)
-		return
-	}
-	if p := decide(o); p.do == update || !p.isForOwner() {
-		c.enqueue(key, low)
-		return
-	}
-	c.enqueue(key, high)
-}
-
 // update makes the update of a plan, together with others if it may share a call.
 func (c *Controller) update(ctx context.Context, key string, p plan) error {
 	if c.together == nil || !p.shared {
@@ -164,7 +109,7 @@ func (c *Controller) update(ctx context.Context, key string, p plan) error {
 	}
 	defer func() {
 		for _, other := range g.keys[1:] {
-			c.together.release(other)
+			c.claims.release(other)
 			c.again(other)
 		}
 	}()
@@ -185,13 +130,13 @@ func (c *Controller) gather(ctx context.Context, g *group, set string) {
 		if len(g.keys) == g.most {
 			return
 		}
-		if c.together.isAlone(key, set) || !c.together.claim(key) {
+		if c.together.isAlone(key, set) || !c.claims.claim(key) {
 			continue
 		}
 		o, err := c.observe(key)
 		if p := decide(o); err == nil && p.do == update && p.shared {
 			g.keys, g.members = append(g.keys, key), append(g.members, p)
-		} else if c.together.release(key) {
+		} else if c.claims.release(key) {
 			c.again(key)
 		}
 	}
