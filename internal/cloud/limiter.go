@@ -32,7 +32,7 @@ const (
 	// more. In case these calls hang, another one may begin coldEvery after the last
 	// one.
 	coldCalls = 3
-	coldAfter = 10 * time.Second
+	coldAfter = 2 * time.Second
 	coldEvery = 4 * time.Second
 	// firstCalls is how many calls may run at the same time when calls succeed. After
 	// that, the number grows. It grows by moreCallsPerSecond in a second if a call

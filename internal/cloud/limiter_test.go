@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,6 +44,36 @@ func TestNoCallStartsBeforeTheTimeThatTheCloudNamed(t *testing.T) {
 			t.Errorf("waited %v, %v, want the pause of 20 s", time.Since(start), err)
 		}
 	})
+}
+
+// If the cloud has answered nothing for some seconds, it may be down. So only a few
+// calls begin at the same time.
+func TestFewCallsBeginAfterARest(t *testing.T) {
+	for rest, want := range map[time.Duration]int32{time.Second: firstCalls, 3 * time.Second: coldCalls} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &limiter{}
+			for range firstCalls {
+				l.succeeded(0, "n")
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			var begun atomic.Int32
+			var all sync.WaitGroup
+			time.Sleep(rest)
+			for range firstCalls {
+				all.Go(func() {
+					if l.wait(ctx, highPriority) == nil {
+						begun.Add(1)
+					}
+				})
+			}
+			synctest.Wait()
+			if got := begun.Load(); got != want {
+				t.Errorf("%v after a success %d calls begin, want %d", rest, got, want)
+			}
+			cancel()
+			all.Wait()
+		})
+	}
 }
 
 func TestHighPriorityGoesFirst(t *testing.T) {
