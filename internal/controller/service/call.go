@@ -32,9 +32,8 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 
 // prepareNext writes the finalizer of the Service that gets a worker next, while a call
 // about another Service is under way. So with few workers the cloud waits less for the
-// API server. There is no condition yet, because the Service still waits. One Service is
-// prepared for each call: if it is deleted before its turn, its deletion needs a call of
-// the cloud. wait returns when the Service is prepared.
+// API server. One Service is prepared for each call: if it is deleted before its turn, its
+// deletion needs a call of the cloud. wait returns when the Service is prepared.
 func (c *Controller) prepareNext(ctx context.Context) (wait func()) {
 	key, waits := c.loop.Next()
 	if !waits || !c.claims.claim(key) {
@@ -44,12 +43,9 @@ func (c *Controller) prepareNext(ctx context.Context) (wait func()) {
 	preparing.Go(func() {
 		defer c.free(key)
 		o, err := c.observe(key)
-		p := decide(o)
-		if err != nil || p.do != addFinalizer || o.memory.service != nil {
-			return
+		if p := decide(o); err == nil && p.do == addFinalizer {
+			_, _ = c.apply(ctx, key, o, p) // The Service's own pass repeats what has failed.
 		}
-		p.writes.conditions, p.memory = nil, o.memory
-		_, _ = c.apply(ctx, key, o, p) // The Service's own pass repeats what has failed.
 	})
 	return preparing.Wait
 }

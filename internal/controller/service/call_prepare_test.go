@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// While a call is under way, the Service that comes next gets its finalizer, but no
-// condition and no event. The others are as they were.
+// While a call is under way, the Service that comes next gets its finalizer and shows that
+// the provider is about to be called. The others are as they were.
 func TestNextServiceIsPrepared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"))
@@ -32,8 +32,11 @@ func TestNextServiceIsPrepared(t *testing.T) {
 				t.Errorf("%s has the finalizer: %v, want %v", name, got, want)
 			}
 		}
-		if s := l.serviceOf("ns", "s-002"); len(s.Status.Conditions) > 0 {
-			t.Errorf("the Service that waits has conditions: %+v", s.Status.Conditions)
+		for name, want := range map[string]*metav1.Condition{"s-002": {Status: metav1.ConditionTrue, Reason: ensuringCause().Reason}, "s-003": nil} {
+			got := findCondition(l.serviceOf("ns", name), ConditionProvisioning)
+			if (got == nil) != (want == nil) || got != nil && (got.Status != want.Status || got.Reason != want.Reason) {
+				t.Errorf("%s shows %+v, want %+v", name, got, want)
+			}
 		}
 		l.after(10 * time.Minute)
 		if len(l.balancers) != len(names) {
