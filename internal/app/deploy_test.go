@@ -103,8 +103,8 @@ var notShown = []string{
 	"fairlead_shadow_actions_total", "fairlead_shadow_differences", "fairlead_shadow_objects",
 }
 
-// ofLibraries are the metrics that client-go, component-base and the Go client
-// of Prometheus bring. An end-to-end test finds them in a daemon.
+// ofLibraries has the labels of those metrics in alerts and dashboard that the
+// daemon does not make itself. An end-to-end test finds the metrics in a daemon.
 var ofLibraries = map[string][]string{
 	"running_managed_controllers":   {"manager", "name"},
 	"rest_client_requests_total":    {"code", "method", "host"},

@@ -20,9 +20,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// tableWithFaults is a provider with a route table. Calls about one route work,
-// except for the destinations in refuses. After a call about many has carried out the
-// changes, fault decides what it returns.
+// tableWithFaults is a provider with a route table. It carries out each change, except
+// for the destinations in refuses. If fault is not nil, it then decides what ApplyRoutes
+// returns.
 type tableWithFaults struct {
 	refuses map[string]error
 	fault   func([]provider.RouteResult) ([]provider.RouteResult, error)
@@ -30,7 +30,7 @@ type tableWithFaults struct {
 	mu      sync.Mutex
 	routes  map[string]bool // by destination; guarded by mu
 	calls   []string        // guarded by mu
-	changes int             // in calls about many; guarded by mu
+	changes int             // that ApplyRoutes was given; guarded by mu
 }
 
 func (f *tableWithFaults) change(create, remove *cloudprovider.Route) error {

@@ -76,7 +76,7 @@ func implied() map[string][]string {
 		"instances/by-id": {"instances/retry-after"},
 		// It asks for the instance by the ID of one machine and the name of another.
 		"instances/renamed": {"instances/by-id"},
-		// They restart the provider, and compare the provider ID.
+		// It restarts the provider, and compares the provider ID.
 		"instances/id-round-trip": {"instances/retagged"},
 		// Its callers ask about different machines, too.
 		"instances/two-nodes": {"instances/parallel"},

@@ -25,9 +25,9 @@
 //
 // Each Service of type LoadBalancer gets its own load balancer, for TCP and UDP
 // over IPv4. Its owner is the Service in its tags TagCluster and TagServiceUID. So
-// two clusters in one account never change each other's load balancers, and no
-// Service changes that of an earlier Service with the same name. Annotations of the
-// Service configure the load balancer.
+// two clusters in one account never change each other's load balancers, and a
+// Service never changes the load balancer of an earlier Service with the same name.
+// Annotations of the Service configure the load balancer.
 //
 // A route leads to the instance with the name of its Node. Routes of several
 // clusters, and routes made by hand, can be in one table. TagCluster says to

@@ -102,7 +102,7 @@ func (l *ledger) adopt(e *entry, cidrs []netip.Prefix) {
 }
 
 // reserve takes a CIDR of each family for the Node, all or none. If one of the
-// cluster's CIDRs has no free part left, reserve returns that CIDR in full.
+// cluster's CIDRs has no free part left, full is that one.
 func (l *ledger) reserve(e *entry) (full netip.Prefix) {
 	for _, p := range l.pools {
 		cidr, ok := p.take(e.uid)

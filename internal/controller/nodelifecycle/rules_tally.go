@@ -120,8 +120,8 @@ func (t *tally) each(m *member, n int, f func(ordered, *member)) {
 	}
 }
 
-// ordered are members in the order of a time. Members with the same time are in the
-// order of their ranks.
+// ordered has members, sorted by one of their times. Members with the same time are
+// sorted by rank and name.
 type ordered struct{ tree *btree.BTree[*member] }
 
 func orderedBy(at func(*member) time.Time) ordered {

@@ -172,8 +172,8 @@ func (c *countingLister) List(labels.Selector) (all []*corev1.Node, err error) {
 	return all, nil
 }
 
-// After a change of a Node only this Node is read, and not all others. A change that
-// makes no other set reads none.
+// After a change of a Node only this Node is read, and not all others. If the change
+// leaves the set of Nodes as it is, no Node is read.
 func TestChangeOfANodeCostsOneComparison(t *testing.T) {
 	for _, n := range []int{1000, 20000} {
 		lister := &countingLister{nodes: map[string]*corev1.Node{}}

@@ -72,7 +72,8 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%d calls of the cloud in 10 minutes, want growing pauses", n)
 		}
 		cancel()
-		_ = c.loop.Run(ctx) // The end of the context ends the queue, whose goroutines the bubble would wait for.
+		// The bubble waits for the queue's goroutines. Run ends them, because ctx has ended.
+		_ = c.loop.Run(ctx)
 		stop()
 		informers.Shutdown()
 	})
