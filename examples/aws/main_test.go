@@ -325,7 +325,7 @@ func (b *bed) node(t *testing.T, ip string) *corev1.Node {
 }
 
 // awaitRefreshes waits until the provider has described the instances n times
-// more. There is one Node.
+// more. The test has only one Node, so these calls are refreshes of that Node.
 func (b *bed) awaitRefreshes(t *testing.T, n int) {
 	t.Helper()
 	const describe = "DescribeInstances"

@@ -41,7 +41,8 @@ func TestTraces(t *testing.T) {
 		flag   string
 		happen func(*scene)
 	}{
-		// The refresh takes minutes, in which the table of routes is listed at random times.
+		// Routes are off: the refresh takes minutes, and meanwhile they would be listed at
+		// random times.
 		{"initialisation", "--configure-cloud-routes=false", initialisation},
 		{"removal", "--cluster-cidr=10.244.0.0/16", removal},
 		{"service", "--cluster-cidr=10.244.0.0/16", serviceLife},

@@ -131,9 +131,9 @@ func (s *scope) hasFailed(object string) bool {
 	return own || s.failed[object]
 }
 
-// isNewest reports whether the object is the last one that came, of those that were
-// not tried. An object that fails for ever has been there for longer than one that
-// was just created.
+// isNewest reports whether the object is the newest of those that wait for their first
+// probe. If none waits, each object that has not failed counts as the newest. An object
+// that fails for ever has been there for longer than one that was just created.
 func (s *scope) isNewest(object string) bool {
 	for len(s.waiting) > 0 {
 		last := len(s.waiting) - 1

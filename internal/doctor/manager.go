@@ -18,9 +18,10 @@ const (
 	staleAfter = time.Minute
 )
 
-// Manager is a cloud-controller-manager. Its workload is nil if only its Lease
-// is visible, as in a managed control plane.
+// Manager is a cloud-controller-manager.
 type Manager struct {
+	// Workload is nil if only the Lease is visible, as in a managed control plane,
+	// and for the manager that looks for others.
 	Workload *Workload
 	Flags    flags
 	Elects   bool

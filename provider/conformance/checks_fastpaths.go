@@ -138,12 +138,13 @@ func fastBatchBadID(t *trial) {
 }
 
 // offersBatch returns the provider's InstanceMetadataBatcher, or ends the check. A check
-// asks for it before it asks the world for machines.
+// calls offersBatch before it asks the world for machines.
 func (t *trial) offersBatch() provider.InstanceMetadataBatcher {
 	return offered[provider.InstanceMetadataBatcher](t, t.instances(), "InstanceMetadataBatcher")
 }
 
-// batcher is offersBatch. It ends the check, too, if a batch takes fewer nodes.
+// batcher does the same as offersBatch. It also ends the check if a batch takes fewer
+// nodes than these.
 func (t *trial) batcher(nodes []*corev1.Node) provider.InstanceMetadataBatcher {
 	batcher := t.offersBatch()
 	if most := batcher.MaxInstanceMetadataBatch(); most < len(nodes) {

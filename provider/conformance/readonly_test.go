@@ -56,7 +56,7 @@ type parts struct {
 func (p parts) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return p.c, true }
 func (p parts) Routes() (cloudprovider.Routes, bool)             { return p.c, true }
 
-// trialOf returns a trial of a check with the provider.
+// trialOf returns a trial of a check. c is the provider's load balancer and its routes.
 func trialOf(t *testing.T, c *changing, check Check, options Options) *trial {
 	t.Helper()
 	s, err := newSuite(Target{Name: "acme", New: func(context.Context, any) (cloudprovider.Interface, error) { return parts{c: c}, nil }}, options)

@@ -130,7 +130,7 @@ func isServed(s *corev1.Service) bool {
 }
 
 // checkBackends checks that each load balancer that works has the newest set of Nodes.
-// A Node may have joined or left a moment ago, so it looks a few times.
+// A Node may have joined or left a moment ago, so the check is repeated a few times.
 func (w *world) checkBackends() {
 	for range 5 {
 		late := ""

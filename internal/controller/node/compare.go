@@ -197,7 +197,8 @@ func (r *comparison) sample(ctx context.Context, confirmed []string) string {
 	return ""
 }
 
-// askAll asks about Nodes, a page at a time.
+// askAll asks about Nodes, in pages. Several pages may be under way at the same time,
+// and some may still be when askAll returns.
 func (r *comparison) askAll(ctx context.Context, names []string) {
 	for page := range slices.Chunk(names, r.instances.BatchSize()) {
 		r.ask(ctx, page)

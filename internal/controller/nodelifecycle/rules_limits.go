@@ -22,7 +22,7 @@ type Limits struct {
 	// Absences is how many answers have to say "absent". The question of the last
 	// one has to begin at least AbsentFor after the first one came. For a Node
 	// that is younger than YoungAge or still waits to be initialised, this time is
-	// YoungAbsentFor.
+	// YoungAbsentFor if that is longer.
 	Absences                            int
 	AbsentFor, YoungAge, YoungAbsentFor time.Duration
 	// Witnesses is how many other Nodes whose kubelets report have to be

@@ -285,8 +285,8 @@ func (s Services) AwaitGone(t *testing.T, name string) {
 	})
 }
 
-// AwaitInternal waits until a Service of another type has no load balancer any more, and
-// shows nothing of one.
+// AwaitInternal waits until a Service that no longer has the type LoadBalancer has no
+// load balancer, and shows nothing of its former one.
 func (s Services) AwaitInternal(t *testing.T, name string) {
 	t.Helper()
 	s.AwaitService(t, name, expect.Soon, func(service *corev1.Service) error {

@@ -1,3 +1,3 @@
-// Package podnetwork makes Nodes whose pods are reached by routes of a cloud of their
-// own, and compares the routes and the condition NetworkUnavailable with the Nodes.
+// Package podnetwork makes Nodes, and a simulated cloud whose routes lead to their pods.
+// It compares the routes, and the condition NetworkUnavailable, with the Nodes.
 package podnetwork
