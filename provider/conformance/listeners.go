@@ -58,7 +58,7 @@ func listening(line string) (inode string, address netip.AddrPort, ok bool) {
 	if err != nil {
 		return "", address, false
 	}
-	for word := range slices.Chunk(raw, 4) { // each word is in the machine's byte order
+	for word := range slices.Chunk(raw, 4) { // each word is in the byte order of a little-endian machine
 		slices.Reverse(word)
 	}
 	parsed, valid := netip.AddrFromSlice(raw)
