@@ -81,7 +81,7 @@ func (l *Lifecycle) durations() []duration {
 		{&l.limits.SilentAfter, "node-deletion-silent-after", true, "A kubelet that does not report Ready counts as silent when its last report is this old. With Ready=Unknown it counts as silent at once."},
 		{&l.limits.AbsentFor, "node-deletion-absent-for", true, "Time for which the cloud has to say that an instance does not exist before its node may be deleted."},
 		{&l.limits.YoungAge, "node-deletion-young-age", true, "Up to this age a node is young: --node-deletion-young-absent-for counts for it."},
-		{&l.limits.YoungAbsentFor, "node-deletion-young-absent-for", true, "The same for a young node, and for one that was never initialised. The longer of the two counts."},
+		{&l.limits.YoungAbsentFor, "node-deletion-young-absent-for", true, "Time for which the cloud has to say that the instance of a young node, or of one that was never initialised, does not exist. The longer of this and --node-deletion-absent-for counts."},
 		{
 			&l.limits.ForeignAfter, "node-deletion-foreign-after", false,
 			"Time for which the cloud has to say that a node does not exist, although its kubelet reports, before that node counts as another provider's. Until then no node that it could be a witness for is deleted.",
