@@ -28,11 +28,12 @@ const (
 	// succeeds in between.
 	maxOwnPause = time.Minute
 	// coldCalls is how many calls may run at the same time when none has succeeded for
-	// coldAfter, because the cloud may be down. Each one that succeeds allows one
-	// more. In case these calls hang, another one may begin coldEvery after the last
-	// one.
+	// coldAfter, or for restAfter while none is under way, because the cloud may be
+	// down. Each one that succeeds allows one more. In case these calls hang, another
+	// one may begin coldEvery after the last one.
 	coldCalls = 3
-	coldAfter = 2 * time.Second
+	restAfter = 2 * time.Second
+	coldAfter = 10 * time.Second
 	coldEvery = 4 * time.Second
 	// firstCalls is how many calls may run at the same time when calls succeed. After
 	// that, the number grows. It grows by moreCallsPerSecond in a second if a call
@@ -186,7 +187,7 @@ func (l *limiter) delayOfOneMore(now time.Time) time.Duration {
 	switch {
 	case l.width == 0:
 		l.width = coldCalls
-	case now.Sub(l.success) > coldAfter:
+	case now.Sub(l.success) > coldAfter, now.Sub(l.success) > restAfter && l.underWay == 0:
 		l.width = min(l.width, coldCalls)
 	}
 	others := l.underWay - l.lasting

@@ -49,7 +49,11 @@ func TestNoCallStartsBeforeTheTimeThatTheCloudNamed(t *testing.T) {
 // If the cloud has answered nothing for some seconds, it may be down. So only a few
 // calls begin at the same time.
 func TestFewCallsBeginAfterARest(t *testing.T) {
-	for rest, want := range map[time.Duration]int32{time.Second: firstCalls, 3 * time.Second: coldCalls} {
+	for _, tt := range []struct {
+		rest     time.Duration
+		underWay int
+		want     int32
+	}{{time.Second, 0, firstCalls}, {3 * time.Second, 0, coldCalls}, {3 * time.Second, 1, firstCalls - 1}, {11 * time.Second, 1, coldCalls - 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			l := &limiter{}
 			for range firstCalls {
@@ -58,7 +62,12 @@ func TestFewCallsBeginAfterARest(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			var begun atomic.Int32
 			var all sync.WaitGroup
-			time.Sleep(rest)
+			for range tt.underWay {
+				if err := l.wait(ctx, highPriority); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(tt.rest)
 			for range firstCalls {
 				all.Go(func() {
 					if l.wait(ctx, highPriority) == nil {
@@ -67,8 +76,8 @@ func TestFewCallsBeginAfterARest(t *testing.T) {
 				})
 			}
 			synctest.Wait()
-			if got := begun.Load(); got != want {
-				t.Errorf("%v after a success %d calls begin, want %d", rest, got, want)
+			if got := begun.Load(); got != tt.want {
+				t.Errorf("%v after a success, with %d calls under way, %d calls begin, want %d", tt.rest, tt.underWay, got, tt.want)
 			}
 			cancel()
 			all.Wait()

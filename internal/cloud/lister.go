@@ -36,7 +36,7 @@ func newLister(g *Gateway, found parts, callerTimeout time.Duration) *Lister {
 	return &Lister{gateway: g, lister: found.lister, pages: inflight[Page]{callerTimeout: callerTimeout}}
 }
 
-// Page asks for one page, at low priority. The token is empty for the first page,
+// Page asks for one page, at the lowest priority. The token is empty for the first page,
 // and the previous page's Next for a later one. Errors are of type *Error.
 func (l *Lister) Page(ctx context.Context, token string) (Page, error) {
 	const method = "ListInstances"

@@ -3,7 +3,6 @@ package loop
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -46,7 +45,8 @@ const (
 
 // Config configures a loop. The zero value is valid.
 type Config struct {
-	// Workers is how many passes run at the same time; 0 means 1.
+	// Workers is how many passes run at the same time, without those that make a
+	// Result.Rest; 0 means 1.
 	Workers int
 	// Clock is the clock for times and timers; nil means the real one.
 	Clock clock.WithTicker
@@ -66,6 +66,7 @@ type Loop struct {
 	mu       sync.Mutex
 	failures map[string]int       // in a row, by key; guarded by mu
 	busy     map[string]time.Time // when a worker took the key; guarded by mu
+	resting  map[string]bool      // keys with a rest that runs beside the workers; guarded by mu
 }
 
 // New returns a loop; name is its name in the workqueue metrics.
@@ -78,6 +79,7 @@ func New(name string, reconcile Reconcile, cfg Config) *Loop {
 		clock:     cfg.Clock,
 		failures:  map[string]int{},
 		busy:      map[string]time.Time{},
+		resting:   map[string]bool{},
 	}
 	if l.clock == nil {
 		l.clock = clock.RealClock{}
@@ -126,15 +128,27 @@ type Waiting struct {
 // the oldest first. Keys that wait for the end of a delay are not included.
 func (l *Loop) Waiting(limit time.Duration) []Waiting { return l.waiting.waiting(limit) }
 
-// Next returns the key that the next free worker would take now. It reports whether a
-// key waits for a worker.
-func (l *Loop) Next() (key string, waits bool) { return l.waiting.next() }
+// Next returns the key that the next free worker would take now. It reports whether there
+// is one whose last pass has not failed.
+func (l *Loop) Next() (key string, waits bool) {
+	key, waits = l.waiting.next()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return key, waits && l.failures[key] == 0
+}
 
-// Busy returns the keys whose passes run now, in order.
+// Busy returns the keys that keep a worker now, in order.
 func (l *Loop) Busy() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Sorted(maps.Keys(l.busy))
+	var keys []string
+	for key := range l.busy {
+		if !l.resting[key] {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // Run runs the workers until the context ends, and returns when the last pass has
@@ -188,6 +202,7 @@ func (l *Loop) work(ctx context.Context, running *sync.WaitGroup) {
 		}
 		select {
 		case l.rests <- struct{}{}:
+			l.leaves(key)
 			running.Go(func() {
 				defer func() { <-l.rests }()
 				l.rest(ctx, key, result)
@@ -196,6 +211,13 @@ func (l *Loop) work(ctx context.Context, running *sync.WaitGroup) {
 			l.rest(ctx, key, result)
 		}
 	}
+}
+
+// leaves records that the pass over the key keeps no worker any more.
+func (l *Loop) leaves(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.resting[key] = true
 }
 
 // rest makes the rest of a pass.
@@ -237,6 +259,7 @@ func (l *Loop) ended(key string, failed bool) int { //nolint:revive // flag-para
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.busy, key)
+	delete(l.resting, key)
 	if !failed {
 		delete(l.failures, key)
 		return 0

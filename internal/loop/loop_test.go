@@ -144,8 +144,11 @@ func TestRestKeepsNoWorker(t *testing.T) {
 		stop := run(t, l)
 		time.Sleep(1200 * time.Millisecond)
 		l.Add("a") // during its rest
-		if busy := l.Busy(); !slices.Equal(busy, []string{"a", "b"}) {
-			t.Errorf("busy %q, want the rest of a and the pass of b", busy)
+		if busy := l.Busy(); !slices.Equal(busy, []string{"b"}) {
+			t.Errorf("busy %q, want the pass of b without the rest of a", busy)
+		}
+		if err := l.Stuck(time.Second); err == nil || !strings.Contains(err.Error(), `"a"`) {
+			t.Errorf("Stuck %v, want the pass of a, whose rest lasts", err)
 		}
 		time.Sleep(1500 * time.Millisecond)
 		// The worker itself makes the rest of b, because the one of a still runs.
@@ -164,6 +167,35 @@ func TestRestKeepsNoWorker(t *testing.T) {
 		}
 		if diff := cmp.Diff(map[string]int{"pass a": 2, "rest a": 2, "pass b": 2, "rest b": 2, "pass c": 1, "rest c": 1}, count); diff != "" {
 			t.Errorf("in all (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Next returns the key that comes next, unless its last pass has failed.
+func TestNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var next []string
+		var l *Loop
+		l = New("test", func(_ context.Context, key string) (Result, error) {
+			waiting, _ := l.Next()
+			if _, ok := l.Next(); !ok {
+				waiting += " is no next"
+			}
+			next = append(next, key+": "+waiting)
+			return Result{Retry: key == "b" && len(next) < 3}, nil
+		}, Config{})
+		for _, key := range []string{"a", "b", "c"} {
+			l.Add(key)
+		}
+		stop := run(t, l)
+		synctest.Wait()
+		l.Add("a")
+		l.Add("b")
+		time.Sleep(time.Minute)
+		stop()
+		want := []string{"a: b", "b: c", "c:  is no next", "a: b is no next", "b:  is no next", "b:  is no next"}
+		if diff := cmp.Diff(want, next); diff != "" {
+			t.Errorf("what comes after each key (-want +got):\n%s", diff)
 		}
 	})
 }

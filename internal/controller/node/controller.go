@@ -50,7 +50,7 @@ type instances interface {
 	// MetadataAtLowPriority does the same, for a Node that has waited in vain for
 	// long.
 	MetadataAtLowPriority(context.Context, *corev1.Node) (cloud.Metadata, error)
-	// Refresh asks for the instances of initialised Nodes, at low priority.
+	// Refresh asks for the instances of initialised Nodes, at the lowest priority.
 	Refresh(context.Context, []*corev1.Node) []cloud.Answer
 	// BatchSize is how many Nodes Refresh asks for in one call.
 	BatchSize() int

@@ -18,7 +18,7 @@ import (
 // the Service shows why it waits.
 func (c *Controller) call(ctx context.Context, key string, p plan) error {
 	stop := c.reportSlowCall(ctx, p)
-	defer c.prepareNext(ctx)()
+	c.prepareNext(ctx)
 	began := c.clock.Now()
 	r, err := c.carryOut(ctx, p)
 	took := c.clock.Since(began)
@@ -33,21 +33,27 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 // prepareNext writes the finalizer of the Service that gets a worker next, while a call
 // about another Service is under way. So with few workers the cloud waits less for the
 // API server. One Service is prepared for each call: if it is deleted before its turn, its
-// deletion needs a call of the cloud. wait returns when the Service is prepared.
-func (c *Controller) prepareNext(ctx context.Context) (wait func()) {
+// deletion needs a call of the cloud. A Service whose last pass has failed is not prepared,
+// because its passes have delays.
+func (c *Controller) prepareNext(ctx context.Context) {
 	key, waits := c.loop.Next()
-	if !waits || !c.claims.claim(key) {
-		return func() {}
+	if !waits || !c.claims.prepare(key) {
+		return
 	}
-	var preparing sync.WaitGroup
-	preparing.Go(func() {
-		defer c.free(key)
+	c.preparing.Go(func() {
+		defer c.claims.release(key)
 		o, err := c.observe(key)
-		if p := decide(o); err == nil && p.do == addFinalizer {
-			_, _ = c.apply(ctx, key, o, p) // The Service's own pass repeats what has failed.
+		p := decide(o)
+		if err != nil || p.do != addFinalizer {
+			return
 		}
+		p.writes.finalizer = true
+		if err := c.mustPatch(ctx, key, o, p); err != nil {
+			return // The Service's own pass repeats it.
+		}
+		c.record(o.service, p.writes.events)
+		c.store.rememberPrepared(key, p.memory)
 	})
-	return preparing.Wait
 }
 
 // called is a finished call to the provider for one Service.

@@ -2,7 +2,9 @@ package service
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -118,4 +120,85 @@ func TestPreparationThatFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A worker that takes a Service while it is prepared waits for the preparation, so the
+// Service keeps its place.
+func TestPreparationKeepsTheOrder(t *testing.T) {
+	for _, workers := range []int{1, 3, 10} {
+		synctest.Test(t, func(t *testing.T) {
+			l := begin(t, Config{Syncs: workers}, host("a"))
+			defer func() { l.stop() }()
+			l.change(func() { l.takes, l.patchTakes = 70*time.Millisecond, 20*time.Millisecond })
+			const n = 90
+			for _, s := range lots(n) {
+				l.create(s)
+				synctest.Wait()
+			}
+			l.after(10 * time.Minute)
+			calls := l.takeCalls()
+			if len(calls) != n {
+				t.Fatalf("%d workers: %d calls, want %d", workers, len(calls), n)
+			}
+			for at, call := range calls {
+				var number int
+				if _, err := fmt.Sscanf(call, "ensure s-%d", &number); err != nil {
+					t.Fatal(err)
+				}
+				if at-number > 2*workers {
+					t.Errorf("%d workers: %s is call %d", workers, call, at)
+				}
+			}
+		})
+	}
+}
+
+// Writes about the Service that comes next take long. That does not delay the address of
+// the one before it.
+func TestSlowPreparationDelaysNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, host("a"))
+		defer func() { l.stop() }()
+		l.change(func() { l.slow = "s-002" })
+		for _, s := range lots(3) {
+			l.create(s)
+			synctest.Wait()
+		}
+		l.after(3 * time.Second)
+		if s := l.serviceOf("ns", "s-001"); len(s.Status.LoadBalancer.Ingress) == 0 {
+			t.Error("the Service has no address yet, a second after its call")
+		}
+		l.after(10 * time.Minute)
+		if len(l.balancers) != 3 {
+			t.Errorf("%d load balancers, want 3", len(l.balancers))
+		}
+	})
+}
+
+// The owner of a Service that waits for a worker learns that once, although the Service
+// is prepared meanwhile.
+func TestPreparedServiceIsToldOnceThatItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, host("a"))
+		defer func() { l.stop() }()
+		l.change(func() { l.takes = 5 * time.Minute })
+		for _, s := range lots(4) {
+			l.create(s)
+			synctest.Wait()
+		}
+		l.after(30 * time.Minute)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		told := map[string]int{}
+		for _, event := range l.events {
+			if name, reason, _ := strings.Cut(event, " "); reason == reasonQueued.Name {
+				told[name]++
+			}
+		}
+		for _, name := range []string{"s-001", "s-002", "s-003"} {
+			if told[name] != 1 {
+				t.Errorf("%s was told %d times that it waits, want once: %v", name, told[name], l.events)
+			}
+		}
+	})
 }

@@ -7,28 +7,57 @@ import "sync"
 // overlap (promise S3).
 type claims struct {
 	mu sync.Mutex
-	of map[string]bool // by key, true if a pass was refused meanwhile; guarded by mu
+	of map[string]*claim // by key; guarded by mu
 }
 
-func newClaims() *claims { return &claims{of: map[string]bool{}} }
+// claim is what is done about one Service.
+type claim struct {
+	refused bool          // a pass was refused meanwhile
+	ended   chan struct{} // closed at the end of a preparation; nil for anything else
+}
+
+func newClaims() *claims { return &claims{of: map[string]*claim{}} }
 
 // claim claims a Service and reports whether it was free.
-func (c *claims) claim(key string) bool {
+func (c *claims) claim(key string) bool { return c.take(key, &claim{}) == nil }
+
+// prepare claims a Service for a preparation, and reports whether it was free.
+func (c *claims) prepare(key string) bool {
+	return c.take(key, &claim{ended: make(chan struct{})}) == nil
+}
+
+// claimForPass is like claim, but waits for the end of a preparation. Otherwise the
+// Service would lose its place in the queue.
+func (c *claims) claimForPass(key string) bool {
+	for {
+		held := c.take(key, &claim{})
+		if held == nil || held.ended == nil {
+			return held == nil
+		}
+		<-held.ended
+	}
+}
+
+// take makes the claim and returns nil, or the claim that there is already.
+func (c *claims) take(key string, own *claim) (held *claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, claimed := c.of[key]; claimed {
-		c.of[key] = true
-		return false
+	if held = c.of[key]; held != nil {
+		held.refused = held.refused || held.ended == nil
+		return held
 	}
-	c.of[key] = false
-	return true
+	c.of[key] = own
+	return nil
 }
 
 // release ends a claim. It reports whether a pass was refused meanwhile.
 func (c *claims) release(key string) (refused bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	refused = c.of[key]
+	own := c.of[key]
 	delete(c.of, key)
-	return refused
+	if own.ended != nil {
+		close(own.ended)
+	}
+	return own.refused
 }

@@ -84,7 +84,8 @@ type Controller struct {
 	nodes     cache.SharedIndexInformer
 	balancers balancers
 	claims    *claims
-	together  *together // nil: each call is about one Service
+	preparing sync.WaitGroup // the preparations under way
+	together  *together      // nil: each call is about one Service
 	backends  *backends
 	events    recorder
 	metrics   *Metrics
@@ -145,6 +146,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	background.Go(func() { c.backends.follow(ctx, c.onNewSet) })
 	background.Go(func() { c.reportQueued(ctx) })
 	defer background.Wait()
+	defer c.preparing.Wait()
 	return c.loop.Run(ctx)
 }
 
@@ -171,10 +173,10 @@ func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop
 // the limit.
 func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limit) }
 
-// Reconcile makes a pass over one Service, unless something else is done about the
-// Service. Then another pass follows.
+// Reconcile makes a pass over one Service, unless a call about many Services is under way
+// for it. Then another pass follows that call.
 func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, error) {
-	if !c.claims.claim(key) {
+	if !c.claims.claimForPass(key) {
 		return loop.Result{}, nil
 	}
 	result, err := c.pass(ctx, key, false)
@@ -214,9 +216,9 @@ func (c *Controller) again(key string) {
 }
 
 // pass observes, decides and applies until nothing is left to do. What follows a call to
-// the cloud is the rest of the pass, which needs no worker. Before a second call, it lets
-// other Services go first. Otherwise one Service could keep a worker for an hour, if calls
-// are slow and Nodes join and leave all the time.
+// the cloud is the rest of the pass, which needs no worker. It ends before a second call,
+// so that other Services go first. Otherwise one Service could keep a worker for an hour,
+// if calls are slow and Nodes join and leave all the time.
 func (c *Controller) pass(ctx context.Context, key string, called bool) (loop.Result, error) { //nolint:revive // flag-parameter: a fact about the pass, not a mode
 	for range maxActions {
 		o, err := c.observe(key)

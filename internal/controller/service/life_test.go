@@ -42,16 +42,18 @@ type life struct {
 	takes     time.Duration          // how long a call takes; guarded by mu
 	// patchTakes is how long a write to the API server takes; guarded by mu
 	patchTakes time.Duration
-	echoes     bool            // Ensure returns the status that it was given, and the cloud writes the address later; guarded by mu
-	address    string          // guarded by mu
-	byAddress  bool            // the cloud finds what to delete by the address in the status; guarded by mu
-	given      []*corev1.Node  // the nodes that Ensure last got; guarded by mu
-	subject    *corev1.Service // the Service of the last call; guarded by mu
-	refuse     error           // the error of each write to the API server; guarded by mu
-	refuses    string          // patches with this text are refused, if it is not empty; guarded by mu
-	fail       func(call string) error
-	ended      func(service *corev1.Service) // runs when a call has ended, before the controller knows it; guarded by mu
-	version    int                           // of the last write; guarded by mu
+	// slow is the name of the Service to which each write takes half a minute; guarded by mu
+	slow      string
+	echoes    bool            // Ensure returns the status that it was given, and the cloud writes the address later; guarded by mu
+	address   string          // guarded by mu
+	byAddress bool            // the cloud finds what to delete by the address in the status; guarded by mu
+	given     []*corev1.Node  // the nodes that Ensure last got; guarded by mu
+	subject   *corev1.Service // the Service of the last call; guarded by mu
+	refuse    error           // the error of each write to the API server; guarded by mu
+	refuses   string          // patches with this text are refused, if it is not empty; guarded by mu
+	fail      func(call string) error
+	ended     func(service *corev1.Service) // runs when a call has ended, before the controller knows it; guarded by mu
+	version   int                           // of the last write; guarded by mu
 	// most is how many Services a call may be about, 0 if the cloud does not offer such
 	// calls. answer, if not nil, returns the errors of such a call.
 	most   int
@@ -87,6 +89,9 @@ type slowServices struct {
 func (s slowServices) PatchStatus(ctx context.Context, namespace, name string, p kube.ServicePatch) (*corev1.Service, error) {
 	s.life.mu.Lock()
 	takes := s.life.patchTakes
+	if s.life.slow == name {
+		takes = 30 * time.Second
+	}
 	s.life.mu.Unlock()
 	time.Sleep(takes)
 	return s.services.PatchStatus(ctx, namespace, name, p)

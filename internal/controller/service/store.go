@@ -82,6 +82,18 @@ func (s *store) remember(key string, m memory) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.queued, key)
+	s.set(key, m)
+}
+
+// rememberPrepared is like remember, for a Service that still waits for a worker.
+func (s *store) rememberPrepared(key string, m memory) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.set(key, m)
+}
+
+// set replaces what is remembered of a Service. The caller holds mu.
+func (s *store) set(key string, m memory) {
 	if m.isEmpty() {
 		delete(s.memories, key)
 	} else {
