@@ -31,12 +31,9 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 	case wait:
 		return false, c.showWaiting(ctx, key, o, p)
 	case addFinalizer, publish:
-		p.writes.finalizer = p.do == addFinalizer
-		if err := c.mustPatch(ctx, key, o, p); err != nil {
+		if err := c.write(ctx, key, o, p); err != nil {
 			return false, err
 		}
-		logger.V(2).Info("Wrote the status", "why", p.why)
-		c.record(o.service, p.writes.events)
 		c.store.remember(key, p.memory)
 		return true, nil
 	case release:
@@ -53,6 +50,18 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 		return true, c.call(ctx, key, p)
 	}
 	return false, nil
+}
+
+// write makes the patch of a plan that adds the finalizer or publishes the status, and
+// records its events.
+func (c *Controller) write(ctx context.Context, key string, o observed, p plan) error {
+	p.writes.finalizer = p.do == addFinalizer
+	if err := c.mustPatch(ctx, key, o, p); err != nil {
+		return err
+	}
+	klog.FromContext(ctx).V(2).Info("Wrote the status", "service", key, "why", p.why)
+	c.record(o.service, p.writes.events)
+	return nil
 }
 
 // showWaiting writes why a Service waits. The events are recorded even if the

@@ -22,6 +22,7 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 	began := c.clock.Now()
 	r, err := c.carryOut(ctx, p)
 	took := c.clock.Since(began)
+	c.short.Store(took < shortCall)
 	shown := stop()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -32,12 +33,12 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 
 // prepareNext writes the finalizer of the Service that gets a worker next, while a call
 // about another Service is under way. So with few workers the cloud waits less for the
-// API server. One Service is prepared for each call: if it is deleted before its turn, its
-// deletion needs a call of the cloud. A Service whose last pass has failed is not prepared,
-// because its passes have delays.
+// API server. It does so only after a short call: beside a long one a write takes no time,
+// and whoever deletes a Service with a finalizer has to wait for a worker and a call. A
+// Service whose last pass has failed is not prepared, because its passes have delays.
 func (c *Controller) prepareNext(ctx context.Context) {
 	key, waits := c.loop.Next()
-	if !waits || !c.claims.prepare(key) {
+	if !waits || !c.short.Load() || !c.claims.prepare(key) {
 		return
 	}
 	c.preparing.Go(func() {
@@ -47,11 +48,9 @@ func (c *Controller) prepareNext(ctx context.Context) {
 		if err != nil || p.do != addFinalizer {
 			return
 		}
-		p.writes.finalizer = true
-		if err := c.mustPatch(ctx, key, o, p); err != nil {
+		if err := c.write(ctx, key, o, p); err != nil {
 			return // The Service's own pass repeats it.
 		}
-		c.record(o.service, p.writes.events)
 		c.store.rememberPrepared(key, p.memory)
 	})
 }

@@ -13,20 +13,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// While a call is under way, the Service that comes next gets its finalizer and shows that
-// the provider is about to be called. The others are as they were.
+// After a short call, while the next one is under way, the Service that follows gets its
+// finalizer and shows that the provider is about to be called. The others are as they
+// were. After a long call no Service is prepared.
 func TestNextServiceIsPrepared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"))
 		defer func() { l.stop() }()
-		l.change(func() { l.takes = 20 * time.Second })
+		l.change(func() { l.takes = shortCall / 2 })
 		names := []string{"s-000", "s-001", "s-002", "s-003"}
 		for _, s := range lots(len(names)) {
 			l.create(s)
 			synctest.Wait()
 		}
+		l.after(shortCall / 4)
+		l.change(func() { l.takes = 20 * time.Second })
 		l.create(host("b")) // A change of the set during the call starts nothing.
-		l.after(25 * time.Second)
+		l.after(10 * time.Second)
 		l.expect("one is done", list("ensure s-000", "ensure s-001"), list("s-000 EnsuringLoadBalancer", "s-000 EnsuredLoadBalancer", "s-001 EnsuringLoadBalancer"))
 		for n, name := range names {
 			s := l.serviceOf("ns", name)
@@ -39,6 +42,11 @@ func TestNextServiceIsPrepared(t *testing.T) {
 			if (got == nil) != (want == nil) || got != nil && (got.Status != want.Status || got.Reason != want.Reason) {
 				t.Errorf("%s shows %+v, want %+v", name, got, want)
 			}
+		}
+		l.after(15 * time.Second)
+		l.expect("two are done", list("ensure s-002"), list("s-001 EnsuredLoadBalancer", "s-002 EnsuringLoadBalancer"))
+		if s := l.serviceOf("ns", "s-003"); len(s.Finalizers)+len(s.Status.Conditions) > 0 {
+			t.Errorf("after a long call the next Service is prepared: %v, %+v", s.Finalizers, s.Status.Conditions)
 		}
 		l.after(10 * time.Minute)
 		if len(l.balancers) != len(names) {
@@ -56,13 +64,15 @@ func TestPreparedServicesThatAreDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"))
 		defer func() { l.stop() }()
-		l.change(func() { l.takes = 20 * time.Second })
+		l.change(func() { l.takes = shortCall / 2 })
 		// The first call begins alone. What comes during it is prepared by the second call.
 		for _, s := range lots(12) {
 			l.create(s)
 			synctest.Wait()
 		}
-		l.after(25 * time.Second)
+		l.after(shortCall / 4)
+		l.change(func() { l.takes = 20 * time.Second })
+		l.after(10 * time.Second)
 		prepared := 0
 		for _, s := range lots(12)[2:] {
 			s := l.serviceOf("ns", s.(*corev1.Service).Name)
@@ -101,7 +111,7 @@ func TestPreparationThatFails(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					l := begin(t, Config{Syncs: workers}, host("a"))
 					defer func() { l.stop() }()
-					l.change(func() { l.takes = 2 * time.Second })
+					l.change(func() { l.takes = shortCall / 2 })
 					for _, s := range lots(8) {
 						l.create(s)
 						synctest.Wait()
@@ -159,7 +169,7 @@ func TestSlowPreparationDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"))
 		defer func() { l.stop() }()
-		l.change(func() { l.slow = "s-002" })
+		l.change(func() { l.takes, l.slow = shortCall/2, "s-002" })
 		for _, s := range lots(3) {
 			l.create(s)
 			synctest.Wait()
@@ -181,11 +191,15 @@ func TestPreparedServiceIsToldOnceThatItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"))
 		defer func() { l.stop() }()
-		l.change(func() { l.takes = 5 * time.Minute })
+		l.change(func() { l.takes = 100 * time.Second })
 		for _, s := range lots(4) {
 			l.create(s)
 			synctest.Wait()
 		}
+		l.after(99 * time.Second)
+		l.change(func() { l.takes = shortCall / 2 })
+		l.after(time.Second + shortCall/4)
+		l.change(func() { l.takes = 5 * time.Minute }) // for s-002, while s-003 is prepared
 		l.after(30 * time.Minute)
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -85,6 +86,7 @@ type Controller struct {
 	balancers balancers
 	claims    *claims
 	preparing sync.WaitGroup // the preparations under way
+	short     atomic.Bool    // the last call was short
 	together  *together      // nil: each call is about one Service
 	backends  *backends
 	events    recorder
