@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/provider"
 )
 
 func TestTurns(t *testing.T) {
@@ -89,6 +91,52 @@ func TestNoCallWaitsForMoreThanItsShare(t *testing.T) {
 				t.Fatalf("seed %d: a call of priority %d still waits after %d calls, want it to start as number %d", seed, waits.priority, started, by)
 			}
 		}
+	}
+}
+
+// While the quota is used up, each kind of call waits with its own priority. A Node that
+// nobody waits for, and the list, come last.
+func TestPriorities(t *testing.T) {
+	v2 := metadata(nothing)
+	ask := func(g *Gateway) map[string]func(context.Context) {
+		i := g.Instances()
+		return map[string]func(context.Context){
+			"Metadata":              func(ctx context.Context) { _, _ = i.Metadata(ctx, node("a")) },
+			"MetadataAtLowPriority": func(ctx context.Context) { _, _ = i.MetadataAtLowPriority(ctx, node("a")) },
+			"Refresh":               func(ctx context.Context) { i.Refresh(ctx, []*corev1.Node{node("a"), node("b")}) },
+			"Page":                  func(ctx context.Context) { _, _ = i.Lister().Page(ctx, "") },
+		}
+	}
+	for _, tt := range []struct {
+		call string
+		part cloudprovider.InstancesV2
+		want priority
+	}{
+		{"Metadata", v2, highPriority},
+		{"MetadataAtLowPriority", v2, lowPriority},
+		{"Refresh", v2, refreshPriority},
+		{"Refresh", batching{metadata: v2, answer: func(nodes []*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
+			return make([]provider.InstanceMetadataAnswer, len(nodes)), nil
+		}}, refreshPriority},
+		{"Page", hinting{metadata: v2, list: func(string) (provider.InstancePage, error) { return provider.InstancePage{}, nil }}, refreshPriority},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			g := gateway(t, vendor{v2: tt.part}, Config{})
+			g.limiter.throttled(time.Now(), time.Hour)
+			var asking sync.WaitGroup
+			asking.Go(func() { ask(g)[tt.call](ctx) })
+			synctest.Wait()
+			g.limiter.mu.Lock()
+			for p, waiting := range g.limiter.turns.waiting {
+				if got := len(waiting) > 0; got != (priority(p) == tt.want) {
+					t.Errorf("%s of %T: %d calls wait with priority %d, want all with %d", tt.call, tt.part, len(waiting), p, tt.want)
+				}
+			}
+			g.limiter.mu.Unlock()
+			cancel()
+			asking.Wait()
+		})
 	}
 }
 
