@@ -25,6 +25,9 @@ type Result struct {
 	// HighPriority is the priority of the pass that After requests: high if
 	// true, otherwise low.
 	HighPriority bool
+	// Unfinished says that the pass after After goes on with this one. So the failures
+	// before this pass still count.
+	Unfinished bool
 	// Rest, if not nil, is the rest of the pass, and the other fields are ignored. It
 	// runs beside the workers, so that it keeps none from the next key. If as many rests
 	// run already as there are workers, the pass's own worker runs it. Rest returns a
@@ -229,9 +232,10 @@ func (l *Loop) rest(ctx context.Context, key string, result Result) {
 // finish ends a pass, and requests the next one if the result asks for it.
 func (l *Loop) finish(ctx context.Context, key string, result Result, err error) {
 	defer l.queue.Done(key)
-	failures := l.ended(key, err != nil || result.Retry)
+	failed := err != nil || result.Retry
+	failures := l.ended(key, failed, result.Unfinished)
 
-	if failures == 0 {
+	if !failed {
 		if result.After > 0 {
 			if result.HighPriority {
 				l.waiting.request(key, High)
@@ -255,15 +259,16 @@ func (l *Loop) started(key string) {
 
 // ended records the end of a pass and returns how often the key has failed in a
 // row.
-func (l *Loop) ended(key string, failed bool) int { //nolint:revive // flag-parameter: the outcome of the pass is a fact, not a mode
+func (l *Loop) ended(key string, failed, unfinished bool) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.busy, key)
 	delete(l.resting, key)
-	if !failed {
+	switch {
+	case failed:
+		l.failures[key]++
+	case !unfinished:
 		delete(l.failures, key)
-		return 0
 	}
-	l.failures[key]++
 	return l.failures[key]
 }

@@ -67,6 +67,27 @@ func TestKeyComesBackWhenItAsks(t *testing.T) {
 	})
 }
 
+// A pass that goes on later is no success: the delays go on growing.
+func TestUnfinishedPassForgetsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		passes := 0
+		l := New("test", func(context.Context, string) (Result, error) {
+			passes++
+			if passes%2 == 0 {
+				return Result{After: time.Second, Unfinished: true}, nil
+			}
+			return Result{Retry: true}, nil
+		}, Config{})
+		defer run(t, l)()
+		l.Add("a")
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if passes < 16 || passes > 24 {
+			t.Errorf("%d passes in five minutes, want ten failures with growing delays, and one pass after each", passes)
+		}
+	})
+}
+
 func TestSuccessForgetsFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fail atomic.Bool

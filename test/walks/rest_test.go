@@ -25,7 +25,11 @@ const (
 	// for the pause after failed questions about a Node, and for the deletion of many
 	// Nodes over the budget.
 	settlesWithin = 45 * time.Minute
-	idleFor       = 16 * time.Minute
+	// settlesWithinForgetful is the same for LabelsSometimesNil with a watch: the watch
+	// may name IDs that no Node has, comparisons are then half an hour apart, and only
+	// every other answer has labels.
+	settlesWithinForgetful = 2 * time.Hour
+	idleFor                = 16 * time.Minute
 )
 
 // rests lets the cloud and the API server work again, except that a webhook may
@@ -49,7 +53,7 @@ func (w *world) rests() {
 	}
 	w.after(within)
 	w.checkBackends()
-	w.after(settlesWithin - within)
+	w.after(w.settlesWithin() - within)
 	w.checkBackends()
 	w.locked(func() {
 		w.checkNodes()
@@ -57,6 +61,13 @@ func (w *world) rests() {
 			w.checkVisible()
 		}
 	})
+}
+
+func (w *world) settlesWithin() time.Duration {
+	if w.has(quirks.LabelsSometimesNil) && w.hints.watches {
+		return settlesWithinForgetful
+	}
+	return settlesWithin
 }
 
 // ends lets everything settle, and checks that nothing happens afterwards.
@@ -81,7 +92,7 @@ func (w *world) ends() {
 			}
 		}
 	})
-	w.after(settlesWithin)
+	w.after(w.settlesWithin())
 	w.checkBackends()
 	w.locked(func() {
 		w.checkNodes()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 var (
@@ -56,6 +57,7 @@ func walk(t *testing.T, seed uint64) {
 	if w.stop != nil {
 		w.stop()
 	}
+	time.Sleep(time.Minute) // A question may still wait for a timer, and no time passes once the test has returned.
 	if t.Failed() {
 		t.Logf("to repeat it: go test ./test/walks -seed=%d -paths=1\n%s", seed, strings.Join(w.path, "\n"))
 	}

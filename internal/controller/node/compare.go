@@ -27,11 +27,13 @@ type comparison struct {
 
 	began    time.Time // when this round began
 	last     string    // the name of the Node that was asked about last
-	unlisted bool      // this round does without the list
+	unlisted bool      // this round does without the list, which has proved wrong
+	late     bool      // this round's list has more pages than expected
 	token    string    // of the next page of the list
 	pages    int       // how many pages of the list were read in this round
 	named    map[string]bool
 	expected int // how many pages the list will have, estimated from those so far; 0: unknown
+	before   int // how many pages the list had in the round before; 0: unknown
 	sampled  string
 }
 
@@ -45,9 +47,11 @@ func (c *Controller) refresh(ctx context.Context) {
 	defer r.calls.Wait()
 	stepped := r.began
 	for {
-		nodes := c.index.refreshes()
-		pause := c.refresher.pause(nodes, r.page(nodes))
-		remaining := comparePeriod(pause, c.watched(), c.comparedAt()) - c.clock.Since(stepped)
+		pause := c.refresher.pause(r.steps(c.index.refreshes()))
+		remaining := pause - c.clock.Since(stepped)
+		if !r.unlisted && !r.late {
+			remaining = comparePeriod(pause, c.watched(), c.comparedAt()) - c.clock.Since(stepped)
+		}
 		switch {
 		case remaining <= 0:
 			stepped = c.clock.Now()
@@ -58,16 +62,22 @@ func (c *Controller) refresh(ctx context.Context) {
 	}
 }
 
-// page returns roughly how many Nodes one step covers.
-func (r *comparison) page(nodes int) int {
-	if r.lister == nil || r.unlisted {
-		return r.instances.BatchSize()
+// steps returns how many steps a round through so many Nodes has.
+func (r *comparison) steps(nodes int) int {
+	switch {
+	case nodes == 0:
+		return 0
+	case r.lister == nil || r.unlisted:
+		return pagesOf(nodes, r.instances.BatchSize())
+	case r.expected == 0:
+		return pagesOf(nodes, usualPage)
+	default:
+		return r.expected
 	}
-	if r.expected == 0 {
-		return usualPage
-	}
-	return max((nodes+r.expected-1)/r.expected, 1)
 }
+
+// pagesOf returns how many pages of this size hold so many Nodes.
+func pagesOf(nodes, size int) int { return (nodes + size - 1) / size }
 
 func (r *comparison) step(ctx context.Context) {
 	if r.index.refreshes() == 0 {
@@ -103,7 +113,7 @@ func (r *comparison) completed() {
 }
 
 func (r *comparison) restart() {
-	r.began, r.last, r.token, r.pages, r.named = r.clock.Now(), "", "", 0, map[string]bool{}
+	r.began, r.last, r.token, r.pages, r.expected, r.late, r.named = r.clock.Now(), "", "", 0, r.before, false, map[string]bool{}
 }
 
 // doWithout begins a round that does without the list.
@@ -137,17 +147,14 @@ func (r *comparison) list(ctx context.Context) error {
 	r.askAll(ctx, others)
 	r.pages++
 	if page.Next != "" {
-		if page.Next == r.token || r.pages > 2*max(r.expected, nodes/usualPage)+10 {
-			r.expected = min(r.pages, nodes)
+		if page.Next == r.token || r.pages > 2*max(r.before, nodes/usualPage)+10 {
+			r.before = min(r.pages, nodes)
 			return errEndlessList
 		}
-		// The size of the page says how many pages follow. The steps are spread by that
-		// number, so that the round takes one period.
-		size := max(len(page.Instances), 1)
-		r.token, r.expected = page.Next, max(r.expected, (nodes+size-1)/size)
+		r.token, r.expected = page.Next, r.estimate(nodes)
 		return nil
 	}
-	r.expected = r.pages
+	r.before, r.expected = r.pages, r.pages
 	left := slices.DeleteFunc(r.index.all(), func(name string) bool { return r.named[name] })
 	r.askAll(ctx, left)
 	wrong := r.sample(ctx, slices.Sorted(slices.Values(confirmed)))
@@ -156,6 +163,21 @@ func (r *comparison) list(ctx context.Context) error {
 		r.doWithout(ctx, "it has confirmed node "+wrong+", which differs from the cloud")
 	}
 	return nil
+}
+
+// estimate returns how many pages the list will have if the pages to come name as many
+// Nodes as those so far. A list may also have instances that are no Nodes, and then more
+// pages than that. They must not take a period each, so the round is late then.
+func (r *comparison) estimate(nodes int) int {
+	expected := r.before
+	if len(r.named) > 0 {
+		expected = max(expected, (nodes*r.pages+len(r.named)-1)/len(r.named))
+	}
+	if expected > r.pages {
+		return expected
+	}
+	r.late = true
+	return 2 * r.pages
 }
 
 // match returns the names of the Nodes that a page confirms, and of the other

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
@@ -398,6 +399,116 @@ func TestWatchThatNeverRestsIsBounded(t *testing.T) {
 		q.after(10 * time.Minute)
 		if _, watches, asked := q.takeCalls(); watches > 601 || asked > 10*10+10*3 {
 			t.Errorf("in 10 minutes %d calls of the watch and %d questions about 10 Nodes, want one each second and one for each Node each minute", watches, asked)
+		}
+	})
+}
+
+// The same holds for a Node that waits to be initialised, whatever it waits for: each pass
+// asks the cloud or writes to the API server.
+func TestWatchThatNeverRestsDoesNotHurryANodeThatWaits(t *testing.T) {
+	for name, refusal := range map[string]error{
+		"WebhookRejects": apierrors.NewForbidden(corev1.Resource("nodes"), "n000", errors.New("a webhook says no")),
+		"Conflicts":      apierrors.NewConflict(corev1.Resource("nodes"), "n000", errors.New("changed")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := beginHinted(t, 1)
+				defer func() { q.stop() }()
+				q.vendor.set(func(h *hints) {
+					h.watch = func(_ context.Context, a *provider.InstanceChanges) error {
+						a.Changed, a.Resume = []provider.InstanceRef{{ProviderID: "p://waits", NodeName: "waits"}}, "0"
+						return nil
+					}
+				})
+				q.vendor.change(nameOf(0), "a")
+				q.refusing(func(string) error { return refusal })
+				waits := joins("waits")
+				q.vendor.mu.Lock()
+				q.vendor.instances["waits"] = instanceOf("waits")
+				q.vendor.mu.Unlock()
+				if _, err := q.cluster.CoreV1().Nodes().Create(t.Context(), waits, metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				q.after(10 * time.Minute)
+				_, _, asked := q.takeCalls()
+				if writes := q.takeWrites(); writes > 500 || asked > 40 {
+					t.Errorf("in 10 minutes %d writes and %d questions about a Node that cannot be written", writes, asked)
+				}
+				q.refusing(nil)
+				q.after(2 * time.Minute)
+				if !isReleased(q.node("waits")) {
+					t.Error("the Node still waits two minutes after the API server accepts writes")
+				}
+			})
+		})
+	}
+}
+
+// While a watch works, the period is long. A list that has proved wrong must not add
+// another long period.
+func TestWrongListDoesNotDelayTheComparison(t *testing.T) {
+	for name, wrong := range map[string]func(string, *provider.InstancePage) error{
+		"Fails": func(string, *provider.InstancePage) error { return errors.New("no") },
+		"HasNoEnd": func(_ string, p *provider.InstancePage) error {
+			*p = provider.InstancePage{Next: strconv.Itoa(int(time.Now().Unix()))}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := beginHinted(t, 10)
+				defer func() { q.stop() }()
+				q.after(longer * hintedPeriod)
+				q.takeCalls()
+				for lists := 0; lists == 0; lists, _, _ = q.takeCalls() {
+					q.after(time.Second)
+				}
+				q.vendor.set(func(h *hints) {
+					h.list = wrong
+					h.watch = func(_ context.Context, a *provider.InstanceChanges) error { a.Changed = nil; return nil }
+				})
+				q.vendor.change(nameOf(9), "b") // The last Node that the cloud is asked about.
+				q.after(longer*hintedPeriod + 3*hintedPeriod)
+				if rack := q.node(nameOf(9)).Labels["rack"]; rack != "b" {
+					t.Errorf("the rack is %q 45 minutes after it became b", rack)
+				}
+				q.takeCalls()
+				q.after(4 * longer * hintedPeriod)
+				if lists, _, asked := q.takeCalls(); lists > 4*40 || asked > 4*10 {
+					t.Errorf("in two hours %d pages and %d questions about 10 Nodes", lists, asked)
+				}
+			})
+		})
+	}
+}
+
+// A list may have many more instances than the cluster has Nodes. Its pages do not take a
+// period each.
+func TestListOfManyOtherInstances(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := beginHinted(t, 3)
+		defer func() { q.stop() }()
+		q.vendor.set(func(h *hints) {
+			h.watch = func(context.Context, *provider.InstanceChanges) error { return errors.New("no") }
+		})
+		q.vendor.mu.Lock()
+		for n := range 70 {
+			name := fmt.Sprintf("a%03d", n) // before all Nodes
+			q.vendor.instances[name] = instanceOf(name)
+		}
+		q.vendor.mu.Unlock()
+		q.takeCalls()
+		q.vendor.change(nameOf(0), "b")
+		q.after(3*hintedPeriod + time.Second)
+		if rack := q.node(nameOf(0)).Labels["rack"]; rack != "b" {
+			t.Errorf("the rack is %q three periods after it became b", rack)
+		}
+		q.after(hintedPeriod)
+		q.takeCalls()
+		q.after(4 * hintedPeriod)
+		// A round is eight pages and one question, which tests the list.
+		if lists, _, asked := q.takeCalls(); lists < 28 || lists > 36 || asked > 5 {
+			t.Errorf("in four periods %d pages and %d questions, want 32 and 4", lists, asked)
 		}
 	})
 }

@@ -273,8 +273,8 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 		if err != nil {
 			return loop.Result{}, err
 		}
-		result, failure := c.pass(ctx, node)
-		if !kube.IsStale(failure) {
+		result, again, failure := c.pass(ctx, node)
+		if !again {
 			return result, failure
 		}
 		last = node
@@ -287,8 +287,9 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 }
 
 // pass observes, decides and applies, once. If it could not use the cloud's
-// answer, it keeps the answer for the next pass, for a while.
-func (c *Controller) pass(ctx context.Context, node *corev1.Node) (loop.Result, error) {
+// answer, it keeps the answer for the next pass, for a while. again says that the Node has
+// changed meanwhile and needs another pass at once. A condition alone is not worth that.
+func (c *Controller) pass(ctx context.Context, node *corev1.Node) (result loop.Result, again bool, err error) {
 	o := c.observe(node)
 	p := decide(o)
 	if p.do == ask {
@@ -298,26 +299,27 @@ func (c *Controller) pass(ctx context.Context, node *corev1.Node) (loop.Result, 
 		} else if answer, asked := c.askUnhurried(ctx, node); asked {
 			o = c.answered(o, answer)
 		} else {
-			return loop.Result{After: busyPause}, nil
+			return loop.Result{After: busyPause}, false, nil
 		}
 		if ctx.Err() != nil {
-			return loop.Result{}, ctx.Err()
+			return loop.Result{}, false, ctx.Err()
 		}
 		p = decide(o)
 	}
-	result, err := c.apply(ctx, o, p)
+	result, err = c.apply(ctx, o, p)
 	if err == nil {
-		return result, nil
+		return result, false, nil
 	}
 	if o.answer.given == described {
 		c.keep(node, o.answer, o.answered)
 	}
-	if kube.IsStale(err) || apierrors.IsNotFound(err) || ctx.Err() != nil || p.do == wait {
-		return result, err
+	if isStale := kube.IsStale(err); isStale || apierrors.IsNotFound(err) || ctx.Err() != nil || p.do == wait {
+		return result, isStale && p.do != wait, err
 	}
 	// The write was refused, and the Node's owner has to see that.
 	o.unwritten = notWritten(err)
-	return c.apply(ctx, o, decide(o))
+	result, err = c.apply(ctx, o, decide(o))
+	return result, false, err
 }
 
 // handlers returns the handlers that keep the index and add a Node to the queue if

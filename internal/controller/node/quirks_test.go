@@ -300,6 +300,24 @@ func TestRefusedWritesAreReported(t *testing.T) {
 	}
 }
 
+// The API server may answer that it has too many writers. Then the condition comes later,
+// and the cloud is not asked more often.
+func TestConflictAboutAConditionIsNotRepeatedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := beginQuirky(t, Config{}, nil, joins("n1"))
+		defer func() { q.stop() }()
+		q.vendor.mu.Lock()
+		q.vendor.instances = nil // The cloud does not know it.
+		q.vendor.mu.Unlock()
+		q.refusing(func(string) error { return conflict() })
+		q.after(30 * time.Minute)
+		asked, writes := len(q.takeAsked()), q.takeWrites()
+		if asked > 45 || writes > 45 {
+			t.Errorf("in half an hour %d questions and %d writes, want fewer than two a minute", asked, writes)
+		}
+	})
+}
+
 // The cloud is asked less and less often about Nodes that it does not know. It is
 // asked at once about a new Node and about a Node that changes.
 func TestUnknownNodesDoNotUseUpTheQuota(t *testing.T) {

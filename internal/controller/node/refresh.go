@@ -18,12 +18,12 @@ type refresher struct {
 // idle is the longest pause while there are no Nodes to refresh.
 const idle = 5 * time.Second
 
-// pause is the time before the next page.
-func (r refresher) pause(nodes, page int) time.Duration {
-	if nodes == 0 {
+// pause is the time before the next page, of so many in a round. Without Nodes there is
+// none.
+func (r refresher) pause(pages int) time.Duration {
+	if pages == 0 {
 		return min(r.period, idle)
 	}
-	pages := (nodes + page - 1) / page
 	return r.period / time.Duration(pages)
 }
 

@@ -12,7 +12,7 @@ import (
 func TestRoundsAreSpreadOverThePeriod(t *testing.T) {
 	r := refresher{period: 5 * time.Minute}
 	for _, tt := range []struct {
-		nodes, page int
+		nodes, size int
 		want        time.Duration
 	}{
 		{0, 1, idle},
@@ -21,8 +21,8 @@ func TestRoundsAreSpreadOverThePeriod(t *testing.T) {
 		{300, 100, 100 * time.Second},
 		{301, 100, 75 * time.Second},
 	} {
-		if got := r.pause(tt.nodes, tt.page); got != tt.want {
-			t.Errorf("%d nodes in pages of %d: a page each %v, want %v", tt.nodes, tt.page, got, tt.want)
+		if got := r.pause(pagesOf(tt.nodes, tt.size)); got != tt.want {
+			t.Errorf("%d nodes in pages of %d: a page each %v, want %v", tt.nodes, tt.size, got, tt.want)
 		}
 	}
 }

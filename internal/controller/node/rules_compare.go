@@ -71,8 +71,8 @@ func mayBeMissed(w watched, compared, named, now time.Time) bool {
 // shows it.
 const namedFor = time.Minute
 
-// wokenLimit bounds how often a Node is asked about because the watch has named
-// its instance. A watch that repeats itself must not use up the quota of the cloud.
+// wokenLimit bounds how often a Node is asked about, or gets a pass, because the watch
+// has named its instance. A watch that repeats itself must not use up the quota of the cloud.
 var wokenLimit = allowance.Limit{Burst: 6, Every: time.Minute, Least: time.Second}
 
 // askedAgainAfter is the time until the cloud is asked once more about a Node that the

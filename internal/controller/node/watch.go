@@ -53,7 +53,7 @@ func (c *Controller) wakeChanged(changes cloud.Changes) {
 		case isRefreshed(c.claim, node):
 			c.woken.add(node.Name, c.clock.Now())
 		case nodefact.IsUninitialized(node):
-			c.loop.Add(node.Name)
+			c.loop.AddAfter(node.Name, c.woken.untilPass(node.Name, c.clock.Now()))
 		}
 	}
 }
@@ -94,6 +94,7 @@ type woken struct {
 type wokenNode struct {
 	named time.Time // when the watch last named it
 	due   time.Time // when the cloud is asked about it; zero: no question is due
+	pass  time.Time // when it gets a pass, if it waits to be initialised
 	again bool      // the question that is due or was asked last is the second one after named
 	used  allowance.Allowance
 }
@@ -109,6 +110,25 @@ func (w *woken) add(name string, now time.Time) {
 	case w.more <- struct{}{}:
 	default:
 	}
+}
+
+// untilPass takes note that the watch has named a Node that waits to be initialised. It
+// returns how long the Node's next pass has to wait: a pass may ask the cloud and write to
+// the API server, and a watch that repeats itself must not make it do so all the time.
+func (w *woken) untilPass(name string, now time.Time) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := w.nodes[name]
+	n.named = now
+	if !n.pass.After(now) {
+		n.pass = now
+		if allowed := n.used.Next(wokenLimit); now.Before(allowed) {
+			n.pass = allowed
+		}
+		n.used = n.used.Used(wokenLimit, n.pass)
+	}
+	w.nodes[name] = n
+	return n.pass.Sub(now)
 }
 
 // idleWoken is how long the loop sleeps if no Node is due.

@@ -229,7 +229,7 @@ func (c *Controller) pass(ctx context.Context, key string, called bool) (loop.Re
 		}
 		p := decide(o)
 		if called && p.do.isCall() {
-			return loop.Result{After: yieldDelay, HighPriority: p.do != update && !p.routine}, nil
+			return loop.Result{After: yieldDelay, HighPriority: p.do != update && !p.routine, Unfinished: true}, nil
 		}
 		again, err := c.apply(ctx, key, o, p)
 		switch {

@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
 // unaddressed is what the API server does when a Service gets another type.
@@ -255,6 +257,29 @@ func TestRefusedConditionIsNotWrittenInALoop(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The backends follow the Nodes between two calls of Ensure. That does not make the delay
+// of a refused condition short again.
+func TestRefusedConditionIsWrittenRarelyWhileAllCallsFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.change(func() {
+			l.fail = func(call string) error {
+				return &cloud.Error{Call: call, Kind: cloud.Throttled, RetryAfter: 5 * time.Second, Err: errors.New("no")}
+			}
+			l.refuse = refusals()["WebhookFails"]
+		})
+		l.update(annotated)
+		l.replaceNode(0)
+		before := l.patches()
+		l.after(20 * time.Minute)
+		if got := l.patches() - before; got > 60 {
+			t.Errorf("%d writes in 20 minutes", got)
+		}
+	})
 }
 
 // A write that the API server keeps refusing is reported on the Service, whatever
