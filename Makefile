@@ -45,8 +45,8 @@ test: unit e2e ## All tests: unit tests, then end to end.
 
 unit: | need-go ## Unit tests of all modules, with the race detector where there is a C compiler.
 	$(if $(RACE),,@echo "No C compiler: testing without the race detector.")
-	$(GO) test -shuffle=on $(RACE) -timeout=30m $$($(TESTED) | grep -v /test/growth)
-	$(GO) test -shuffle=on -timeout=30m ./test/growth # It counts, and takes eight times as long with the race detector.
+	$(GO) test -shuffle=on $(RACE) -timeout=30m $$($(TESTED) | grep -vE '/test/(growth|walks)$$')
+	$(GO) test -shuffle=on -timeout=30m ./test/growth ./test/walks # They count, and take many times as long with the race detector.
 	cd playground && $(GO) test -shuffle=on $(RACE) -timeout=30m $$($(TESTED))
 	cd test/scale && $(GO) test -shuffle=on $(RACE) -timeout=30m ./...
 	cd test/alerts && $(GO) test -shuffle=on -timeout=10m ./...

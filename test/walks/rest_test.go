@@ -25,11 +25,7 @@ const (
 	// for the pause after failed questions about a Node, and for the deletion of many
 	// Nodes over the budget.
 	settlesWithin = 45 * time.Minute
-	// settlesWithinForgetful is the same for LabelsSometimesNil with a watch: the watch
-	// may name IDs that no Node has, comparisons are then half an hour apart, and only
-	// every other answer has labels.
-	settlesWithinForgetful = 2 * time.Hour
-	idleFor                = 16 * time.Minute
+	idleFor       = 16 * time.Minute
 )
 
 // rests lets the cloud and the API server work again, except that a webhook may
@@ -53,7 +49,7 @@ func (w *world) rests() {
 	}
 	w.after(within)
 	w.checkBackends()
-	w.after(w.settlesWithin() - within)
+	w.after(settlesWithin - within)
 	w.checkBackends()
 	w.locked(func() {
 		w.checkNodes()
@@ -61,13 +57,6 @@ func (w *world) rests() {
 			w.checkVisible()
 		}
 	})
-}
-
-func (w *world) settlesWithin() time.Duration {
-	if w.has(quirks.LabelsSometimesNil) && w.hints.watches {
-		return settlesWithinForgetful
-	}
-	return settlesWithin
 }
 
 // ends lets everything settle, and checks that nothing happens afterwards.
@@ -92,7 +81,7 @@ func (w *world) ends() {
 			}
 		}
 	})
-	w.after(w.settlesWithin())
+	w.after(settlesWithin)
 	w.checkBackends()
 	w.locked(func() {
 		w.checkNodes()
@@ -246,12 +235,19 @@ func (w *world) checkNodes() {
 			w.broken("settled: %s is not initialised: %+v", n.UID, n.Status.Conditions)
 		case len(n.Status.Addresses) == 0 || n.Status.Addresses[0].Address != m.address:
 			w.broken("settled: %s has the addresses %v, its machine has %s", n.UID, n.Status.Addresses, m.address)
-		case !trail.ownRack && n.Labels[rackLabel] != rack(m.rack):
+		case !trail.ownRack && n.Labels[rackLabel] != rack(m.rack) && !w.mayLackLabels():
 			w.broken("settled: %s has the labels %v, its machine has %s", n.UID, n.Labels, rack(m.rack))
 		case nodefact.HasTaint(n, api.TaintNodeShutdown) != (m.down && !m.reporting):
 			w.broken("settled: %s has the taints %v, its machine is stopped: %v", n.UID, n.Spec.Taints, m.down)
 		}
 	}
+}
+
+// mayLackLabels reports whether each answer about a Node may be one without labels. With
+// LabelsSometimesNil every other answer is. A wrong list or watch can make their number
+// between two comparisons even for hours.
+func (w *world) mayLackLabels() bool {
+	return w.has(quirks.LabelsSometimesNil) && (w.hints.lists || w.hints.watches)
 }
 
 // canBeDeleted reports whether the Node has a witness in its region, and no other
