@@ -17,10 +17,11 @@ const (
 	minDown   = 3
 	manyDown  = 32
 	downAfter = time.Second
-	// firstProbe and longestProbe bound the pause between two probes. The end of
-	// an outage is found within 5 seconds.
+	// firstProbe and longestProbe bound the pause between two probes, which grows by
+	// the factor probeGrowth. The end of an outage is found within 5 seconds.
 	firstProbe   = 1200 * time.Millisecond
 	longestProbe = 4850 * time.Millisecond
+	probeGrowth  = 4
 	// Clouds lock accounts after many failed logins. So the pause is deniedProbe if
 	// calls have been denied for longer than deniedFor.
 	deniedFor   = 10 * time.Minute

@@ -162,7 +162,7 @@ func (s *scope) ends(started, now time.Time) {
 	if s.probed.IsZero() || started.Before(s.probed) {
 		return
 	}
-	s.pause = min(2*s.pause, s.longestPause(now))
+	s.pause = min(probeGrowth*s.pause, s.longestPause(now))
 	s.next, s.probing = now.Add(s.pause), false
 }
 
@@ -183,7 +183,7 @@ func (s *scope) probe(object string, now time.Time) {
 	case s.pause == 0:
 		s.pause = firstProbe
 	case s.probing: // The last probe hangs.
-		s.pause = min(2*s.pause, s.longestPause(now))
+		s.pause = min(probeGrowth*s.pause, s.longestPause(now))
 	}
 	s.tried = now
 	s.probed, s.next, s.probing = now, now.Add(s.pause), true
