@@ -144,7 +144,7 @@ func TestNewRefuses(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"NegativePages":      {Config{PageSize: -1}, "page size -1 must be positive"},
+		"NegativePages":      {Config{PageSize: -1}, "page size -1 is negative"},
 		"NegativeTransition": {Config{Transition: -1}, "the delays of instances must not be negative"},
 		"NegativePending":    {Config{Provisioning: -1}, "the delays of load balancers must not be negative"},
 		"NegativeDrain":      {Config{Drain: -1}, "the delays of load balancers must not be negative"},

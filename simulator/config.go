@@ -74,7 +74,7 @@ type Checks = traffic.Checks
 func (config Config) check() error {
 	switch {
 	case config.PageSize < 0:
-		return fmt.Errorf("page size %d must be positive", config.PageSize)
+		return fmt.Errorf("page size %d is negative", config.PageSize)
 	case config.Transition < 0 || config.TerminatedFor < 0:
 		return errors.New("the delays of instances must not be negative")
 	case config.Provisioning < 0 || config.Drain < 0:

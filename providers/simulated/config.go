@@ -28,10 +28,10 @@ func (c config) Check(wrong kit.Wrong) {
 		wrong("endpoint", "is missing")
 	}
 	if c.PageSize < 0 {
-		wrong("pageSize", "must be a positive number, not %d", c.PageSize)
+		wrong("pageSize", "must not be negative, but is %d", c.PageSize)
 	}
 	if c.Timeout < 0 {
-		wrong("timeout", "must be a positive duration such as 10s, not %s", c.Timeout)
+		wrong("timeout", "must not be negative, but is %s", c.Timeout)
 	}
 }
 
