@@ -82,8 +82,8 @@ func TestPrometheusTokenIsNotSentToWhoeverAnswers(t *testing.T) {
 	}
 }
 
-// Without the Lease each replica works. The chart accepts that only if there is
-// never a second one, and otherwise says what to change.
+// Without the Lease all replicas work at the same time. The chart accepts that only if
+// there is never a second one, and otherwise says what to change.
 func TestReplicasWithoutALeaseAreRefused(t *testing.T) {
 	files, err := filepath.Glob("../charts/fairlead/ci/refused/no-lease-*.error")
 	if err != nil || len(files) != 3 {

@@ -172,8 +172,8 @@ func reproduce(args []string) string {
 	return printable.WithoutSecrets(strings.Join(all, " "))
 }
 
-// conformanceProgress returns a function that shows progress on a terminal, and does
-// nothing elsewhere.
+// conformanceProgress returns a function that shows progress on the terminal w. If w is
+// not a terminal, it returns nil.
 func conformanceProgress(w io.Writer) func(conformance.CheckResult) {
 	if _, _, err := term.TerminalSize(w); err != nil {
 		return nil

@@ -44,7 +44,8 @@ func Cleanup(ctx context.Context, target Target, ledger *FileLedger, tell func(s
 			continue
 		}
 		errs = append(errs, fmt.Errorf("%v: %w", e, err))
-		if e.Kind == KindFault { // What the cloud says is gone may be there.
+		// While a fault is set, the cloud may say of things that exist that they are gone.
+		if e.Kind == KindFault {
 			return errors.Join(append(errs, errors.New("nothing else was touched, because the cloud's answers may be wrong"))...)
 		}
 	}

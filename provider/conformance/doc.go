@@ -23,8 +23,9 @@
 //
 // The suite judges a provider by the contract, and not by taste. If a check of level
 // [Core] fails, users lose nodes, load balancers, routes or traffic, or the provider
-// contradicts a doc comment of the contract. A check of level [Extended] belongs to a
-// feature, or makes operation easier. A check of level [Measured] reports a number.
+// contradicts a doc comment of the contract. If a check of level [Extended] fails, a
+// feature does not work, or operation is harder. A check of level [Measured] reports a
+// number.
 //
 // Run the suite with the race detector, because only it sees some mistakes. Without
 // it the result is at most [Partial].

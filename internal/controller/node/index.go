@@ -6,8 +6,9 @@ import (
 	"k8s.io/utils/third_party/forked/golang/btree"
 )
 
-// index has the names of the Nodes that the refresh asks about, in order. It changes
-// with each Node, so that no page of the refresh goes through all Nodes.
+// index has the names of the Nodes that the refresh asks about, in order. Each change
+// of a Node updates it. So the refresh finds its next names without going through all
+// Nodes.
 type index struct {
 	mu        sync.Mutex
 	refreshed *btree.BTree[string] // names; guarded by mu

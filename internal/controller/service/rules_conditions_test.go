@@ -81,7 +81,7 @@ func TestReasonOfAConditionIsNotRewrittenTooOften(t *testing.T) {
 	for _, tt := range []struct {
 		name                string
 		transition, written time.Duration // how long ago the transition and the last write were
-		later               time.Duration // when it is due; 0: now
+		later               time.Duration // how long until the next write; 0: it is made now
 	}{
 		{"WithinAMinuteOfItsTransition", 59 * time.Second, time.Hour, time.Second},
 		{"AMinuteAfterItsTransition", time.Minute, time.Hour, 0},

@@ -112,9 +112,9 @@ func another(t *testing.T, f *pflag.Flag) string {
 }
 
 // TestSettingsReachTheirControllers changes each flag of a controller alone. Then a
-// field of the controller's configuration must differ. Except for the flags in
-// several, each flag changes one field, and no other flag changes it. Each field is
-// one that a flag changes, or that package app sets.
+// field of the controller's configuration must differ. Each flag changes one field,
+// and no other flag changes it; the variable several lists the exceptions. Each field
+// is one that a flag changes, or that package app sets.
 func TestSettingsReachTheirControllers(t *testing.T) {
 	elsewhere := []string{ // what no flag sets
 		"Node.Metrics", "Node.Clock", "Node.MarkIdentity", "Certificate.Metrics", "Certificate.Clock", "Lifecycle.Metrics", "Lifecycle.Clock", "Service.Metrics", "Route.Metrics", "Route.Clock",
@@ -148,8 +148,7 @@ func TestSettingsReachTheirControllers(t *testing.T) {
 		check(sections.FlagSets["generic"].Lookup(name))
 	}
 	check(sections.FlagSets["misc"].Lookup("node-status-update-frequency"))
-	// Each of these fields is set by a further value of a flag that sets another
-	// field, too.
+	// With values that check does not try, these flags set further fields.
 	for _, arg := range []string{"--node-label-reconcile=additional,remove", "--node-label-reconcile=additional", "--service-remove-backends-on=deletion", "--load-balancer-class=-"} {
 		for _, path := range differing("", defaults, reflect.ValueOf(handOn(t, arg))) {
 			reached[path] = arg
