@@ -30,11 +30,9 @@ var generateTraces = flag.Bool("generate-traces", false, "write testdata/traces"
 
 // TestTraces runs the daemon without the flags for the ownership of Nodes. It
 // follows a Node, a Service and a route, and compares each request to the API
-// server and each call of the provider with those recorded in testdata/traces. The
-// records are the same as before such flags existed, except for the time of a
-// refresh and the last question about a Node before its deletion. A change in
-// testdata/traces is a change on the wire: make it knowingly, and name it in the
-// changelog.
+// server and each call of the provider with those recorded in testdata/traces. A
+// change in testdata/traces is a change on the wire: make it knowingly, and name it
+// in the changelog.
 func TestTraces(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

@@ -254,7 +254,7 @@ func (l *limiter) spend(now time.Time) {
 	l.next = l.next.Add(time.Duration(float64(time.Second) / l.rate))
 }
 
-// pause returns how long no call may start, 0 if the next one may start now.
+// pause returns for how long the quota lets no call start, 0 if it lets one start now.
 func (l *limiter) pause() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

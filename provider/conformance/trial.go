@@ -62,7 +62,7 @@ const namePrefix = "fl-"
 
 // name returns a name that no other check and no other run uses.
 func (t *trial) name(role string) string {
-	const longest = 63 // a label of a DNS name, as the name of a Node must be
+	const longest = 63 // the name of a Service must be a label of a DNS name
 	name := namePrefix + t.suite.id + "-" + t.check.name()
 	return strings.TrimRight(name[:min(len(name), longest-len(role)-1)], "-") + "-" + role
 }

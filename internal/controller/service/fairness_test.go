@@ -95,8 +95,9 @@ func (l *life) callsUntil(limit time.Duration, holds func() bool) (calls int, in
 	return calls, limit
 }
 
-// updateWithin is the bound in docs/guides/services.md: within this time each of n load
-// balancers has the newest set, whatever others do with their Services.
+// updateWithin is the bound in docs/guides/services.md, with one second more for each
+// call: within this time each of n load balancers has the newest set, whatever others do
+// with their Services.
 func (c tenants) updateWithin() time.Duration {
 	n := c.attackers + c.victims
 	return maxPause + time.Duration(3*n/c.workers+3)*(c.takes+time.Second)
