@@ -6,7 +6,7 @@ import "slices"
 type priority int
 
 const (
-	refreshPriority priority = iota // for a Node that nobody waits for, and for the list
+	refreshPriority priority = iota // for a Node that nobody waits for, and for the list of instances
 	lowPriority                     // for a volume, or a node that has waited long without success
 	updatePriority                  // for an update of a load balancer's nodes, or for a silent node
 	highPriority                    // for an object that waits for the answer

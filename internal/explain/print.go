@@ -62,7 +62,7 @@ func (a Answer) text(now time.Time) string {
 	return l.w.String()
 }
 
-// sources are the sources of an answer, for people.
+// sources describes each source of an answer to people.
 var sources = map[string]string{
 	Offline: "offline: what is written in the API server",
 	Live:    "live: what is written in the API server, and what the daemon remembers",

@@ -144,7 +144,7 @@ func isNotProven(name string, i instance) *message.Cause {
 		message.Value(name), message.Value(i.providerID), strings.Join(has, ", "))))
 }
 
-// maxShown is how many addresses of an instance a message names.
+// maxShown is the maximum number of addresses that a message lists.
 const maxShown = 8
 
 func nodeIsMissing(name string) *message.Cause {

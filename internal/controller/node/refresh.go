@@ -41,8 +41,8 @@ func pageAfter(names []string, last string, page int) []string {
 	return names[from:min(from+page, len(names))]
 }
 
-// fetch asks the cloud for a page of Nodes, and wakes the Nodes for which it has
-// an answer. The others are asked about again in the next round. It returns the
+// fetch asks the cloud about a page of Nodes, and wakes those about which the cloud
+// has answered. The others are asked about again in the next round. fetch returns the
 // names of the Nodes that differ from the answer.
 func (c *Controller) fetch(ctx context.Context, names []string) (differ []string) {
 	var page []*corev1.Node

@@ -11,9 +11,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// index has all Nodes, and counts what the decision about one of them reads of
-// the others. A change of a Node changes the counts, so that no decision goes
-// through all Nodes. After any changes the counts are those of a recount.
+// index has all Nodes, and keeps counts of them for the decision about each. A change
+// of a Node changes the counts, so that no decision goes through all Nodes. After any
+// changes the counts are those of a recount.
 type index struct {
 	limits  Limits
 	claim   ownership.Claim

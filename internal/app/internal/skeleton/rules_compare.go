@@ -51,9 +51,9 @@ func Compare(daemon, skeleton []step.Step) []Difference {
 	return all
 }
 
-// Fates returns what becomes of each object: the gravest of its steps, or of steps that
-// are as grave, the first that does something. Steps that only record events leave the
-// object as it is.
+// Fates returns what becomes of each object, which is the gravest of its steps. If
+// several steps are equally grave, it is the first of these that does something. Steps
+// that only record events leave the object as it is.
 func Fates(steps []step.Step) map[string]Fate {
 	fates := map[string]Fate{}
 	for _, s := range steps {
