@@ -21,7 +21,7 @@ const (
 	// the factor probeGrowth. The end of an outage is found within 5 seconds.
 	firstProbe   = 1200 * time.Millisecond
 	longestProbe = 4850 * time.Millisecond
-	probeGrowth  = 4
+	probeGrowth  = 3
 	// Clouds lock accounts after many failed logins. So the pause is deniedProbe if
 	// calls have been denied for longer than deniedFor.
 	deniedFor   = 10 * time.Minute

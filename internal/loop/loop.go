@@ -132,7 +132,7 @@ type Waiting struct {
 func (l *Loop) Waiting(limit time.Duration) []Waiting { return l.waiting.waiting(limit) }
 
 // Next returns the key that the next free worker would take now. It reports whether there
-// is such a key and its last pass has not failed.
+// is such a key and its last pass that was finished has not failed.
 func (l *Loop) Next() (key string, waits bool) {
 	key, waits = l.waiting.next()
 	l.mu.Lock()

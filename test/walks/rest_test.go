@@ -235,7 +235,7 @@ func (w *world) checkNodes() {
 			w.broken("settled: %s is not initialised: %+v", n.UID, n.Status.Conditions)
 		case len(n.Status.Addresses) == 0 || n.Status.Addresses[0].Address != m.address:
 			w.broken("settled: %s has the addresses %v, its machine has %s", n.UID, n.Status.Addresses, m.address)
-		case !trail.ownRack && n.Labels[rackLabel] != rack(m.rack) && !w.mayLackLabels():
+		case !trail.ownRack && n.Labels[rackLabel] != rack(m.rack) && !w.mayBeOld(n.Labels[rackLabel], m):
 			w.broken("settled: %s has the labels %v, its machine has %s", n.UID, n.Labels, rack(m.rack))
 		case nodefact.HasTaint(n, api.TaintNodeShutdown) != (m.down && !m.reporting):
 			w.broken("settled: %s has the taints %v, its machine is stopped: %v", n.UID, n.Spec.Taints, m.down)
@@ -243,11 +243,20 @@ func (w *world) checkNodes() {
 	}
 }
 
-// mayLackLabels reports whether each answer about a Node may be one without labels. With
+// mayBeOld reports whether the label is one that the machine had before, and the Node may
+// still have it: each answer about the Node may be one without labels. With
 // LabelsSometimesNil every other answer is. A wrong list or watch can make their number
 // between two comparisons even for hours.
-func (w *world) mayLackLabels() bool {
-	return w.has(quirks.LabelsSometimesNil) && (w.hints.lists || w.hints.watches)
+func (w *world) mayBeOld(label string, m *machine) bool {
+	if !w.has(quirks.LabelsSometimesNil) || !w.hints.lists && !w.hints.watches {
+		return false
+	}
+	for version := range m.rack {
+		if label == rack(version) {
+			return true
+		}
+	}
+	return false
 }
 
 // canBeDeleted reports whether the Node has a witness in its region, and no other

@@ -31,6 +31,7 @@ type comparison struct {
 	late     bool      // this round's list has more pages than expected
 	token    string    // of the next page of the list
 	pages    int       // how many pages of the list were read in this round
+	size     int       // instances on its largest page, at least 1
 	named    map[string]bool
 	expected int // how many pages the list will have, estimated from those so far; 0: unknown
 	before   int // how many pages the list had in the round before; 0: unknown
@@ -43,7 +44,8 @@ const usualPage = 100
 // refresh repeats rounds through all Nodes until the context ends. It returns when
 // the last call of the cloud has returned.
 func (c *Controller) refresh(ctx context.Context) {
-	r := &comparison{Controller: c, free: make(chan struct{}, c.refresher.parallel), began: c.clock.Now(), named: map[string]bool{}}
+	r := &comparison{Controller: c, free: make(chan struct{}, c.refresher.parallel)}
+	r.restart()
 	defer r.calls.Wait()
 	stepped := r.began
 	for {
@@ -113,7 +115,8 @@ func (r *comparison) completed() {
 }
 
 func (r *comparison) restart() {
-	r.began, r.last, r.token, r.pages, r.expected, r.late, r.named = r.clock.Now(), "", "", 0, r.before, false, map[string]bool{}
+	r.began, r.last, r.token, r.pages, r.size, r.named = r.clock.Now(), "", "", 0, 1, map[string]bool{}
+	r.expected, r.late = r.before, false
 }
 
 // doWithout begins a round that does without the list.
@@ -145,9 +148,9 @@ func (r *comparison) list(ctx context.Context) error {
 		r.named[name] = true
 	}
 	r.askAll(ctx, others)
-	r.pages++
+	r.pages, r.size = r.pages+1, max(r.size, len(page.Instances))
 	if page.Next != "" {
-		if page.Next == r.token || r.pages > 2*max(r.before, nodes/usualPage)+10 {
+		if page.Next == r.token || r.pages > 2*max(r.before, pagesOf(nodes, r.size))+10 {
 			r.before = min(r.pages, nodes)
 			return errEndlessList
 		}
@@ -165,13 +168,13 @@ func (r *comparison) list(ctx context.Context) error {
 	return nil
 }
 
-// estimate returns how many pages the list will have if the pages to come name as many
-// Nodes as those so far. A list may also have instances that are no Nodes, and then more
-// pages than that. They must not take a period each, so the round is late then.
+// estimate returns how many pages the list has: as many as in the round before, or as many
+// as hold all Nodes. A list may also have instances that are no Nodes, and then more pages
+// than that. They must not take a period each, so the round is late then.
 func (r *comparison) estimate(nodes int) int {
 	expected := r.before
-	if len(r.named) > 0 {
-		expected = max(expected, (nodes*r.pages+len(r.named)-1)/len(r.named))
+	if expected == 0 {
+		expected = pagesOf(nodes, r.size)
 	}
 	if expected > r.pages {
 		return expected

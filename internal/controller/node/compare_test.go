@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
@@ -483,34 +484,90 @@ func TestWrongListDoesNotDelayTheComparison(t *testing.T) {
 }
 
 // A list may have many more instances than the cluster has Nodes. Its pages do not take a
-// period each.
+// period each, and the next round is spread over its period.
 func TestListOfManyOtherInstances(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := beginHinted(t, 3)
-		defer func() { q.stop() }()
-		q.vendor.set(func(h *hints) {
-			h.watch = func(context.Context, *provider.InstanceChanges) error { return errors.New("no") }
+	for _, tt := range []struct {
+		name          string
+		nodes, others int
+		first         string // begins the names of the other instances, which are listed in order
+	}{
+		{"BeforeAllNodes", 3, 70, "a"},
+		{"AfterTheFirstNode", 100, 300, "n000-"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := beginHinted(t, tt.nodes)
+				defer func() { q.stop() }()
+				q.vendor.set(func(h *hints) {
+					h.watch = func(context.Context, *provider.InstanceChanges) error { return errors.New("no") }
+				})
+				q.vendor.mu.Lock()
+				for n := range tt.others {
+					name := fmt.Sprintf("%s%03d", tt.first, n)
+					q.vendor.instances[name] = instanceOf(name)
+				}
+				q.vendor.mu.Unlock()
+				last := nameOf(tt.nodes - 1)
+				q.vendor.change(last, "b")
+				q.after(4 * hintedPeriod)
+				if rack := q.node(last).Labels["rack"]; rack != "b" {
+					t.Errorf("the rack is %q four periods after it became b", rack)
+				}
+				q.takeCalls()
+				q.after(4 * hintedPeriod)
+				pages := (tt.nodes + tt.others + 9) / 10
+				if lists, _, asked := q.takeCalls(); lists < 3*pages || lists > 5*pages || asked > 5 {
+					t.Errorf("in four periods %d pages and %d questions, want %d and 4", lists, asked, 4*pages)
+				}
+			})
 		})
-		q.vendor.mu.Lock()
-		for n := range 70 {
-			name := fmt.Sprintf("a%03d", n) // before all Nodes
-			q.vendor.instances[name] = instanceOf(name)
-		}
-		q.vendor.mu.Unlock()
-		q.takeCalls()
-		q.vendor.change(nameOf(0), "b")
-		q.after(3*hintedPeriod + time.Second)
-		if rack := q.node(nameOf(0)).Labels["rack"]; rack != "b" {
-			t.Errorf("the rack is %q three periods after it became b", rack)
-		}
-		q.after(hintedPeriod)
-		q.takeCalls()
+	}
+}
+
+// A list may have many pages because they are small.
+func TestListOfSmallPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := beginHinted(t, 200)
+		defer func() { q.stop() }()
 		q.after(4 * hintedPeriod)
-		// A round is eight pages and one question, which tests the list.
-		if lists, _, asked := q.takeCalls(); lists < 28 || lists > 36 || asked > 5 {
-			t.Errorf("in four periods %d pages and %d questions, want 32 and 4", lists, asked)
+		if _, _, asked := q.takeCalls(); asked > 3 {
+			t.Errorf("%d questions about Nodes that the list confirms", asked)
 		}
 	})
+}
+
+// The watch may name a Node by ID and by name.
+func TestNodeThatIsNamedTwiceGetsOnePass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := beginHinted(t, 1)
+		defer func() { q.stop() }()
+		waits := joins("waits")
+		waits.Spec.ProviderID = "p://waits"
+		if _, err := q.cluster.CoreV1().Nodes().Create(t.Context(), waits, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		q.after(time.Second)
+		now := time.Now()
+		q.control.wakeChanged(cloud.Changes{ProviderIDs: []string{"p://waits"}, NodeNames: []string{"waits"}})
+		if n := q.control.woken.nodes["waits"]; n.passes.IsWhole(now) || !n.passes.IsWhole(now.Add(wokenLimit.Every)) {
+			t.Errorf("remembered %+v, want one pass", n)
+		}
+	})
+}
+
+// What a Node uses up while it waits does not count once it is initialised.
+func TestWokenNodeHasTwoAllowances(t *testing.T) {
+	w := woken{more: make(chan struct{}, 1), nodes: map[string]wokenNode{}}
+	for n := range wokenLimit.Burst + 1 {
+		now := noon.Add(time.Duration(n) * time.Second)
+		if wait, want := w.untilPass("n1", now), n == wokenLimit.Burst; (wait > 0) != want {
+			t.Errorf("naming %d: the pass waits %v, want a wait: %v", n+1, wait, want)
+		}
+	}
+	w.add("n1", noon.Add(10*time.Second))
+	if names, _ := w.take(noon.Add(10 * time.Second)); len(names) != 1 {
+		t.Error("the initialised Node is not asked about at once")
+	}
 }
 
 // inBatches is a vendor's cloud with all fast paths. Each call takes 30 ms.

@@ -105,6 +105,7 @@ type quirky struct {
 	t       *testing.T
 	vendor  *vendor
 	cluster *fake.Clientset
+	control *Controller
 	stop    func()
 
 	mu      sync.Mutex
@@ -155,6 +156,7 @@ func beginWith(t *testing.T, v *vendor, cfg Config, habits []quirks.Quirk, nodes
 		deps.List, deps.Watch = gateway.Instances().Lister(), gateway.Instances().Watcher()
 	}
 	c := New(deps, cfg)
+	q.control = c
 	informers.StartWithContext(ctx)
 	done := make(chan error, 1)
 	go func() { done <- c.Run(ctx) }()

@@ -39,13 +39,15 @@ func (c *Controller) watchInstances(ctx context.Context) {
 // wakeChanged wakes the Nodes of instances that have changed. A Node that waits to be
 // initialised gets a pass. About an initialised Node the cloud is asked first.
 func (c *Controller) wakeChanged(changes cloud.Changes) {
-	var nodes []*corev1.Node
+	nodes := map[string]*corev1.Node{} // by name, because the watch may name one twice
 	for _, id := range changes.ProviderIDs {
-		nodes = append(nodes, kube.NodesWithProviderID(c.informer, id)...)
+		for _, node := range kube.NodesWithProviderID(c.informer, id) {
+			nodes[node.Name] = node
+		}
 	}
 	for _, name := range changes.NodeNames {
 		if node, err := c.cached.Get(name); err == nil {
-			nodes = append(nodes, node)
+			nodes[name] = node
 		}
 	}
 	for _, node := range nodes {
@@ -96,7 +98,9 @@ type wokenNode struct {
 	due   time.Time // when the cloud is asked about it; zero: no question is due
 	pass  time.Time // when it gets a pass, if it waits to be initialised
 	again bool      // the question that is due or was asked last is the second one after named
-	used  allowance.Allowance
+	// asks bounds the questions about it while it is initialised, and passes its passes
+	// before.
+	asks, passes allowance.Allowance
 }
 
 // add takes note that the watch has named a Node.
@@ -122,10 +126,10 @@ func (w *woken) untilPass(name string, now time.Time) time.Duration {
 	n.named = now
 	if !n.pass.After(now) {
 		n.pass = now
-		if allowed := n.used.Next(wokenLimit); now.Before(allowed) {
+		if allowed := n.passes.Next(wokenLimit); now.Before(allowed) {
 			n.pass = allowed
 		}
-		n.used = n.used.Used(wokenLimit, n.pass)
+		n.passes = n.passes.Used(wokenLimit, n.pass)
 	}
 	w.nodes[name] = n
 	return n.pass.Sub(now)
@@ -141,18 +145,18 @@ func (w *woken) take(now time.Time) (names []string, next time.Duration) {
 	next = idleWoken
 	for name, n := range w.nodes {
 		at := n.due
-		if allowed := n.used.Next(wokenLimit); at.Before(allowed) {
+		if allowed := n.asks.Next(wokenLimit); at.Before(allowed) {
 			at = allowed
 		}
 		switch {
 		case n.due.IsZero():
-			if n.used.IsWhole(now) && now.Sub(n.named) > namedFor {
+			if n.asks.IsWhole(now) && n.passes.IsWhole(now) && now.Sub(n.named) > namedFor {
 				delete(w.nodes, name)
 			}
 		case at.After(now):
 			next = min(next, at.Sub(now))
 		default:
-			n.due, n.used = time.Time{}, n.used.Used(wokenLimit, now)
+			n.due, n.asks = time.Time{}, n.asks.Used(wokenLimit, now)
 			w.nodes[name] = n
 			names = append(names, name)
 		}

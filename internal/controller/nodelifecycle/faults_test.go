@@ -298,7 +298,7 @@ func TestRefusedShutdownTaintIsReported(t *testing.T) {
 				r.expectEvents("n2 ShutdownTaintFailed")
 				r.change(func() { onlyStatus = true })
 				r.update("n2", says(corev1.ConditionTrue, "NoWitness", time.Minute))
-				r.after(10 * time.Minute)
+				r.after(30 * time.Minute) // until the Node was looked at and is not held any more
 				if node, err := r.cluster.CoreV1().Nodes().Get(t.Context(), "n2", metav1.GetOptions{}); err != nil || len(node.Spec.Taints) != 1 {
 					t.Errorf("Node %v, error %v, want the taint", node, err)
 				}

@@ -229,7 +229,8 @@ func (c *Controller) pass(ctx context.Context, key string, called bool) (loop.Re
 		}
 		p := decide(o)
 		if called && p.do.isCall() {
-			return loop.Result{After: yieldDelay, HighPriority: p.do != update && !p.routine, Unfinished: true}, nil
+			isFailing := o.memory.failure.attempts > 0
+			return loop.Result{After: yieldDelay, HighPriority: p.do != update && !p.routine, Unfinished: isFailing}, nil
 		}
 		again, err := c.apply(ctx, key, o, p)
 		switch {
