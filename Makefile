@@ -29,7 +29,7 @@ DEMO = $(BIN)/playground demo --simcloud $(BIN)/simcloud --ccm $(BIN)/cloud-cont
 .PHONY: help demo demo-check recording test unit e2e test-browser test-skew examples bench bench-record cover fuzz check lint generate vuln chart image release build clean need-go need-linux always
 
 help: # This text.
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9\/-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## A real control plane, a simulated cloud and three nodes on this machine, for you to play with.
 	@$(DEMO)
@@ -143,7 +143,7 @@ bin/playground: $(shell find playground simulator deploy internal/manifest -type
 	@touch $@
 
 # kubectl of the same release, for the tests, and for whoever has none.
-bin/kubectl: playground/go.mod bin/.go-version
+bin/kubectl: playground/go.mod bin/.go-version ## A kubectl of the release of Kubernetes that the demo runs.
 	@cd playground && ../tools/go-build.sh $@ -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)" -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kubectl
 	@touch $@
 
