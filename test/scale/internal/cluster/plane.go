@@ -15,6 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -31,6 +32,8 @@ type Plane struct {
 	Client kubernetes.Interface
 	// CCMKubeconfig is what the daemon under test gets.
 	CCMKubeconfig string
+	// Token is that of an administrator.
+	Token string
 
 	audit      audit.File
 	playground *process.Process
@@ -68,7 +71,12 @@ func Start(ctx context.Context, program, dir string) (p *Plane, err error) {
 		return p, fmt.Errorf("the playground says %q: %w", line, err)
 	}
 	p.CCMKubeconfig, p.audit = ready.CCMKubeconfig, audit.File(ready.AuditLog)
-	if p.Client, err = client(ready.Kubeconfig); err != nil {
+	config, err := clientcmd.BuildConfigFromFlags("", ready.Kubeconfig)
+	if err != nil {
+		return p, err
+	}
+	p.Token = config.BearerToken
+	if p.Client, err = client(config); err != nil {
 		return p, err
 	}
 	return p, p.allowSkeleton(ctx)
@@ -94,11 +102,7 @@ func (p *Plane) allowSkeleton(ctx context.Context) error {
 }
 
 // client returns a client that does not limit its own requests to the API server.
-func client(kubeconfig string) (kubernetes.Interface, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, err
-	}
+func client(config *rest.Config) (kubernetes.Interface, error) {
 	config.QPS = -1
 	config.UserAgent = "bench"
 	config.ContentType = "application/vnd.kubernetes.protobuf"

@@ -5,12 +5,15 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fairlead-k8s/fairlead/internal/ports"
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
@@ -133,22 +136,58 @@ func Start(dir string, s Setup) (*Daemon, error) {
 
 // Healthy returns nil when the daemon serves and reports that it is healthy.
 func (d *Daemon) Healthy(ctx context.Context) error {
-	if err := d.Err(); err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/healthz", d.port), nil)
+	_, err := d.get(ctx, "/healthz", "")
+	return err
+}
+
+// balancerTime is a line of Fairlead's metrics: the seconds that calls about load balancers
+// have taken.
+var balancerTime = regexp.MustCompile(`(?m)^fairlead_cloud_call_duration_seconds_sum\{call="\w*(?:LoadBalancer|Backends)\w*"\} (\S+)$`)
+
+// BalancerTime returns how long all calls about load balancers so far have taken together,
+// as Fairlead has measured them. The token is that of an administrator.
+func (d *Daemon) BalancerTime(ctx context.Context, token string) (time.Duration, error) {
+	metrics, err := d.get(ctx, "/metrics", token)
 	if err != nil {
-		return err
+		return 0, err
+	}
+	return balancerTimeIn(metrics)
+}
+
+func balancerTimeIn(metrics string) (time.Duration, error) {
+	var sum float64
+	for _, line := range balancerTime.FindAllStringSubmatch(metrics, -1) {
+		seconds, err := strconv.ParseFloat(line[1], 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += seconds
+	}
+	return time.Duration(sum * float64(time.Second)), nil
+}
+
+// get returns what the daemon serves at a path.
+func (d *Daemon) get(ctx context.Context, path, token string) (string, error) {
+	if err := d.Err(); err != nil {
+		return "", err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d%s", d.port, path), nil)
+	if err != nil {
+		return "", err
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // its certificate is self-signed
 	defer client.CloseIdleConnections()
 	resp, err := client.Do(req)
 	if err != nil {
-		return err
+		return "", err
 	}
-	defer func() { _ = resp.Body.Close() }() // only the status matters
+	defer func() { _ = resp.Body.Close() }() // it has been read
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("/healthz answers %s", resp.Status)
+		return "", fmt.Errorf("%s answers %s", path, resp.Status)
 	}
-	return nil
+	body, err := io.ReadAll(resp.Body)
+	return string(body), err
 }

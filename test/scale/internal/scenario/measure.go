@@ -19,11 +19,31 @@ func (t *trial) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	calls, err := t.balancerTime(ctx)
+	if err != nil {
+		return err
+	}
 	cpu, _, err := t.usage()
-	t.began = mark{at: t.clock.Now(), audit: audit, cpu: cpu}
+	t.began = mark{at: t.clock.Now(), audit: audit, cpu: cpu, calls: calls}
 	t.series.stop()
 	t.series = t.sample(ctx)
 	return err
+}
+
+// balancerTime returns how long all calls about load balancers so far have taken together.
+// It returns 0 if they are not made one after the other.
+func (t *trial) balancerTime(ctx context.Context) (sum time.Duration, err error) {
+	if !t.scenario.OneWorker {
+		return 0, nil
+	}
+	for _, d := range t.daemons {
+		took, err := d.BalancerTime(ctx, t.plane.Token)
+		if err != nil {
+			return 0, err
+		}
+		sum += took
+	}
+	return sum, nil
 }
 
 // usage returns the CPU time of all daemons, and the largest peak memory of one of them.

@@ -75,6 +75,8 @@ type Scenario struct {
 	Size func(Settings) Settings
 	// Only is the contender that is measured; empty: both.
 	Only contender.Name
+	// OneWorker means that calls about Services are made one after the other.
+	OneWorker bool
 	// Alone are the contenders whose times depend on the machine, so that nothing
 	// else may run. Quiet are the contenders whose times depend on the cloud, but would
 	// be longer on a busy machine. The others mostly wait, so they run side by side.

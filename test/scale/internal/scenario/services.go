@@ -82,7 +82,7 @@ func oneWorker(s Scenario) Scenario {
 	s.What = func(settings Settings) string {
 		return what(settings) + " Calls about Services are made one after the other."
 	}
-	s.Flags, s.Only = ownFlags("--concurrent-service-syncs=1"), contender.Fairlead
+	s.Flags, s.Only, s.OneWorker = ownFlags("--concurrent-service-syncs=1"), contender.Fairlead, true
 	s.run = func(ctx context.Context, t *trial) error {
 		if err := run(ctx, t); err != nil {
 			return err
@@ -91,9 +91,15 @@ func oneWorker(s Scenario) Scenario {
 		if !whole {
 			fact, whole = t.row.Fact(report.AllBackends)
 		}
-		own := t.Latency.Seconds() * float64(t.row.Calls())
-		if whole && fact.Seconds > 0 && own > 0 {
+		after, err := t.balancerTime(ctx)
+		if err != nil || !whole {
+			return err
+		}
+		if own := (after - t.began.calls).Seconds(); own > 0 {
 			t.note(report.Quantity("this is", fact.Seconds/own, "times the calls' own time"))
+		}
+		if least := t.Latency.Seconds() * float64(t.row.Calls()); least > 0 {
+			t.note(report.Quantity("and", fact.Seconds/least, "times their number x the cloud's latency"))
 		}
 		return nil
 	}

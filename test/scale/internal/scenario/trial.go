@@ -48,6 +48,7 @@ type mark struct {
 	at    time.Time
 	audit int64
 	cpu   time.Duration
+	calls time.Duration // that calls about load balancers have taken, in scenarios with one worker
 }
 
 // up starts the cloud and the control plane.
