@@ -117,7 +117,7 @@ func TestAllThatIsWrongWithTheCloudConfig(t *testing.T) {
 	if code != 1 {
 		t.Errorf("got exit code %d, want 1", code)
 	}
-	for _, want := range []string{"--cloud-config=" + file, "line 1: endpoint: must be a URL", "line 2: pageSize: must be a positive number", "line 3: colour"} {
+	for _, want := range []string{"--cloud-config=" + file, "line 1: endpoint: must be a URL", "line 2: pageSize: must not be negative", "line 3: colour"} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("no %q in\n%s", want, stderr)
 		}
