@@ -32,7 +32,7 @@ const (
 	// down. Each one that succeeds allows one more. In case these calls hang, another
 	// one may begin coldEvery after the last one.
 	coldCalls = 3
-	restAfter = 2 * time.Second
+	restAfter = time.Second
 	coldAfter = 10 * time.Second
 	coldEvery = 4 * time.Second
 	// firstCalls is how many calls may run at the same time when calls succeed. After
