@@ -229,8 +229,7 @@ func (c *Controller) pass(ctx context.Context, key string, called bool) (loop.Re
 		}
 		p := decide(o)
 		if called && p.do.isCall() {
-			isFailing := o.memory.failure.attempts > 0
-			return loop.Result{After: yieldDelay, HighPriority: p.do != update && !p.routine, Unfinished: isFailing}, nil
+			return yields(o, p), nil
 		}
 		again, err := c.apply(ctx, key, o, p)
 		switch {
@@ -248,6 +247,12 @@ func (c *Controller) pass(ctx context.Context, key string, called bool) (loop.Re
 		}
 	}
 	return loop.Result{}, fmt.Errorf("service %s needs more than %d actions", key, maxActions)
+}
+
+// yields returns the result of a pass that lets other Services go first before the call of
+// the plan. While calls fail, the pass is no success: a refused write keeps its delay.
+func yields(o observed, p plan) loop.Result {
+	return loop.Result{After: yieldDelay, HighPriority: p.do != update && !p.routine, Unfinished: o.memory.failure.attempts > 0}
 }
 
 // onService returns the handlers that enqueue a Service if its change asks for

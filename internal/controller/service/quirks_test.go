@@ -282,6 +282,15 @@ func TestRefusedConditionIsWrittenRarelyWhileAllCallsFail(t *testing.T) {
 	})
 }
 
+func TestPassThatYieldsIsUnfinishedOnlyWhileCallsFail(t *testing.T) {
+	for _, attempts := range []int{0, 1} {
+		o := observed{memory: memory{failure: failure{attempts: attempts}}}
+		if got := yields(o, plan{do: update}); got.Unfinished != (attempts > 0) || got.After == 0 || got.HighPriority {
+			t.Errorf("after %d failures the pass yields with %+v", attempts, got)
+		}
+	}
+}
+
 // A write that the API server keeps refusing is reported on the Service, whatever
 // the code of the refusal.
 func TestRefusedWritesAreReported(t *testing.T) {
