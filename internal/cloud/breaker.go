@@ -132,11 +132,13 @@ func (b *breaker) begin(c call) error {
 // caller holds mu.
 func (b *breaker) admit(c call, now time.Time) (probed []*scope, err error) {
 	s, p := b.holder(c)
-	isUntried := s != p && p.tried.Before(s.began) // The call's part may work although others do not.
+	// The call's part may work although others do not. An object that waits finds that
+	// out at once, other calls do when they are the probe.
+	isFirst := s != p && c.priority == highPriority && p.tried.Before(s.began)
 	switch rank := b.rank(c); {
 	case !s.isOpen():
 		return nil, nil
-	case isUntried, !now.Before(s.next.Add(time.Duration(rank) * turnStep)):
+	case isFirst, !now.Before(s.next.Add(time.Duration(rank) * turnStep)):
 		return []*scope{s, p}, nil
 	default:
 		p.held = now
