@@ -196,7 +196,8 @@ func TestSightingWithoutManager(t *testing.T) {
 	}
 }
 
-// A failed write is tried again and reported; a stale one is only tried again.
+// A write that fails is reported and tried again. A write that is refused because the
+// Node has changed is only tried again.
 func TestAfterAWrite(t *testing.T) {
 	if p := failed(given(), isFailed("This", errTest)); !p.retry || p.event == nil || p.event.Reason != "CIDRAssignmentFailed" || p.memory.reason == "" {
 		t.Errorf("%+v", p)

@@ -6,9 +6,10 @@
 // functions), and applies the plan (apply.go). Reading the Node from the API server
 // and reserving CIDRs are actions, too: the pass decides again after them.
 //
-// The ledger is in memory only. It is made from a complete list of the API server
-// when the process begins to lead. Nodes to which an earlier leader may still write
-// are fenced before any CIDR is given.
+// The ledger is in memory only. It is made from a complete list of the API server when
+// the process begins to lead. Before any CIDR is given, the leader fences the Nodes to
+// which an earlier leader may still write: an annotation makes the API server refuse
+// such late writes.
 //
 // DESIGN.md has the states of a Node, what may never happen, what a crash leaves
 // behind, and what cannot be excluded.

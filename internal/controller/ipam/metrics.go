@@ -60,7 +60,7 @@ func newMetrics(c clock.PassiveClock) *Metrics {
 	}
 }
 
-// start shows the pools until stop is called.
+// start shows the pools and the waiting Nodes in the metrics until stop is called.
 func (m *Metrics) start(l *ledger) (stop func()) {
 	for _, p := range l.pools {
 		m.size.WithLabelValues(p.Cluster.String()).Set(float64(len(p.holders)))

@@ -41,7 +41,7 @@ func (c *Controller) Plan(_ context.Context, name string) ([]step.Step, error) {
 			}
 			o.node.Annotations[AnnotationFence] = o.self
 		case trust:
-			o.entry.suspect, o.suspects = false, 0 // A leader fences all Nodes before it gives CIDRs.
+			o.entry.suspect, o.suspects = false, 0 // A leader gives no CIDRs before it has fenced all suspect Nodes.
 		case prove:
 			o.others.proven = o.now
 		}

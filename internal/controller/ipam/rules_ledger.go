@@ -9,8 +9,9 @@ import (
 	utilnet "k8s.io/utils/net"
 )
 
-// ledger records which Node holds which CIDRs. A Node holds a CIDR from the moment
-// before the write is sent until the API server says that the Node is gone.
+// ledger records which Node holds which CIDRs. A Node holds a CIDR from its
+// reservation, which comes before the write is sent, until the API server says that the
+// Node is gone.
 type ledger struct {
 	pools   []*pool // in the order of --cluster-cidr
 	entries map[types.UID]*entry
@@ -32,11 +33,12 @@ type entry struct {
 	without time.Time
 	// suspect means that an earlier leader may still write the Node's CIDRs.
 	suspect bool
-	// unfenced is when the API server began to refuse the fence because of what
-	// the Node itself has; zero: it does not refuse it.
+	// unfenced is when the API server began to refuse the fence because of the Node's
+	// own content, such as annotations that leave no room. It is zero if the fence is
+	// not refused.
 	unfenced time.Time
 	// barred means that the Node gets no CIDRs before it is fenced, and that no other
-	// Node waits for that.
+	// Node waits for its fence.
 	barred bool
 }
 
@@ -79,8 +81,8 @@ func (l *ledger) trust(e *entry) {
 	delete(l.suspects, e.uid)
 }
 
-// bar records that the Node cannot be fenced because of what the Node has. It gets
-// no CIDRs, and no other Node waits for its fence.
+// bar records that the Node cannot be fenced because of its own content. It gets no
+// CIDRs, and no other Node waits for its fence.
 func (l *ledger) bar(e *entry) {
 	e.suspect, e.barred = false, true
 	delete(l.suspects, e.uid)

@@ -5,12 +5,13 @@ import (
 )
 
 const (
-	// shortWait is how long a Node has to wait before this daemon gives its first
-	// CIDR. Another allocator, such as kube-controller-manager, gives one within a
-	// second.
+	// shortWait is how long one Node must have gone without CIDRs before this daemon
+	// gives any. The same holds after a single sighting. Another allocator, such as
+	// kube-controller-manager, gives one within a second.
 	shortWait = 10 * time.Second
-	// longWait is how long a Node has to wait when another allocator was seen at
-	// work, and for how long a sighting counts.
+	// longWait is how long a Node has to wait when another allocator was seen at work.
+	// It is also for how long a sighting counts, and for how long other Nodes wait for
+	// a Node that cannot be fenced.
 	longWait = 10 * time.Minute
 	// minSightings is how many Nodes must have got CIDRs from elsewhere before
 	// another allocator counts as at work. One Node proves nothing, because a

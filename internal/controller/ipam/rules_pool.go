@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Family is the CIDR of the cluster's pods in one IP family, and the length of the
-// part of it that each Node gets.
+// Family is the CIDR of the cluster's pods in one IP family, and the prefix length of
+// the CIDR that each Node gets from it.
 type Family struct {
 	Cluster netip.Prefix
 	Mask    int

@@ -10,8 +10,8 @@ const (
 	// behind is the pause after a pass that has found the cache to be behind the API
 	// server. The Node is also looked at when the change reaches the cache.
 	behind = 30 * time.Second
-	// quiet is how long a Node may wait for other Nodes to be fenced, or for another
-	// allocator, before an event reports it.
+	// quiet is how long a Node waits before an event reports that other Nodes have to
+	// be fenced first, or that another allocator is at work.
 	quiet = 30 * time.Second
 	// repeatEvent is the shortest time between two events with the same reason.
 	repeatEvent = 30 * time.Minute
@@ -36,9 +36,9 @@ func holds(o observed, event message.Event) plan {
 	return p
 }
 
-// isUnfenceable reports whether the API server has refused the fence, because of what the
-// Node has, for so long that other Nodes wait no longer. A kubelet can fill its own Node
-// until no annotation fits.
+// isUnfenceable reports whether the API server has refused the fence for so long,
+// because of the Node's own content, that other Nodes stop waiting for it. A kubelet
+// can fill its own Node until no annotation fits.
 func isUnfenceable(o observed) bool {
 	return !o.entry.unfenced.IsZero() && o.now.Sub(o.entry.unfenced) >= longWait
 }

@@ -185,7 +185,8 @@ func (l *leader) begin() {
 	l.note("%s leads", l.controller.self)
 }
 
-// follow applies changes to the cache until it has this many.
+// follow applies further changes of the history to the cache, until the cache has as
+// many changes as the argument says.
 func (l *leader) follow(to int) {
 	for ; l.seen < to; l.seen++ {
 		c := l.history[l.seen]
@@ -306,7 +307,8 @@ func (w *world) pass(l *leader, name string) {
 	}
 }
 
-// rest lets all writes arrive, and makes passes until nothing changes.
+// rest lets all writes arrive and makes six rounds of passes. After these, all Nodes
+// must have CIDRs, and the ledger must be the API server's state.
 func (w *world) rest(l *leader) {
 	w.trouble = 0
 	for _, arrives := range w.sent {
