@@ -72,11 +72,12 @@ const (
 	// MaxEventBytes is the length of the longest message of an event, in bytes, as
 	// the API conventions ask.
 	MaxEventBytes = 1024
-	// MaxConditionBytes is the same for a condition. The API conventions allow more.
+	// MaxConditionBytes is the length of the longest message of a condition. The API
+	// conventions allow more.
 	MaxConditionBytes = 2048
-	// MaxErrorBytes is the same for the text of an error in a message.
+	// MaxErrorBytes is the length of the longest text of an error in a message.
 	MaxErrorBytes = 1000
-	// MaxValueBytes is the same for a value that a message quotes, such as a
+	// MaxValueBytes is the length of the longest value that a message quotes, such as a
 	// provider ID.
 	MaxValueBytes = 200
 )

@@ -99,7 +99,8 @@ func TestCondition(t *testing.T) {
 	}
 }
 
-// Each field is compared, even a field that a later version of Kubernetes adds.
+// Each field is compared. If a later version of Kubernetes adds a field, the test fails
+// until that field is compared, too.
 func TestSame(t *testing.T) {
 	fill := func(field reflect.Value) {
 		switch now := metav1.Now(); field.Interface().(type) {
