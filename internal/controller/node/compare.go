@@ -16,9 +16,10 @@ import (
 )
 
 // comparison compares all Nodes with the cloud in endless rounds, a page at a time:
-// with a list, if the provider has one and it has proved right, or by questions in the
-// order of the Nodes' names. For the questions it remembers only the last name, so a
-// Node that joins or leaves does not delay another. Only one goroutine uses it.
+// with the provider's list or, if it has none or the list has just proved wrong, by
+// questions in the order of the Nodes' names. For the questions it remembers only the
+// last name, so a Node that joins or leaves does not delay another. Only one goroutine
+// uses it.
 type comparison struct {
 	*Controller
 
@@ -168,9 +169,11 @@ func (r *comparison) list(ctx context.Context) error {
 	return nil
 }
 
-// estimate returns how many pages the list has: as many as in the round before, or as many
-// as hold all Nodes. A list may also have instances that are no Nodes, and then more pages
-// than that. They must not take a period each, so the round is late then.
+// estimate returns how many pages the list will have: as many as in the round before
+// or, in the first round, as many as hold all Nodes. A list may have more pages than
+// that, because it may also have instances that are no Nodes. Then the round is late:
+// estimate doubles what it has seen, and the pages come at the pace of the short
+// period.
 func (r *comparison) estimate(nodes int) int {
 	expected := r.before
 	if expected == 0 {

@@ -75,7 +75,8 @@ func (h hinted) WatchInstances(ctx context.Context, token string) (provider.Inst
 	return answer, err
 }
 
-// watch returns the right answer, and what goes wrong with it.
+// watch returns the correct answer, and the function that spoils it, nil if nothing
+// goes wrong.
 func (v *vendor) watch(ctx context.Context, token string) (answer provider.InstanceChanges, wrong func(context.Context, *provider.InstanceChanges) error, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -173,7 +174,7 @@ func TestListSparesQuestions(t *testing.T) {
 		q.after(3 * hintedPeriod)
 		q.takeCalls()
 		q.after(4 * hintedPeriod)
-		// A round is ten pages and one question, which tests the list.
+		// A round is ten pages, and one question that tests the list.
 		lists, _, asked := q.takeCalls()
 		if lists < 30 || lists > 50 || asked > 5 || q.takeWrites() > 0 {
 			t.Errorf("in four periods %d pages and %d questions, want 40 and 4 and no writes", lists, asked)
@@ -213,7 +214,8 @@ func TestChangeThatTheWatchNamesIsShownSoon(t *testing.T) {
 	})
 }
 
-// A Node whose instance appears late does not wait for its next question.
+// A Node waits because it has no instance yet. When the watch names the instance, the
+// cloud is asked at once.
 func TestWatchWakesANodeThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := beginHinted(t, 1)
@@ -314,7 +316,8 @@ func TestFaultsOfAList(t *testing.T) {
 	}
 }
 
-// A list that is always old confirms Nodes that have changed. A sample finds this out.
+// A list that is always old confirms Nodes whose instances have changed. The sample of
+// confirmed Nodes finds this out.
 func TestListThatConfirmsWhatIsNotTrueIsLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := beginHinted(t, 30)
@@ -404,8 +407,8 @@ func TestWatchThatNeverRestsIsBounded(t *testing.T) {
 	})
 }
 
-// The same holds for a Node that waits to be initialised, whatever it waits for: each pass
-// asks the cloud or writes to the API server.
+// A watch that names a waiting Node all the time causes a bounded number of passes over
+// it. Each pass asks the cloud or writes to the API server.
 func TestWatchThatNeverRestsDoesNotHurryANodeThatWaits(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"WebhookRejects": apierrors.NewForbidden(corev1.Resource("nodes"), "n000", errors.New("a webhook says no")),
@@ -483,8 +486,8 @@ func TestWrongListDoesNotDelayTheComparison(t *testing.T) {
 	}
 }
 
-// A list may have many more instances than the cluster has Nodes. Its pages do not take a
-// period each, and the next round is spread over its period.
+// A list may have many more instances than the cluster has Nodes. Its further pages do
+// not take a period each, and the pages of the next round are spread over one period.
 func TestListOfManyOtherInstances(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
@@ -555,7 +558,8 @@ func TestNodeThatIsNamedTwiceGetsOnePass(t *testing.T) {
 	})
 }
 
-// What a Node uses up while it waits does not count once it is initialised.
+// The passes that the watch has caused while a Node waits do not reduce the questions
+// about it once it is initialised.
 func TestWokenNodeHasTwoAllowances(t *testing.T) {
 	w := woken{more: make(chan struct{}, 1), nodes: map[string]wokenNode{}}
 	for n := range wokenLimit.Burst + 1 {

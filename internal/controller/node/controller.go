@@ -121,7 +121,8 @@ type Deps struct {
 	Informer  informersv1.NodeInformer
 	Instances instances
 	Events    recorder
-	// List and Watch are hints of the provider, nil if it offers none.
+	// List and Watch are the provider's list and watch of instances; nil if it does not
+	// offer them.
 	List  lister
 	Watch watcher
 }
@@ -286,9 +287,10 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 	return c.apply(ctx, o, decide(o))
 }
 
-// pass observes, decides and applies, once. If it could not use the cloud's
-// answer, it keeps the answer for the next pass, for a while. again says that the Node has
-// changed meanwhile and needs another pass at once. A condition alone is not worth that.
+// pass observes, decides and applies, once. If it could not use the cloud's answer, it
+// keeps the answer for the next pass, for a while. again says that the Node has changed
+// meanwhile and needs another pass at once. It is false for a plan to wait, which would
+// have written no more than a condition.
 func (c *Controller) pass(ctx context.Context, node *corev1.Node) (result loop.Result, again bool, err error) {
 	o := c.observe(node)
 	p := decide(o)

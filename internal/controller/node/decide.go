@@ -90,7 +90,7 @@ type memory struct {
 	// missing is, for each label that came from the cloud, how many answers in a
 	// row have left it out.
 	missing map[string]int
-	// said is the key of the last event about the owner of the Node.
+	// said identifies the last event about the owner of the Node, as aboutOwner does.
 	said string
 	// released means that this process has initialised the Node, and that the
 	// condition may still have to be written. shownAt is when the condition was last

@@ -151,8 +151,8 @@ func hasSkippedLabels(problems []string) message.Event {
 	return labelsRejected.Event("The cloud offers labels that are not valid. They were skipped: " + list(problems) + ".")
 }
 
-// list returns the first problems, and how many more there are. A cloud may offer
-// any number.
+// list returns the first problems, and how many more there are. It names a few only,
+// because a cloud may offer any number of invalid labels.
 func list(problems []string) string {
 	const most = 3
 	var shown []string
@@ -201,7 +201,8 @@ func labelsInvalid(problems []string) *message.Cause {
 		". Change them at the instance. Labels have at most 63 letters, digits, '-', '_' and '.'."))
 }
 
-// addressNotOffered begins with upstream's texts (upstream-behaviour 3.6).
+// addressNotOffered explains which node IP the cloud does not offer. Its messages begin
+// with upstream's texts (upstream-behaviour 3.6).
 func addressNotOffered(unmet unmetAddress) *message.Cause {
 	if !unmet.parses {
 		return new(invalidNodeIP.Cause(fmt.Sprintf(

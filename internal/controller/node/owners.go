@@ -59,8 +59,9 @@ func (o *owners) clear() {
 	o.gauge.Reset()
 }
 
-// count records in the metrics who owns the Node of a pass. A Node that the cloud has
-// described by its provider ID confirms the scheme of that ID.
+// count records in the metrics who owns the Node of a pass. If the Node has a provider
+// ID and the cloud has described its instance, the scheme of that ID counts as
+// confirmed.
 func (c *Controller) count(o observed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

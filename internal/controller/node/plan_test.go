@@ -81,8 +81,8 @@ func TestMemoryOfAPlanThatWasNotCarriedOut(t *testing.T) {
 	}
 }
 
-// A plan asks about an initialised Node once in a period of the refresh, however often
-// the Node changes, and about a Node that waits each time.
+// Plan asks about an initialised Node once in a period of the refresh, however often
+// the Node changes. About a Node that waits it asks each time.
 func TestPlanAsksAsOftenAsTheRefresh(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -302,8 +302,8 @@ func TestRefusedWritesAreReported(t *testing.T) {
 	}
 }
 
-// The API server may answer that it has too many writers. Then the condition comes later,
-// and the cloud is not asked more often.
+// The API server may answer the write of a condition with a conflict. Then the
+// condition is written later, and the cloud is not asked more often.
 func TestConflictAboutAConditionIsNotRepeatedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := beginQuirky(t, Config{}, nil, joins("n1"))

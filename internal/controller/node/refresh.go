@@ -18,8 +18,8 @@ type refresher struct {
 // idle is the longest pause while there are no Nodes to refresh.
 const idle = 5 * time.Second
 
-// pause is the time before the next page, of so many in a round. Without Nodes there is
-// none.
+// pause returns the time before the next page, if a round has this many pages. Without
+// Nodes there are no pages, and the pause is at most idle.
 func (r refresher) pause(pages int) time.Duration {
 	if pages == 0 {
 		return min(r.period, idle)

@@ -11,8 +11,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// A kubelet can set fairlead.dev/exclude on its own Node. With the flag the label has
-// no effect, and an event says so. Each label that appears is reported once.
+// A kubelet can set fairlead.dev/exclude on its own Node. With
+// --node-restricted-labels-only the label has no effect, and an event says so. Each
+// label that appears is reported once.
 func TestExclusionIsReportedOnce(t *testing.T) {
 	var (
 		byKubelet  = label(ownership.LabelExclude, "")
@@ -81,8 +82,8 @@ func TestForeignNodeThatWaitsIsReportedOnce(t *testing.T) {
 	}
 }
 
-// A Node wakes if a program's filter begins or ceases to leave it out, whatever
-// the filter reads.
+// A program may filter the Nodes with Claim.Nodes. A change of a Node wakes it if the
+// filter begins or ceases to leave it out, whatever field the filter reads.
 func TestFilterWakes(t *testing.T) {
 	claim := ownership.Claim{Nodes: func(n *corev1.Node) bool { return n.Annotations["pool"] == "" }}
 	theirs := settled(func(n *corev1.Node) { withAnnotation(n, "pool", "theirs") })
@@ -94,7 +95,7 @@ func TestFilterWakes(t *testing.T) {
 	}
 }
 
-// The event is recorded even though the cloud is asked first.
+// The event about an ignored label is recorded even though the cloud is asked first.
 func TestExclusionIsReportedAfterTheQuestion(t *testing.T) {
 	o := observed{now: noon, node: fresh(label(ownership.LabelExclude, "")), claim: ownership.Claim{RestrictedLabels: true}}
 	asked := decide(o)

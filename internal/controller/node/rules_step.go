@@ -70,9 +70,9 @@ func isOther(o observed) bool {
 	return own != "" && theirs != "" && own != theirs && (o.holder != "" || o.strictIDs)
 }
 
-// isKnown reports whether the Node is known to be this instance. Upstream never
-// labels a Node that registered without the taint, and such a Node has no
-// provider ID from this controller.
+// isKnown reports whether the Node is known to be this instance. A Node that registered
+// without the taint gets no provider ID from this controller. If it has none, it gets
+// no labels either, as with upstream.
 func isKnown(node *corev1.Node, i instance) bool {
 	return node.Spec.ProviderID != "" || i.nameless
 }

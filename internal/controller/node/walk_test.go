@@ -156,10 +156,10 @@ func writeChange(node *corev1.Node, p plan) {
 	merge(&node.Annotations, p.change.annotations)
 }
 
-// TestWalk goes from every start, through every answer and every crash between
-// two writes, and checks at each step that no promise is broken. At the end of
-// each walk the cloud describes the instance. Then the Node must be released and
-// left alone, unless it is barred.
+// TestWalk goes from every start, through every answer and every crash between two
+// writes, and checks at each step that no promise is broken. At the end of each walk
+// the cloud describes the instance. Then the Node must be released and left alone,
+// unless it is barred or excluded.
 func TestWalk(t *testing.T) {
 	count := 0
 	starts(t, func(name string, start *corev1.Node) {

@@ -97,9 +97,9 @@ type wokenNode struct {
 	named time.Time // when the watch last named it
 	due   time.Time // when the cloud is asked about it; zero: no question is due
 	pass  time.Time // when it gets a pass, if it waits to be initialised
-	again bool      // the question that is due or was asked last is the second one after named
-	// asks bounds the questions about it while it is initialised, and passes its passes
-	// before.
+	again bool      // the question that is due, or was asked last, is the second one since the watch named the Node
+	// asks bounds the questions about it once it is initialised. passes bounds its
+	// passes before that.
 	asks, passes allowance.Allowance
 }
 
@@ -135,7 +135,7 @@ func (w *woken) untilPass(name string, now time.Time) time.Duration {
 	return n.pass.Sub(now)
 }
 
-// idleWoken is how long the loop sleeps if no Node is due.
+// idleWoken is how long askAboutWoken sleeps if no Node is due.
 const idleWoken = time.Hour
 
 // take returns the Nodes to ask about now, and how long to wait for the next one.
@@ -180,8 +180,8 @@ func (w *woken) asked(names, news []string, now time.Time) {
 	}
 }
 
-// namedAt returns when the watch last named a Node. It returns the zero time if
-// it never has, or long ago.
+// namedAt returns when the watch last named a Node. It returns the zero time if the
+// watch has never named the Node, or may return it if that was long ago.
 func (w *woken) namedAt(name string) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
