@@ -33,7 +33,8 @@ type controllerMetrics struct {
 	limited *metrics.GaugeVec
 }
 
-// newControllerMetrics returns metrics that both functions have registered.
+// newControllerMetrics makes the metrics, registers them with register and collect,
+// and returns them.
 func newControllerMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) controllerMetrics {
 	m := controllerMetrics{
 		cloud:     cloud.NewMetrics(register),

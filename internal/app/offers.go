@@ -35,11 +35,11 @@ func (p *process) startInformers(ctx context.Context) {
 // controller once the provider offers what it needs. It returns when no controller
 // waits any more or ctx has ended.
 func (p *process) awaitOffers(ctx context.Context, waiting []started, run func(started)) {
-	tried := "" // what the provider offered when the controllers were last made
+	tried := "" // what the provider offered at the last attempt to make the controllers
 	for delay := firstAsk; len(waiting) > 0 && sleep.For(ctx, delay); {
 		delay = min(2*delay, p.askAgain(ctx))
 		offers := p.gateway.Load().Offers()
-		if offers == tried { // Each controller that is made leaves a recorder running.
+		if offers == tried { // Nothing has changed, and each attempt would leave a recorder running.
 			continue
 		}
 		tried = offers

@@ -96,8 +96,8 @@ type look struct {
 	known cache.InformerSynced // whether the planner knows all objects
 
 	key   string
-	steps []step.Step // of the last time
-	err   error       // of the last time
+	steps []step.Step // that Plan returned last
+	err   error       // that Plan returned last
 	next  time.Time   // when to look again; zero: never
 }
 
@@ -201,8 +201,8 @@ func (d *dryRun) knowAll(ctx context.Context) error {
 	return nil
 }
 
-// planner makes the planner of a controller, nil if the controller would not run.
-// The report says why not.
+// planner makes the planner of a controller. It returns nil if the controller
+// would not run, or cannot say what it would do. The report says which.
 func (d *dryRun) planner(ctx context.Context, r registration) (planner, error) {
 	if !r.ours {
 		d.report.idle(r.Name, "the program has added it, and it cannot say what it would do")

@@ -53,7 +53,7 @@ type process struct {
 	// seen takes note of what the cloud answers; nil unless it is needed.
 	seen     *seen
 	memories memories
-	// fail ends the process, with everything that a planned stop does.
+	// fail ends the process in the same steps as a planned stop.
 	fail context.CancelCauseFunc
 }
 
@@ -184,8 +184,8 @@ func (p *program) greet(logger klog.Logger) {
 }
 
 // run serves, takes part in the election, and leads if this replica wins. With
-// --shadow it looks instead. It returns once ctx has ended and all work has
-// returned, or with an error.
+// --shadow it does not take part, and only decides and reports. It returns once
+// ctx has ended and all work has returned, or with an error.
 func (p *process) run(ctx context.Context) error {
 	client, err := p.clients.own.Client(settings.ManagerName)
 	if err != nil {

@@ -22,10 +22,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
-// shadower is a controller that can look for ever instead of making passes.
+// shadower is a controller that can look at objects instead of making passes. A
+// look observes and decides, and applies nothing.
 type shadower interface {
-	// Shadow looks at each key for which a pass would be made, until ctx ends. The
-	// result of look says when to look again.
+	// Shadow calls look for each key for which a pass would be made, until ctx
+	// ends. The result of look says when to look at the key again.
 	Shadow(ctx context.Context, look loop.Reconcile) error
 }
 
@@ -35,7 +36,8 @@ func (p *program) readOnly(refused *refusals) {
 	p.settings.Client.EachItsOwn = false // Otherwise tokens of service accounts would have to be created.
 }
 
-// onlyLook makes the program one that looks for ever, beside the present manager.
+// onlyLook makes the program one that runs beside the present manager, looks at
+// objects until it is stopped, and changes nothing.
 func (p *program) onlyLook(logger klog.Logger) {
 	p.readOnly(&refusals{tell: func(what string) {
 		logger.Info("Warning: the provider tried this itself, and it was refused", "what", printable.Line(what, maxLine))
@@ -51,7 +53,7 @@ const (
 	leastPause = time.Second
 )
 
-// shadowing is a process that looks for ever.
+// shadowing is the process of a daemon with --shadow.
 type shadowing struct {
 	*dryRun
 

@@ -8,7 +8,7 @@ import (
 )
 
 // FuzzReadReview reads requests of webhooks. Each one results in a request or
-// in an error of the client, and never in a panic.
+// in an error with status 400, and never in a panic.
 func FuzzReadReview(f *testing.F) {
 	for _, body := range []string{
 		reviewRequest,

@@ -12,8 +12,8 @@ const (
 // ignoredPrefix begins the usage of a flag that is ignored.
 const ignoredPrefix = "Accepted and ignored: "
 
-// deviates records how a flag differs from upstream's: in its default, which the text
-// then names, or in its effect.
+// deviates records how a flag differs from upstream's, in its default or in its
+// effect. If the default differs, the text names upstream's.
 func deviates(fs *pflag.FlagSet, name, how string) {
 	annotate(fs.Lookup(name), annotationDeviation, how)
 }

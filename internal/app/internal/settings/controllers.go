@@ -33,7 +33,7 @@ const (
 type Controller struct {
 	Name         string
 	Alias        string // former name; still a label of running_managed_controllers
-	ClientName   string // end of the user agent, and service account
+	ClientName   string // end of the user agent, and name of the service account
 	Source       string // component of its events
 	OffByDefault bool
 }

@@ -38,7 +38,8 @@ func (s *Settings) unreadable(names []string) []error {
 // about certificates name neither the flag nor the file.
 func (s *Settings) wrongServedFiles() []error {
 	errs := s.unreadable(servedFiles)
-	// Without a server nobody reads its files. A daemon that only looks serves no webhooks.
+	// The files of a server are checked only if there is such a server. With --shadow no
+	// webhooks are served.
 	if s.Serving.Secure.BindPort > 0 {
 		errs = append(errs, wrongCertificates("", s.Serving.Secure)...)
 		errs = append(errs, s.wrongAuthorities("client-ca-file", "requestheader-client-ca-file")...)
@@ -66,15 +67,15 @@ func readable(file string) error {
 	return nil
 }
 
-// isPipe reports whether the file is a pipe. It can be read only once, and the server
-// has to read it.
+// isPipe reports whether the file is a pipe. A pipe is not checked: it can be read
+// only once, and the server has to read it.
 func isPipe(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && info.Mode()&fs.ModeNamedPipe != 0
 }
 
-// isUnreadable reports whether the error is about a file that cannot be read. wrongFiles
-// has reported that for each of files already.
+// isUnreadable reports whether the error is about a file that cannot be read. For the
+// files of servedFiles, unreadable has reported such an error already.
 func isUnreadable(err error) bool {
 	_, ok := errors.AsType[*fs.PathError](err)
 	return ok

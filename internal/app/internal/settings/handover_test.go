@@ -114,13 +114,13 @@ func another(t *testing.T, f *pflag.Flag) string {
 // TestSettingsReachTheirControllers changes each flag of a controller alone. Then a
 // field of the controller's configuration must differ. Each flag changes one field,
 // and no other flag changes it; the variable several lists the exceptions. Each field
-// is one that a flag changes, or that package app sets.
+// is changed by a flag or set by package app.
 func TestSettingsReachTheirControllers(t *testing.T) {
 	elsewhere := []string{ // what no flag sets
 		"Node.Metrics", "Node.Clock", "Node.MarkIdentity", "Certificate.Metrics", "Certificate.Clock", "Lifecycle.Metrics", "Lifecycle.Clock", "Service.Metrics", "Route.Metrics", "Route.Clock",
 		"Route.Lease.Namespace", "Route.Lease.Name", "IPAM.Metrics", "IPAM.Clock", "IPAM.Lease.Namespace", "IPAM.Lease.Name", "Service.Backends.SkipUninitialized",
 	}
-	several := []string{ // flags that several fields follow from, or whose values have fields of their own
+	several := []string{ // flags that change several fields, or a field that another flag changes, too
 		"concurrent-node-syncs", "own-provider-id-schemes", "own-node-selector", "own-provider-label", "node-restricted-labels-only",
 		"cluster-cidr", flagMask, flagMask4,
 	}

@@ -45,8 +45,8 @@ type IPAM struct {
 	taken              []string               // flags of the controller whose names the program has taken
 }
 
-// ours reports whether the program runs this controller. A program that replaces it
-// by its own also brings the flags for it.
+// ours reports whether the program has this controller, and not another one in its
+// place. A program that replaces the controller brings the flags for its own.
 func (i *IPAM) ours() bool {
 	return slices.ContainsFunc(i.controllers.known, func(k Controller) bool { return k.Name == IPAMController && k.Source == ipamSource })
 }

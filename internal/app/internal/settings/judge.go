@@ -20,7 +20,7 @@ type Verdict string
 const (
 	Used           Verdict = "used"
 	ChangesNothing Verdict = "changes nothing" // accepted, so that manifests keep working
-	Deprecated     Verdict = "deprecated"      // used
+	Deprecated     Verdict = "deprecated"      // used nevertheless
 	Unknown        Verdict = "unknown"
 	Refused        Verdict = "refused"
 )
@@ -49,10 +49,11 @@ func (j Judgement) IsOfFlag() bool { return j.flag != "" || j.Verdict == Unknown
 func (j Judgement) isOpen() bool { return strings.Contains(j.Argument, fromEnvironment) }
 
 // Judge returns what the daemon does with each argument of a command line, in their
-// order, and then which flags are missing. It looks at no file, because the command
-// line is probably that of another machine. The flags must have been added.
-// Afterwards the flags have the values from the command line. A flag that was set
-// before, as the program's own may be, is not set again: its Value may allow only one.
+// order, and then which flags are missing. It does not report a file as missing or
+// unreadable, because the command line is probably that of another machine. The flags
+// must have been added. Afterwards the flags have the values from the command line. A
+// flag that was set before is not set again, because its Value may refuse a second
+// one. The program may have set its own flags.
 func (s *Settings) Judge(args []string) []Judgement {
 	s.flags.SetOutput(io.Discard) // where pflag writes that a flag is deprecated
 	set := map[string]bool{}
@@ -94,9 +95,9 @@ func unknownValues(all []Judgement) map[string]bool {
 // flagNamed matches a flag that an error names.
 var flagNamed = regexp.MustCompile(`--([a-z0-9-]+)`)
 
-// refused adds an error at the start of the daemon to the judgements. The error
-// is about the first flag that it names. If it names a flag whose value is not known, it
-// is left out.
+// refused adds an error with which the daemon does not start to the judgements. The
+// error is about the first flag that it names. If it names a flag whose value is not
+// known, it is left out.
 func refused(all []Judgement, unknown map[string]bool, err error) []Judgement {
 	var names []string
 	for _, m := range flagNamed.FindAllStringSubmatch(err.Error(), -1) {
@@ -137,8 +138,8 @@ func (s *Settings) arguments(args []string) (all [][]string) {
 	return all
 }
 
-// takesNext reports whether the next word is the value of a flag. After an unknown
-// flag it is, unless it looks like a flag itself.
+// takesNext reports whether the next word is the value of a flag. A word after an
+// unknown flag counts as its value, unless the word begins with "-".
 func (s *Settings) takesNext(word, next string) bool {
 	name, isLong := strings.CutPrefix(word, "--")
 	if !strings.HasPrefix(word, "-") || strings.Contains(word, "=") || name == "" {

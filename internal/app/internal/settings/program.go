@@ -47,8 +47,8 @@ func (s *Settings) addOwn(sections *cliflag.NamedFlagSets) {
 	}
 }
 
-// withoutTaken returns the flag, without its shorthand if another flag has that.
-// Two flags of one shorthand cannot be parsed.
+// withoutTaken returns the flag, without its shorthand if another flag has the
+// same. A set panics if two of its flags have one shorthand.
 func (s *Settings) withoutTaken(f *pflag.Flag, shorthands map[string]string) *pflag.Flag {
 	if other, ok := shorthands[f.Shorthand]; !ok || f.Shorthand == "" || other == f.Name {
 		return f

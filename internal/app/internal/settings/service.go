@@ -19,7 +19,7 @@ const (
 	wakeOnTaint      = "taint"
 	wakeOnDeletion   = "deletion"
 	backendsOfAll    = "all"
-	noClass          = "-" // of --load-balancer-class
+	noClass          = "-" // in --load-balancer-class: Services without a class are left to others
 	backendsOfOwn    = "own"
 )
 

@@ -39,8 +39,8 @@ func (o *Serving) addFlags(sections *cliflag.NamedFlagSets) {
 }
 
 func (o *Serving) validate() []error {
-	// The library's error about the port is wrong above 65535: it says that 0 does not
-	// turn the port off.
+	// About a port above 65535 the library's error says that 0 does not turn the port
+	// off, which is wrong.
 	errs := slices.DeleteFunc(o.Secure.Validate(), func(err error) bool { return strings.HasPrefix(err.Error(), "--secure-port ") })
 	if port := o.Secure.BindPort; port < 0 || port > math.MaxUint16 {
 		errs = append(errs, fmt.Errorf("--secure-port must be between 1 and 65535, or 0 to serve nothing, but got %d", port))

@@ -139,7 +139,8 @@ func (s *Settings) Validate() []error { return append(s.ValidateUnserved(), s.wr
 // that only a server reads.
 func (s *Settings) ValidateUnserved() []error { return append(s.wrongValues(), s.unreadable(files)...) }
 
-// wrongValues returns what is wrong apart from the files in the flags of files.
+// wrongValues returns what is wrong, apart from files that unreadable and
+// wrongServedFiles check.
 func (s *Settings) wrongValues() []error {
 	errs := slices.Clone(s.wrong)
 	for _, g := range s.groups() {

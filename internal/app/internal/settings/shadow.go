@@ -4,7 +4,8 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// Shadow has the setting of a daemon that runs beside the present one and only looks.
+// Shadow has the setting of a daemon that runs beside the present manager and changes
+// nothing.
 type Shadow struct {
 	// On means that the daemon decides, logs and counts, and changes nothing.
 	On bool

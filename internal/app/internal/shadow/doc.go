@@ -1,4 +1,4 @@
-// Package shadow remembers what a daemon that only looks would have done, and finds
+// Package shadow remembers what a daemon with --shadow would have done, and finds
 // where something else has happened.
 //
 // Its rules are pure. It never assumes that somebody has done what it has decided:

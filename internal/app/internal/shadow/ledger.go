@@ -21,7 +21,8 @@ type Difference struct {
 	Decision step.Step `json:"decision"`
 }
 
-// Look is one look of a controller at what a key stands for.
+// Look is what a controller would do about one key, and what it knew when it
+// decided that.
 type Look struct {
 	Controller, Key string
 	At              time.Time
@@ -54,12 +55,12 @@ type Ledger struct {
 	mu        sync.Mutex
 	decisions map[place]map[string]decision // by object; guarded by mu
 	keys      map[string]int                // how many are in decisions, by controller; guarded by mu
-	happened  []Difference                  // guarded by mu
-	dropped   int                           // how many that have happened are not in happened; guarded by mu
-	last      map[object]Difference         // the differences that last now; guarded by mu
+	happened  []Difference                  // Deleted and Initialized differences; guarded by mu
+	dropped   int                           // how many differences were not put into happened; guarded by mu
+	last      map[object]Difference         // differences about decisions that nobody has carried out yet; guarded by mu
 }
 
-// NewLedger returns a ledger of nothing.
+// NewLedger returns an empty ledger.
 func NewLedger() *Ledger {
 	return &Ledger{decisions: map[place]map[string]decision{}, keys: map[string]int{}, last: map[object]Difference{}}
 }
@@ -108,8 +109,8 @@ func (l *Ledger) decide(look Look, before map[string]decision) (now map[string]d
 // order has the effects, the gravest last.
 var order = []step.Effect{step.None, step.Update, step.Wait, step.Create, step.Delete}
 
-// gravest returns one step for each object. A CIDR with two routes may have two: one
-// route stays, and the other goes.
+// gravest returns the gravest step of each object. A CIDR with two routes may have
+// two steps: one route stays, and the other goes.
 func gravest(steps []step.Step) (all []step.Step) {
 	at := map[string]int{}
 	for _, s := range steps {
@@ -170,9 +171,10 @@ func (l *Ledger) happens(d Difference) Difference {
 // renamed.
 type Report struct {
 	Since time.Time `json:"since"`
-	// Differences are those that have happened, and those that last now.
+	// Differences are the Deleted and Initialized ones that were remembered, and the
+	// other ones that are not over.
 	Differences []Difference `json:"differences"`
-	// Dropped is how many more have happened, which are not in Differences.
+	// Dropped is how many Deleted and Initialized differences are not in Differences.
 	Dropped int `json:"dropped,omitempty"`
 	// Idle are the controllers that would do nothing, or cannot say what they would do.
 	Idle []string `json:"idle,omitempty"`
