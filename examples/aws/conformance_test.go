@@ -141,7 +141,7 @@ func (w *world) SetFault(_ context.Context, f conformance.Fault) (restore func()
 
 // ServeHTTP implements http.Handler.
 func (w *world) ServeHTTP(to http.ResponseWriter, r *http.Request) {
-	_ = r.ParseForm() // EC2 says what is wrong with it
+	_ = r.ParseForm() // the SDK sends forms that can be parsed
 	w.hit(r).ServeHTTP(to, r)
 }
 
@@ -166,7 +166,8 @@ func (w *world) hit(r *http.Request) http.Handler {
 }
 
 // answers returns what answers each call while a fault is set, by the fault's kind.
-// The answers were chosen so that the SDK seldom repeats a call, which takes seconds.
+// For most of these answers the SDK does not repeat the call. A repetition would take
+// seconds.
 func answers() map[conformance.FaultKind]http.HandlerFunc {
 	return map[conformance.FaultKind]http.HandlerFunc{
 		conformance.FaultError:           ec2test.Refuse(http.StatusInternalServerError, "InternalError"),

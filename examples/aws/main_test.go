@@ -46,10 +46,11 @@ func TestMain(m *testing.M) {
 }
 
 // The unchanged provider initialises Nodes, with or without a provider ID. No
-// Node is deleted while the provider has no permission. Then the Nodes whose
-// instances are gone are deleted, whether EC2 lists these instances as
-// terminated or not at all. The provider reads EC2's error as the answer that
-// the instance does not exist, so no flag is needed.
+// Node is deleted while the provider has no permission. Once the provider has
+// its permission again, the Nodes whose instances are gone are deleted, whether
+// EC2 lists these instances as terminated or not at all. The provider reads
+// EC2's error as the answer that the instance does not exist, so no flag is
+// needed.
 func TestLifeOfNodes(t *testing.T) {
 	b := newBed(t)
 	b.launch(t, "i-00000001", "10.0.0.1", "") // stays, and is the witness

@@ -69,7 +69,8 @@ func (e *Endpoint) Forget(id string) {
 	e.instances = slices.DeleteFunc(e.instances, func(i Instance) bool { return i.ID == id })
 }
 
-// Deny refuses every call from now on, as without a permission; Allow ends that.
+// Deny makes the endpoint refuse every call, as EC2 does without a permission,
+// until Allow is called.
 func (e *Endpoint) Deny() { e.setDenied(true) }
 
 // Allow ends the effect of Deny.
