@@ -103,7 +103,7 @@ func answer(r *http.Request, status int, body io.ReadCloser) *http.Response {
 }
 
 func failure(r *http.Request, code int32, reason metav1.StatusReason) *http.Response {
-	status, _ := json.Marshal(metav1.Status{ // It always encodes.
+	status, _ := json.Marshal(metav1.Status{ // Encoding a Status never fails.
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: code, Reason: reason,
 	})
 	return answer(r, int(code), io.NopCloser(bytes.NewReader(status)))

@@ -76,8 +76,9 @@ func (p *program) checkFlagsCommand() *cobra.Command {
 	return cmd
 }
 
-// onlyAfterDashes refuses words that are no part of the command line to check. They
-// would be taken for the name of its program, and nothing would be said about them.
+// onlyAfterDashes refuses words that are no part of the command line to check. The
+// first of them would be taken for the name of the program, and would not be
+// judged.
 func onlyAfterDashes(cmd *cobra.Command, args []string) error {
 	if n := cmd.ArgsLenAtDash(); len(args) > 0 && n != 0 {
 		return fmt.Errorf("%q is refused; %s", args[0], afterDashes(cmd))

@@ -117,9 +117,9 @@ func (p *program) completeNames(cmd *cobra.Command) {
 }
 
 // withAllWrong adds everything else that is wrong with the command line to its first
-// error, each on its own line. It returns the first error alone if it does not know the
-// whole command line, because only a process of its own does (NewMain), or if the command
-// line may be that of a sub-command, which has other flags.
+// error, each on its own line. It returns the first error alone in two cases: the whole
+// command line is not known, because this process runs other things, too (see NewMain),
+// or the command line may be that of a sub-command, which has other flags.
 func (p *program) withAllWrong(cmd *cobra.Command, first error) error {
 	isCommand := func(word string) bool {
 		return slices.ContainsFunc(cmd.Commands(), func(c *cobra.Command) bool { return c.Name() == word })
@@ -142,7 +142,8 @@ func (p *program) withAllWrong(cmd *cobra.Command, first error) error {
 }
 
 // isAbout reports whether text is an error about the same value of the same flag as err.
-// The causes may differ: if several feature gates are wrong, the library names any one.
+// The causes may differ: if several feature gates are wrong, the library names any one
+// of them.
 func isAbout(err error, text string) bool {
 	if _, invalid := errors.AsType[*pflag.InvalidValueError](err); !invalid {
 		return false

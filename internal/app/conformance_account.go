@@ -30,7 +30,8 @@ func (p *program) conformanceAccount(f *conformanceFlags, target conformance.Tar
 }
 
 // accountOf names the account of a configuration file by its path and its content, for a
-// ledger. Secrets do not count: they are replaced from time to time, and the name is shown.
+// ledger. Secrets are left out of the name, because they are replaced from time to time and
+// because the name is shown.
 func accountOf(file string) (string, error) {
 	if file == "" {
 		return "the account that is used without --cloud-config", nil

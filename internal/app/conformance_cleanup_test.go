@@ -78,8 +78,8 @@ func faultsIn(t *testing.T, url string) (names []string) {
 	return names
 }
 
-// Neither a check nor a run that is killed leaves its fault in the cloud. Faults of
-// others stay.
+// If a check or a whole run is killed, the faults that it has set are removed.
+// Faults of others stay.
 func TestConformanceTakesAwayTheFaultsOfWhatWasKilled(t *testing.T) {
 	url, config := simulatedCloud(t)
 	operator := simulator.NewClient(url).Operator()
@@ -119,8 +119,8 @@ func TestConformanceTakesAwayTheFaultsOfWhatWasKilled(t *testing.T) {
 // holdsBy is the variable with the URL at which the world holds load balancers.
 const holdsBy = "FAIRLEAD_TEST_HOLDS_BY"
 
-// worldThatHolds is the world of a cloud in another process, which holds load balancers
-// there.
+// worldThatHolds is the world of a cloud in another process. It can hold the load
+// balancers of that cloud.
 type worldThatHolds struct {
 	*worlds.World
 
@@ -184,8 +184,8 @@ func holdableCloud(t *testing.T, like simulator.Config) (config string, change f
 	}
 }
 
-// A world that is a program can hold load balancers, as a world in Go can. Neither a
-// check nor a run that is killed leaves them held.
+// A world that is a program can hold load balancers, as a world in Go can. If a
+// check or a whole run is killed, they are released.
 func TestConformanceHoldsLoadBalancersByExecutable(t *testing.T) {
 	config, change, held := holdableCloud(t, simulator.Config{})
 	path := filepath.Join(t.TempDir(), "made.jsonl")

@@ -104,7 +104,7 @@ func (f *conformanceFlags) options(cmd *cobra.Command, provider string) (o confo
 		Only: f.run, Skip: skip, ExpectFailure: expect, ReadOnly: !f.allowWrites, Timeout: f.checkTimeout,
 		Progress:  conformanceProgress(cmd.ErrOrStderr()),
 		Child:     thisProgram,
-		Isolate:   true, // A provider that ends the process must not end the report.
+		Isolate:   true, // A provider that ends its process must not keep the report from being written.
 		Reproduce: reproduce(os.Args),
 	}
 	for _, name := range f.profiles {
@@ -155,7 +155,7 @@ func thisProgram(ctx context.Context) *exec.Cmd {
 		path = os.Args[0]
 	}
 	cmd := exec.CommandContext(ctx, path, os.Args[1:]...) //nolint:gosec // this program itself
-	cmd.SysProcAttr = withParent()                        // After a kill, no child goes on creating what "cleanup" would not see.
+	cmd.SysProcAttr = withParent()                        // Otherwise a child could survive a kill, and create what "cleanup" does not see.
 	return cmd
 }
 
@@ -265,8 +265,9 @@ func (p *program) conformanceTarget(ctx context.Context, f *conformanceFlags) (c
 	return target, nil
 }
 
-// canBeMade makes the provider once and does not initialise it, unless a process can make
-// only one. So a wrong flag is one error, and not a failure of each check.
+// canBeMade makes the provider once, without initialising it, so that a wrong flag is one
+// error and not a failure of each check. It does nothing if a process can make only one
+// provider.
 func (p *program) canBeMade(ctx context.Context, target conformance.Target, c clients, writes bool) error {
 	if target.Singleton {
 		return nil
@@ -298,7 +299,7 @@ func (p *program) conformanceProvider(ctx context.Context, c clients, writes boo
 	if p.settings.Client.Named() {
 		err = made.Initialize(ctx, c.each)
 	} else if err = made.Cloud.Initialize(ctx, c.each); err == nil {
-		// Informers are not started: no cluster answers them, and each start would wait for them.
+		// Informers are not started, because without a cluster they would be waited for in vain.
 		err = made.Cloud.SetInformers(ctx, made.Informers)
 	}
 	return made.Cloud.Unwrap(), err

@@ -22,9 +22,10 @@ type registration struct {
 // called reports whether this is one of the controller's names.
 func (r registration) called(name string) bool { return name == r.Name || name == r.Alias }
 
-// yieldsTo reports whether a controller of the program replaces this one without
-// Options.Without. A controller that is off by default is left out if the program has one of
-// the same name, because the program may have had it before Fairlead had one.
+// yieldsTo reports whether this controller is left out because the program has one of the
+// same name, even if Options.Without does not name it. Only a controller that is off by
+// default is left out in this way, because the program may have had its own before
+// Fairlead had one.
 func (r registration) yieldsTo(theirs []Controller) bool {
 	return r.OffByDefault && slices.ContainsFunc(theirs, func(c Controller) bool { return r.called(c.Name) || c.Alias != "" && r.called(c.Alias) })
 }

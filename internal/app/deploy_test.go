@@ -60,8 +60,8 @@ func argsIn(t *testing.T, file string) []string {
 	return args
 }
 
-// Each metric that alerts and dashboard use exists and has the labels that they
-// use.
+// Each metric in the alerts and on the dashboard exists, and has the labels
+// that they use.
 func TestAlertsAndDashboardAskForMetricsThatExist(t *testing.T) {
 	labels := labelsOfMetrics()
 	queries := append(alertQueries(t), dashboardQueries(t)...)
@@ -89,7 +89,8 @@ func TestAlertsAndDashboardAskForMetricsThatExist(t *testing.T) {
 			}
 		}
 	}
-	// An alert, the dashboard or notShown has each metric of Fairlead's own.
+	// Each metric of Fairlead's own is in an alert, on the dashboard or in
+	// notShown.
 	for name := range labels {
 		if strings.HasPrefix(name, "fairlead_") && !strings.HasSuffix(name, "_sum") && !strings.HasSuffix(name, "_count") && !asked[name] && !slices.Contains(notShown, name) {
 			t.Errorf("neither an alert nor the dashboard has %s", name)

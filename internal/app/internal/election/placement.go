@@ -15,7 +15,8 @@ const (
 
 // Place returns the placement of a controller in the plan of a leader migration.
 // Without a migration, plan is nil. As with upstream, the last entry for the controller
-// counts. The function is reports whether an entry's name is the controller's.
+// counts. Place calls is to find out whether an entry's name is one of the controller's
+// names.
 func Place(plan *cmconfig.LeaderMigrationConfiguration, component string, is func(name string) bool) Placement {
 	placed := UnderMainLease
 	if plan == nil {

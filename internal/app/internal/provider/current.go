@@ -11,8 +11,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// Current is the provider in use. It can be replaced until Take is called,
-// because a provider is initialised only once in a process.
+// Current is the provider in use. It can be replaced until Take is called.
+// After that it is initialised, and only one provider is initialised in a
+// process.
 type Current struct {
 	factory *Factory
 	timeout time.Duration

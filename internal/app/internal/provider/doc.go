@@ -4,9 +4,10 @@
 //
 // Every replica makes a provider, before one of them leads. A provider is
 // initialised only once in a process, because it starts goroutines then. So a
-// standby replica can replace its provider, but a leader cannot. On a leader the
-// provider reloads its file itself. If it does not, the process ends, but only after
-// a provider was made from the new content as a trial. decide.go has the rule.
+// standby replica can replace its provider, but a leader cannot. A provider that can
+// reload its file does so, on every replica. If a leader's provider cannot, the
+// process ends, but only after a provider was made from the new content as a trial.
+// decide.go has the rule.
 //
 // Only internal/cloud calls a provider's methods; this package decides when.
 //

@@ -98,7 +98,8 @@ func (f *Factory) makeLasting(ctx, lasting context.Context) (Made, error) {
 	}
 	made.Cloud, err = cloud.Make(ctx, func(ctx context.Context) (cloudprovider.Interface, error) { return f.make(ctx, given) })
 	if err != nil {
-		// made is not returned: a factory that nobody waits for may still use its informers.
+		// made is not returned, because a factory that did not return in time may still use
+		// made's informers.
 		return Made{}, fmt.Errorf("%s: %w", f.describe(), err)
 	}
 	return made, f.acceptUntagged(ctx, made.Cloud.HasClusterID())

@@ -34,8 +34,9 @@ const (
 	// refusalExpiry is how long the rotation waits before it tries refused content
 	// again. The cloud may have been unreachable at the first attempt.
 	refusalExpiry = 5 * time.Minute
-	// minRenewal is the time between two renewals that the provider asks for. A
-	// provider may ask each time that it is made.
+	// minRenewal is the shortest time between two renewals that the provider asks
+	// for. Without it, a provider that asks each time that it is made would be made
+	// again and again.
 	minRenewal = time.Minute
 )
 
@@ -105,8 +106,9 @@ type Reports struct {
 	Fail  func(error) // ends the process
 }
 
-// Run checks the files once in a period, until ctx ends. It also uses them when the
-// provider asks for it; with period 0 only then.
+// Run checks the files once in a period, until ctx ends. It puts their content into
+// use when it has changed, and when the provider asks for that. With period 0 it
+// acts only when the provider asks.
 func (r *Rotation) Run(ctx context.Context, period time.Duration, to Reports) {
 	r.record, r.fail = to.Event, to.Fail
 	var due <-chan time.Time

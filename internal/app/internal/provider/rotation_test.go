@@ -119,8 +119,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// registerAnew registers metrics in a new registry, because metrics count only once
-// they are registered.
+// registerAnew registers metrics in a new registry, because metrics that are not
+// registered count nothing.
 func registerAnew(all ...metrics.Registerable) {
 	metrics.NewKubeRegistry().MustRegister(all...)
 }
@@ -231,7 +231,7 @@ func TestRotate(t *testing.T) {
 		leads   bool
 		want    outcome
 		err     string
-		in      string // region that the provider uses afterwards
+		in      string // the configuration that the provider in use was made from
 	}{
 		{name: "ByTheProviderItself", current: reloads(nil), leads: true, want: applied},
 		{name: "RefusedByTheProviderItself", current: reloads(errRefused), leads: true, want: refused, err: "with --cloud-config=" + file + ": line 3: no such region"},

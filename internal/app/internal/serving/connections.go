@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// connectionsAtOnce bounds the memory that connections hold. Each may have sent a
-// megabyte of a request's header that does not end, or wait for ever for the body
-// of a request that was answered.
+// connectionsAtOnce bounds the memory that connections hold. On each, a client
+// may have sent a megabyte of a request header that never ends. Or the server may
+// wait for ever for the body of a request that it has answered.
 const connectionsAtOnce = 128
 
 // bounded is a listener that keeps at most limit connections. When there is one more,

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// dial opens a connection that sends half of a request.
+// dial opens a connection and sends half of a request.
 func dial(t *testing.T, url string) net.Conn {
 	t.Helper()
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}

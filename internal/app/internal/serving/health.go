@@ -29,7 +29,7 @@ type Health struct {
 // Sources are what the probes depend on.
 type Sources struct {
 	Draining     <-chan struct{}         // closed when the process is stopping
-	Leases       []healthz.HealthChecker // in the order of the answers
+	Leases       []healthz.HealthChecker // the answers show them in this order
 	Contending   func() bool             // this replica leads or stands by; nil without an election
 	APIServer    healthz.HealthChecker
 	Informers    informers.SharedInformerFactory

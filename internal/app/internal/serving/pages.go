@@ -37,7 +37,7 @@ func (c Component) version() *version.Version {
 	if v, err := version.Parse(c.Version); err == nil {
 		return v
 	}
-	return version.MustParse(kubernetes.Get().String()) // The library does the same.
+	return version.MustParse(kubernetes.Get().String()) // The library shows this version if it is given none.
 }
 
 // flags implements flagz.Reader.

@@ -10,8 +10,8 @@ import (
 
 // places bounds the requests that are read and answered at the same time. If all
 // places are taken, a new request gets the place of the request that has been read
-// for the longest time. The API server sends a request at once, so only callers who
-// stop in the middle lose their places.
+// for the longest time. The API server sends a request without pauses, so only
+// callers who stop in the middle lose their places.
 type places struct {
 	limit int
 
@@ -40,7 +40,8 @@ func (p *places) take(w http.ResponseWriter) *place {
 		oldest := p.reading[0]
 		p.reading = p.reading[1:]
 		oldest.lost = true
-		// The handler of the oldest request has not returned, because it calls leave first.
+		// The response writer is still valid: its handler has not returned, because it
+		// would have called leave.
 		_ = http.NewResponseController(oldest.request).SetReadDeadline(clock.RealClock{}.Now())
 	}
 	taken := &place{of: p, request: w}

@@ -15,9 +15,9 @@ const (
 	// unknownAtOnce is how many unknown credentials may be asked about at once, and
 	// unknownPerSecond how many in each second after that.
 	unknownAtOnce, unknownPerSecond = 20, 10
-	// rememberFor is for how long questions about credentials, or about a right, are not
-	// bounded after the API server has accepted them. A scraper comes back within that
-	// time.
+	// rememberFor is how long accepted credentials and allowed requests are remembered.
+	// During this time, questions about them to the API server are not bounded. A
+	// scraper comes back within this time.
 	rememberFor = 10 * time.Minute
 	// remembered is how many entries a cache has at most, such as hashes of credentials.
 	remembered = 4096
@@ -50,8 +50,8 @@ func newReviewed(next authenticator.Request, refusal time.Duration, c clock.Pass
 
 // AuthenticateRequest implements authenticator.Request.
 func (a *reviewed) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
-	// The library would also ask about the credentials of a web socket, in this
-	// header. No path here serves web sockets.
+	// The library would also ask about the credentials that a web socket sends in
+	// this header. No path here serves web sockets.
 	r.Header.Del("Sec-WebSocket-Protocol")
 	credentials := r.Header.Get("Authorization")
 	if credentials == "" {

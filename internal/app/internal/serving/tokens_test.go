@@ -115,8 +115,8 @@ func TestReviewed(t *testing.T) {
 	}
 }
 
-// The library asks about credentials in the header of web sockets, too, which
-// would go around the bound.
+// The library also asks about credentials in the header of web sockets. These
+// questions would go around the bound.
 func TestCredentialsOfWebSocketsAreNoCredentials(t *testing.T) {
 	r := newReviewed(authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
 		if got := r.Header.Get("Sec-WebSocket-Protocol"); got != "" {

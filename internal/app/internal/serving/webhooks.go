@@ -32,7 +32,7 @@ const (
 	// may send requests.
 	reviewsAtOnce = 16
 	// readTimeout is how long a request may take to arrive. The API server sends it
-	// at once.
+	// without pauses.
 	readTimeout = 5 * time.Second
 	// reviewTimeout is the longest time that the API server waits for a webhook.
 	reviewTimeout = 30 * time.Second
@@ -222,7 +222,8 @@ func (v *reviewer) answer(w http.ResponseWriter, r *http.Request) ([]byte, *fail
 	if wrong != nil {
 		return nil, wrong
 	}
-	// The whole request has arrived. A deadline that passed now would end the request's context.
+	// The whole request has arrived. If the deadline were kept, it would pass during the call
+	// and end the request's context.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	return v.review(r, request)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// Made returns theirs wrapped, as the daemon uses what a factory returns.
+// Made wraps theirs in the same way as the daemon wraps what a factory returns.
 func Made(t *testing.T, theirs cloudprovider.Interface) *cloud.Provider {
 	t.Helper()
 	p, err := cloud.Make(t.Context(), func(context.Context) (cloudprovider.Interface, error) { return theirs, nil })
