@@ -438,8 +438,8 @@ func TestCallsAboutLoadBalancersAreCounted(t *testing.T) {
 	}, got)
 }
 
-// Several load balancers get the same backends with one call. Each has its own
-// outcome, and those without the tags do not exist for the call.
+// One call gives several load balancers the same backends. Each load balancer
+// has its own outcome. One that lacks a tag of the call counts as not found.
 func TestSetBackends(t *testing.T) {
 	c := start(t, Config{})
 	for _, name := range []string{"a", "b", "c"} {

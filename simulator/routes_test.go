@@ -168,7 +168,7 @@ func TestUniqueRoutes(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	mustRoute(t, c, routeTo("third", "10.244.0.0/15", ""))
-	for range 20 { // the name must be checked first, whatever the order of the map
+	for range 20 { // the name must be checked before the destination, in whatever order the map returns the routes
 		_, err = c.CreateRoute(t.Context(), routeTo("third", "10.244.1.0/24", ""))
 		diff(t, "the name is taken", true, IsAlreadyExists(err))
 	}
@@ -439,7 +439,8 @@ func TestManyAtOnceChangeRoutes(t *testing.T) {
 	diff(t, "routes", n/2, len(got))
 }
 
-// A route may name its target, which the cloud finds when it creates the route.
+// The creation of a route may give the name of its target instead of the ID.
+// The cloud looks the instance up when it creates the route.
 func TestRouteToATargetByName(t *testing.T) {
 	c := start(t, Config{TerminatedFor: time.Hour})
 	for range 2 {

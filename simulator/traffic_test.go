@@ -163,7 +163,8 @@ func TestLoadBalancerCarriesTraffic(t *testing.T) {
 	told := awaitHealth(t, c, "i-00000001 healthy, i-00000002 healthy")
 	diff(t, "where it listens", address, told.Listeners[0].Address)
 
-	// Once the removal is answered, the backend gets no new connection.
+	// Once the cloud has answered the request to remove a backend, the backend
+	// gets no new connection.
 	if _, err := c.UpdateLoadBalancer(t.Context(), created.ID, LoadBalancerPatch{Backends: []string{two.ID}}); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,8 @@ func TestTrafficGoesOnAfterARestart(t *testing.T) {
 	config := Config{StateFile: filepath.Join(t.TempDir(), "cloud.json")}
 	first := startCarrying(t, config)
 	one := node(t, first, "one", webNodePort)
-	// Other clouds on this machine use the first addresses, so this one is far away.
+	// Other clouds on this machine use the first addresses, so the static IP is far
+	// from them.
 	far := fmt.Sprintf("127.%d.%d.1", 100+rand.IntN(27), rand.IntN(256))
 	static, err := first.CreateStaticIP(t.Context(), StaticIP{Name: "far", Address: far})
 	diff(t, "error", nil, err)

@@ -185,7 +185,7 @@ func TestWhoReadsSlowlyHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startInBubble(t, Config{})
 		r := watch(t.Context(), t, c)
-		synctest.Wait() // while it sends its first events
+		synctest.Wait() // until the watch blocks while it sends its first events
 		const made = 3 * meter.Remembered
 		for range made {
 			_, err := c.Instances(t.Context())

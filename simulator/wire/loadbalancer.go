@@ -46,8 +46,9 @@ type LoadBalancer struct {
 	// balancer.
 	StaticIP  string     `json:"staticIP,omitempty"`
 	Listeners []Listener `json:"listeners"`
-	// Backends are IDs of instances, in order. They are looked up when traffic
-	// is forwarded, so an instance need not exist yet.
+	// Backends are IDs of instances. The cloud sorts them and drops duplicates.
+	// They are looked up when traffic is forwarded, so an instance need not exist
+	// yet.
 	Backends []string `json:"backends"`
 	// SourceRanges are the client addresses whose traffic is accepted. In a
 	// creation, nil means Everyone. An empty list is refused, because it could
@@ -62,8 +63,9 @@ type LoadBalancer struct {
 	// new connections.
 	Drain *Duration `json:"drain,omitempty"`
 
-	// Traffic reports the traffic that the load balancer carries. Traffic is nil in
-	// requests, and in answers of a cloud that carries no traffic.
+	// Traffic reports the traffic that the load balancer carries. It is nil in
+	// requests, while the load balancer is pending, and if the cloud carries no
+	// traffic.
 	Traffic *Traffic `json:"traffic,omitempty"`
 }
 
@@ -92,8 +94,8 @@ type HealthCheck struct {
 type LoadBalancerPatch struct {
 	// Tags are merged into those of the load balancer; a nil value removes a tag.
 	Tags map[string]*string `json:"tags,omitempty"`
-	// StaticIP is the ID of another static IP. With an empty string that is not
-	// nil, the cloud assigns an address instead.
+	// StaticIP is the ID of another static IP. A pointer to an empty string lets
+	// the cloud assign an address instead.
 	StaticIP  *string    `json:"staticIP,omitempty"`
 	Listeners []Listener `json:"listeners,omitzero"`
 	// Backends replace all backends. An empty list that is not nil removes all

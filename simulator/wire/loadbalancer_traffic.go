@@ -4,7 +4,7 @@ package wire
 // counts since it was created or the cloud was started, whichever is later.
 type Traffic struct {
 	Listeners []ListenerTraffic `json:"listeners"`
-	// Backends are those of the load balancer, in order, and then those that
+	// Backends are those of the load balancer, in its order, and then those that
 	// were removed and still drain.
 	Backends []BackendTraffic `json:"backends"`
 }

@@ -6,8 +6,8 @@ package wire
 type Volume struct {
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name"`
-	// Zones are where the disk is, in order. A disk that is replicated has several. If
-	// a creation has none, the cloud chooses one.
+	// Zones are where the disk is. The cloud sorts them. A disk that is replicated has
+	// several zones. If a creation has none, the cloud chooses one.
 	Zones  []string `json:"zones"`
 	Region string   `json:"region,omitempty"`
 }
