@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The alert on a hold of many objects pages somebody: it fires within two minutes, and
-// before the first Node or route is deleted.
+// The alert on a hold of many objects fires within two minutes, and before the first
+// Node or route is deleted. So somebody can still act.
 func TestMassHoldsFireBeforeTheDeletion(t *testing.T) {
 	nodesWait := flag(t, "node-deletion-over-budget-after") - max(flag(t, "node-deletion-absent-for"), flag(t, "node-deletion-young-absent-for"))
 	routesWait := flag(t, "route-deletion-over-budget-after") - flag(t, "route-deletion-stray-for")
@@ -32,8 +32,8 @@ func TestMassHoldsFireBeforeTheDeletion(t *testing.T) {
 }
 
 // flag returns the default of a flag from the page that is generated from the code.
-// The code itself is not imported: it would be compiled a second time, with the
-// libraries that Prometheus needs.
+// The code itself is not imported, because it would then be compiled a second
+// time, with the versions of libraries that Prometheus needs.
 func flag(t *testing.T, name string) time.Duration {
 	t.Helper()
 	match := regexp.MustCompile("(?m)^\\| `--" + name + "` \\| `([^`]+)`").FindStringSubmatch(read(t, "flags.md"))
@@ -47,7 +47,7 @@ func flag(t *testing.T, name string) time.Duration {
 	return value
 }
 
-// The reasons that alerts name exist.
+// Each reason that an alert names is on the page of events.
 func TestReasonsExist(t *testing.T) {
 	events, found := read(t, "events.md"), 0
 	for name, rule := range alertsInFile(t) {

@@ -58,7 +58,7 @@ func firesAfter(t *testing.T, rule rulefmt.Rule, all []series) (time.Duration, b
 	defer engine.Close()
 	data := queryable(t, all)
 	start := time.Unix(1e6, 0)
-	active := map[uint64]time.Duration{} // since when, by the hash of its labels
+	active := map[uint64]time.Duration{} // when each series began to match the rule, by the hash of its labels
 	for now := -history + phase; now < time.Hour; now += evaluateEvery {
 		query, err := engine.NewInstantQuery(t.Context(), data, nil, rule.Expr, start.Add(now))
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// rules is the path of axe, which checks accessibility, in the folder of the
-// programs. package.json pins its version.
+// rules is the path of axe, relative to the folder of the programs. Axe checks
+// accessibility. package.json pins its version.
 const rules = "npm/node_modules/axe-core/axe.min.js"
 
 // prefer makes the browser say that its user prefers a colour scheme and no
@@ -25,8 +25,8 @@ func (p *page) prefer(scheme string) {
 	}
 }
 
-// accessible checks the page, as it is now, by all rules of axe, in light and in
-// dark colours: names, roles, landmarks, contrast and more.
+// accessible checks the page, as it is now, by all rules of axe: names, roles,
+// landmarks, contrast and more. It does so in light and then in dark colours.
 func (p *page) accessible(what string) {
 	p.t.Helper()
 	if !evaluate[bool](p, `"axe" in window`) {
@@ -60,8 +60,8 @@ func TestThePageIsAccessible(t *testing.T) {
 	p.accessible("the dialog")
 }
 
-// TestDarkColoursAreUsed checks that the colours do follow the user's choice, so
-// that both are judged.
+// TestDarkColoursAreUsed checks that the colours follow the user's choice.
+// Otherwise accessible would check the same colours twice.
 func TestDarkColoursAreUsed(t *testing.T) {
 	p := openLive(t, startCloud(t))
 	background := func(scheme string) string {

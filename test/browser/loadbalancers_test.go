@@ -52,7 +52,8 @@ func TestLoadBalancers(t *testing.T) {
 	p.see(balancersSection, "None.")
 }
 
-// TestManyBackends checks that unhealthy backends are shown if there are many.
+// TestManyBackends checks that an unhealthy backend is shown even if the load
+// balancer has more backends than the page lists.
 func TestManyBackends(t *testing.T) {
 	c := startCloud(t)
 	backends := startBackends(t, 25)

@@ -47,7 +47,7 @@ func run(m *testing.M) (int, error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium),
 		chromedp.Flag("host-resolver-rules", "MAP "+rebound+" 127.0.0.1"))
 	if os.Getuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // Chromium refuses to have one as root
+		options = append(options, chromedp.NoSandbox) // as root, Chromium refuses to start with a sandbox
 	}
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	defer stop()

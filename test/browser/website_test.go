@@ -28,8 +28,9 @@ const outcome = `(async (...request) => {
 })`
 
 // TestOtherWebsitesReachNothing checks that other websites cannot use the cloud
-// through a browser. A browser sends such a request without asking first, and only
-// hides the answer. So the cloud has to refuse the request.
+// through a browser. A browser sends a simple request of another website without
+// asking the cloud first, and only hides the answer. So the cloud has to refuse
+// the request.
 func TestOtherWebsitesReachNothing(t *testing.T) {
 	c := startCloud(t)
 	c.operate("create node-1")
