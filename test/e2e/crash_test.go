@@ -110,7 +110,8 @@ func excludedKubelets(t *testing.T, b *bed.Bed, n int) []simulator.Instance {
 	return created
 }
 
-// A lost reply, while the daemon keeps running, does not change the result either.
+// A request or a reply that is lost while the daemon runs does not change the
+// result either.
 func TestLostAndCutRequests(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)

@@ -51,8 +51,8 @@ func TestAPIServerRestartsInTheMiddle(t *testing.T) {
 	}
 }
 
-// Other clients write the Node as fast as they can while it is initialised. It
-// is initialised nevertheless, and none of their changes is lost.
+// Other clients write the Node as fast as they can while the daemon initialises
+// it. It is initialised nevertheless, and none of their changes is lost.
 func TestConflictStorm(t *testing.T) {
 	const writers, within = 8, time.Minute
 	b := onShared(t)
@@ -140,8 +140,8 @@ func (s *storm) written() int {
 	return sum
 }
 
-// A taint that somebody adds while the Node is initialised stays, and so does a
-// label.
+// A taint or a label that somebody adds while the daemon initialises the Node
+// stays.
 func TestWhatOthersWriteInTheMiddleStays(t *testing.T) {
 	for place, match := range map[string]proxy.Match{"BeforeTheStatusPatch": statusPatches, "BeforeTheNodePatch": nodePatches} {
 		t.Run(place, func(t *testing.T) {

@@ -17,10 +17,11 @@
 // test/e2e/testdata/cloud-provider-aws.yaml has the roles that another vendor
 // publishes. With -v the last lines list which tests have used which right.
 //
-// The tests expect what docs/promises.md promises. Three promises are checked at
-// the end of every test: no Node is released before it is complete (S6), the daemon stays
-// within its rights (C1), and no Node is deleted while it is healthy or without
-// evidence in the cloud's own log (S1).
+// The tests expect what docs/promises.md promises. Two promises are checked at the end of
+// every test: no Node is released before it is complete (S6), and the daemon stays within
+// its rights (C1). A test with a pool of Nodes (package nodepool) also checks that no
+// Node of the pool is deleted while it is healthy or without evidence in the cloud's own
+// log (S1).
 //
 // Each file is one scenario. What scenarios share is in test/internal: package
 // bed (the control plane, the cloud that its kubelets follow, proxies), daemon,
@@ -38,6 +39,6 @@
 //
 // A scenario must pass in any order, beside others, and on a busy machine. So it
 // waits for a state, not for a time. It traps a request by what the request is,
-// not by its number. It makes names with Bed.Name, and makes no addresses from
-// them.
+// not by its number. It makes names with Bed.Name. The numbers in these names
+// depend on the tests that ran before, so it makes no addresses from them.
 package e2e

@@ -290,8 +290,8 @@ func (p *patient) examine(ctx context.Context, kubeconfig string, args ...string
 	return r, inspect.Code(failed), nil
 }
 
-// awaitCodes waits until doctor finds exactly these codes. The API server needs a moment
-// to see other roles.
+// awaitCodes waits until doctor finds exactly these codes. A changed role takes effect
+// only after a moment.
 func (p *patient) awaitCodes(t *testing.T, want ...string) doctor.Report {
 	t.Helper()
 	var r doctor.Report

@@ -248,7 +248,7 @@ func (s *hybridCloud) hears(t *testing.T, l lie, silent *nodepool.Member) {
 	}
 	s.Silence(t, silent)
 	if l.fault.Kind == simulator.FaultEmptyList && s.provider == "" {
-		awaitCalls(t, asked, 20) // This provider finds an instance without a list.
+		awaitCalls(t, asked, 20) // This provider finds an instance without a list, so no deletion is held.
 	} else {
 		s.AwaitTold(t, nodepool.GoneWithin, []*nodepool.Member{silent}, "Warning NodeDeletionHeld")
 		awaitCalls(t, asked, 10)
@@ -260,8 +260,8 @@ func (s *hybridCloud) hears(t *testing.T, l lie, silent *nodepool.Member) {
 	s.Wake(t, silent)
 }
 
-// uidsOf returns the UIDs of all Nodes, by name. A Node that was deleted is
-// registered again under another UID.
+// uidsOf returns the UIDs of all Nodes, by name. If a Node of the rack is
+// deleted, its kubelet registers it again under another UID.
 func uidsOf(t *testing.T, b *bed.Bed) map[string]types.UID {
 	t.Helper()
 	list, err := b.Admin.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})

@@ -105,8 +105,8 @@ func numbered(n int, texts ...string) []string {
 	return all
 }
 
-// If an address of --node-ip is not among those of the cloud, the Node shows this and
-// waits until it is.
+// If --node-ip is invalid, or has an address that the cloud does not offer, the Node
+// shows this and waits.
 func TestAddressThatTheCloudDoesNotOffer(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)
@@ -137,7 +137,8 @@ func TestAddressThatTheCloudDoesNotOffer(t *testing.T) {
 			t.Errorf("%s: the Node is initialised", tt.name)
 		}
 	}
-	// The owner corrects the kubelet, and need not wait for the next retry.
+	// The owner corrects --node-ip. The Node is then initialised without waiting
+	// for the next retry.
 	for n, node := range names {
 		b.Patch(t, node, `{"metadata":{"annotations":{"`+api.AnnotationAlphaProvidedIPAddr+`":"`+numbered(n, "127.0.#.2")[0]+`"}}}`)
 	}

@@ -46,7 +46,7 @@ func TestNodesOfOthersAreLeftAlone(t *testing.T) {
 	s.Runs(t, daemon.Setup{Flags: []string{
 		"--own-provider-id-schemes=simulated", "--own-node-selector=!node.example.com/edge", "--service-backends-of=own", "--node-status-update-frequency=500ms",
 	}})
-	passes(t, s) // Its load balancer has the two hosts and no others.
+	passes(t, s) // The new load balancer has the two hosts as backends, and no others.
 	awaitCalls(t, s.Cloud, 3)
 	for _, node := range theirs {
 		if writes := b.Audit(t).Since(mark).OfDaemons().OfNode(node.Name).Writes(); len(writes) > 0 {

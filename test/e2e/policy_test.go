@@ -88,12 +88,12 @@ var serviceFields = map[string]func(*corev1.Service){
 		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "b", Port: 53, Protocol: corev1.ProtocolUDP})
 	},
 	"spec.ports has a protocol": func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolUDP },
-	"spec.ipFamilies":           func(*corev1.Service) {}, // with a policy for IPv6 only
+	"spec.ipFamilies":           func(*corev1.Service) {}, // the Service is IPv4, and the policy undeclared is for IPv6 only
 	"metadata.annotations has":  func(s *corev1.Service) { s.Annotations["acme.example.com/misspelt"] = "x" },
 }
 
-// The policy warns of each field that the provider does not declare, and of none that
-// it declares, as the API server evaluates it.
+// When the API server evaluates the policy, it warns of each field that the provider
+// does not declare, and of no field that the provider declares.
 func TestPolicyWarnsOfWhatHasNoEffect(t *testing.T) {
 	b := onShared(t)
 	nothing := cloud.Features{IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol}, AnnotationPrefix: "acme.example.com/", Annotations: []string{"acme.example.com/known"}}

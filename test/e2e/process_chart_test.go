@@ -24,7 +24,8 @@ var charts = []struct {
 	name string
 	args []string
 }{
-	// releases/v0.1.71.yml; its program chooses the provider's name.
+	// releases/v0.1.71.yml, which has no --cloud-provider, because its program
+	// sets the provider.
 	{"digitalocean", []string{"--leader-elect=false", "--cloud-provider=simulated"}},
 	// chart v1.20, default values with one replica.
 	{"hcloud", []string{"--allow-untagged-cloud", "--cloud-provider=simulated", "--route-reconciliation-period=30s", "--webhook-secure-port=0", "--leader-elect=false"}},

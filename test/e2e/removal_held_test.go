@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// The limits of a daemon whose cloud has many cases of silent Nodes at once. A
-	// provider that caches "absent" does so for 12 s.
+	// The limits of the daemon in TestSilentNodes. A provider that caches "absent"
+	// does so for 12 s, so sideYoungAbsentFor is longer.
 	sideAbsentFor      = 8 * time.Second
 	sideYoungAge       = 20 * time.Second
 	sideYoungAbsentFor = 20 * time.Second

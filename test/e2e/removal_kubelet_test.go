@@ -123,7 +123,8 @@ func testCalledAbsent(t *testing.T, p *nodepool.Pool) {
 	p.Stay(t, p.Members...)
 }
 
-// kubelets stops or starts the kubelets of the members. The cloud does not know of it.
+// kubelets stops or starts the kubelets of the members. For the cloud the instances
+// run as before.
 func kubelets(t *testing.T, p *nodepool.Pool, members []*nodepool.Member, command ...string) {
 	t.Helper()
 	for _, m := range members {

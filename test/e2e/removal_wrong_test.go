@@ -57,11 +57,11 @@ func wrongAnswers() [][]wrongAnswer {
 	}
 }
 
-// A cloud that answers 404 for everything, or whose list lacks instances, costs
-// no Node, whether the provider says "absent" or returns the error "not found", which
-// a flag declares to be an answer. The delay of the budget is short here, which shows
-// that the Nodes are not held by the budget alone. At the end one instance is really
-// terminated, and its Node is deleted, which shows that deletion works.
+// A cloud that answers 404 for everything, or whose list lacks instances, costs no
+// Node. The provider says "absent", or returns the error "not found", which a flag
+// declares to be an answer. The delay of the budget is so short here that the budget
+// alone would not hold the deletions for long enough. At the end one instance is
+// really terminated, and its Node is deleted. This shows that deletion works.
 func TestWrongAnswersDeleteNothing(t *testing.T) {
 	skipWithoutPrograms(t)
 	t.Parallel() // The groups run at the same time, and beside other tests.

@@ -133,7 +133,7 @@ func nothingRefused(t *testing.T, all audit.Requests) {
 }
 
 // isMissed checks that, without this right, a request of the daemon is refused, and that
-// other tests would find it.
+// other tests would notice the refusal.
 func isMissed(t *testing.T, b *bed.Bed, less rights.Right, flags []string) {
 	t.Helper()
 	var s *scene

@@ -26,7 +26,8 @@ type side struct {
 
 const (
 	dualStack = podnetwork.PodCIDR + ",fd00:10:244::/56"
-	// checked is the time between two comparisons of these tables with the Nodes.
+	// checked is how often the daemons of these tests compare the routes with the
+	// Nodes.
 	checked = 2 * time.Second
 )
 
@@ -126,7 +127,7 @@ func (s *side) testFailsOften(t *testing.T) {
 			mark := s.Audit(t).Mark()
 			i := s.Cloud.Instance(t, simulator.Instance{Name: s.Name(name)})
 			s.Cloud.Fail(t, simulator.Fault{
-				Name: i.Name, Kind: simulator.FaultError, Calls: []simulator.Call{simulator.CreateRoute}, Match: i.Name + "-*", Count: 2 * times, // of two families
+				Name: i.Name, Kind: simulator.FaultError, Calls: []simulator.Call{simulator.CreateRoute}, Match: i.Name + "-*", Count: 2 * times, // the Node has two families
 			})
 			node := s.Registers(t, i, "")
 			s.AwaitNode(t, i.Name, expect.Soon, podnetwork.Shows(podnetwork.Unreachable))

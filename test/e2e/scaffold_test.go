@@ -62,8 +62,8 @@ func TestNewcomersRun(t *testing.T) {
 }
 
 // balance follows the tutorial about load balancers and routes: its code is put into the
-// project, and its commands are run. The suite finds nothing, a Service gets its load
-// balancer, and the daemon makes the same report.
+// project, and its commands are run. Then the conformance suite passes, a Service
+// gets its load balancer, and the daemon prints the report that the page shows.
 func (n newcomer) balance(t *testing.T, b *bed.Bed, restart func()) {
 	t.Helper()
 	const page = "../../docs/tutorials/load-balancers-and-routes.md"
@@ -187,7 +187,7 @@ func (n newcomer) change(t *testing.T, page string) {
 	}
 }
 
-// run starts the daemon until the returned function is called.
+// run starts the daemon. The returned function stops it.
 func (n newcomer) run(t *testing.T, command string) (stop func()) {
 	t.Helper()
 	return n.start(t, "", fmt.Sprintf("%s --bind-address 127.0.0.1 --secure-port %d", command, daemon.FreePort(t)))

@@ -241,7 +241,8 @@ func (s *scene) certificateIsApproved(t *testing.T) {
 		return
 	}
 	_, node := s.Pair(t, s.cloud, simulator.Instance{Name: s.Name("serves")})
-	// The instance of the next scene, in another cloud, has the same provider ID.
+	// The Node is removed, because an instance of the next scene, in another
+	// cloud, has the same provider ID.
 	defer func() { s.remove(t, node.Name) }()
 	of := served{Bed: s.Bed, cloud: s.cloud, daemon: s.daemon}
 	of.asks(t, node.Name, forgery{template: dns("victim.internal")})

@@ -9,8 +9,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 )
 
-// This provider finds the load balancer to delete only by the address in the status.
-// All the same, each load balancer is deleted, however its Service ends (S2).
+// A provider finds the load balancer that it has to delete only by the address in
+// the Service's status. Each load balancer is deleted nevertheless, however its
+// Service ends (S2).
 func TestLoadBalancerIsFoundByItsAddress(t *testing.T) {
 	s := lbservice.New(t, onShared(t), 2)
 	s.Runs(t, daemon.Setup{Provider: "modern", Settings: "quirks: [DeletesByAddress]\n"})

@@ -103,7 +103,7 @@ type removal struct {
 	*machine
 
 	// began is when the removal began. From done until back, no connection may reach
-	// the machine. A zero back means never.
+	// the machine. If back is zero, the machine never comes back.
 	began, done, back time.Time
 }
 

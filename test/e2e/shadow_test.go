@@ -24,8 +24,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/process"
 )
 
-// shadowName is the program name of the daemon with --shadow, which only looks. By
-// this name the daemon's requests are found in the audit log.
+// shadowName is the program name of the daemon with --shadow, which decides and
+// changes nothing. By this name the daemon's requests are found in the audit log.
 const shadowName = "shadow"
 
 // runSkeleton runs the community's skeleton with the cloud of the pool, as the admin.
@@ -46,10 +46,10 @@ func runSkeleton(t *testing.T, p *nodepool.Pool) *process.Process {
 	return skeleton
 }
 
-// The skeleton leads while another daemon only looks. The cloud answers 404 for a
-// while. The skeleton deletes the silent Nodes at once, and the report names each of
-// them. The one that looks has written nothing, not even a lease, and has changed
-// nothing in the cloud.
+// The skeleton leads, and beside it runs a daemon with --shadow. The cloud answers
+// 404 for a while. The skeleton deletes the silent Nodes at once, and the shadow's
+// report names each of them. The shadow has written nothing, not even a lease, and
+// has changed nothing in the cloud.
 func TestShadowBesideTheSkeleton(t *testing.T) {
 	const size, silent = 8, 3
 	p := nodepool.New(t, onOwn(t), size)
@@ -103,8 +103,9 @@ func TestShadowBesideTheSkeleton(t *testing.T) {
 	}
 }
 
-// With the rights that the chart gives to a shadow, no request of it is refused, although
-// it lists all kinds of objects. It uses each of the rights to read, apart from that of a provider.
+// With the rights that the chart gives to a shadow, none of its requests is refused, although it
+// lists all kinds of objects. It uses each right to read, except the one to read the Secret of a
+// provider.
 func TestRightsOfAShadow(t *testing.T) {
 	const size = 2
 	b := onOwn(t)

@@ -99,8 +99,8 @@ func unlabel(key string) func(*testing.T, *waiting) {
 	}
 }
 
-// waiters returns Nodes that wait for different reasons. About some of them the cloud
-// gives an answer. Otherwise the cloud could count as down.
+// waiters returns Nodes that wait for different reasons. The cloud gives an answer
+// about some of them. If it answered about none, it could count as down.
 func waiters() []waiter {
 	plainly := &simulator.Instance{}
 	return []waiter{

@@ -16,7 +16,7 @@ import (
 func TestWatchOfInstances(t *testing.T) {
 	b := onShared(t)
 	i := b.Kubelet(t, simulator.Instance{Name: b.Name("watched"), Labels: map[string]string{"rack": "r1"}})
-	// The period is so long that a comparison of all Nodes cannot be what shows a change.
+	// The period is so long that only the watch can show a change in time.
 	d := b.Daemon(t, daemon.Setup{FastPaths: true, Flags: []string{"--node-status-update-frequency=1h"}})
 	b.AwaitNode(t, i.Name, expect.Soon, nodes.As(i, nodes.AddressesOf(i)...))
 	b.AwaitMetric(t, d, "fairlead_cloud_watch_works 1")
@@ -39,6 +39,6 @@ func TestWatchOfInstances(t *testing.T) {
 		t.Errorf("/readyz?verbose answers %d: %s", status, body)
 	}
 	b.Cloud.Heal(t)
-	rack("r5") // Without a change the call that works would last two minutes.
+	rack("r5") // A call of the watch returns after two minutes, or when something changes, as here.
 	b.AwaitMetric(t, d, "fairlead_cloud_watch_works 1")
 }
