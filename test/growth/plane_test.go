@@ -19,8 +19,8 @@ import (
 )
 
 // plane is an API server that has Nodes, and the informer of a daemon. It is as
-// small as possible: a real API server, or a fake client, would do most of the work
-// that the test measures.
+// small as possible, because a real API server or a fake client would take most of
+// the test's time.
 type plane struct {
 	informer cache.SharedIndexInformer
 
@@ -94,7 +94,7 @@ func (p *plane) tell(happened watch.EventType, node *corev1.Node) {
 	}
 }
 
-// count returns the number of Nodes for which is returns true.
+// count returns the number of Nodes for which the function is returns true.
 func (p *plane) count(is func(*corev1.Node) bool) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -138,8 +138,8 @@ func HangsFor(name string) Quirk {
 }
 
 // SpellsIDsWith answers with another scheme in the provider ID than the Node
-// has, as hcloud does for dedicated servers (hcloud://bm-1 and hrobot://1) and
-// OpenStack with and without a region.
+// has. hcloud does so for dedicated servers (hcloud://bm-1 and hrobot://1).
+// OpenStack's provider ID differs in another way: it has a region or not.
 func SpellsIDsWith(scheme string) Quirk {
 	return Quirk{Name: "SpellsIDsWith", Argument: scheme, apply: func(p *Provider) {
 		if p.instances != nil {

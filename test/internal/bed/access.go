@@ -93,9 +93,9 @@ func (b *Bed) Manifests() (manifest.Cluster, error) {
 	return manifest.In(config)
 }
 
-// awaitRights returns when the API server grants the daemon's user, and the accounts
-// of the controllers that the manifest gives rights to, exactly these rights, apart
-// from those that every user has.
+// awaitRights waits until the API server grants exactly these rights to the daemon's
+// user and to the controllers' accounts in the manifest. Rights that every user has
+// do not count.
 func (b *Bed) awaitRights(ctx context.Context, all rights.Access) error {
 	daemon, err := NewClient(b.Cluster.CCMKubeconfig)
 	if err != nil {
@@ -155,8 +155,8 @@ func awaitRights(ctx context.Context, all rights.Access, h holder) error {
 	return nil
 }
 
-// as returns the client of a user. Without groups, the user is in those that the API
-// server puts it into.
+// as returns the client of a user. If no groups are given, the API server decides
+// which groups the user is in.
 func (b *Bed) as(user string, groups ...string) (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", b.Cluster.Kubeconfig)
 	if err != nil {

@@ -30,9 +30,9 @@ func startProxy(t *testing.T, server, caFile string) *proxy.Proxy {
 	return p
 }
 
-// AwaitPlace waits until the trap has the request at this place. If the request
-// does not come, and it is not the first of its kind, the test is skipped: when
-// the requests were counted, it may have been a retry.
+// AwaitPlace waits until the trap has the request at this place. A request that
+// is not the first of its kind may not come, because it may have been a retry
+// when the requests were counted. The test is then skipped.
 func AwaitPlace(t *testing.T, trap *proxy.Trap, place proxy.Place) {
 	t.Helper()
 	if place.N == 1 {

@@ -35,8 +35,8 @@ type Setup struct {
 	// Settings are additional lines of the provider's configuration.
 	Settings string
 	// FastPaths lets the provider offer its list and its watch of instances, and calls
-	// about many objects. Such calls come at any time, or are about several objects, so
-	// tests that count the calls about one object could not use them.
+	// about many objects. Such calls come at any time, or are about several objects. So
+	// a test that counts the calls about one object does without them.
 	FastPaths bool
 	// API is a proxy of the API server; nil for none.
 	API *proxy.Proxy
@@ -167,7 +167,8 @@ const LeaseName = "cloud-controller-manager"
 // free is shared by all daemons of a test program, so that no port is given twice.
 var free ports.Picker
 
-// FreePort returns a port on which nothing listens. The kernel gives it to no client.
+// FreePort returns a port on which nothing listens. The kernel does not use it for
+// outgoing connections.
 func FreePort(t *testing.T) int {
 	t.Helper()
 	port, err := free.Next()

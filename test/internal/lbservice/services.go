@@ -230,8 +230,8 @@ func (s Services) AwaitService(t *testing.T, name string, within time.Duration, 
 }
 
 // AwaitServing waits until the Service shows the address of its only load
-// balancer, which has exactly these instances as backends, and until neither
-// waits for anything.
+// balancer, which has exactly these instances as backends, and until the
+// conditions of the Service show that nothing is left to do.
 func (s Services) AwaitServing(t *testing.T, name string, instances ...simulator.Instance) simulator.LoadBalancer {
 	t.Helper()
 	return s.AwaitServingWithin(t, expect.Soon, name, instances...)

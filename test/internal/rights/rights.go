@@ -65,8 +65,8 @@ func Of(file string) (Access, error) {
 	return manifest.Access(string(text), audit.DaemonUser, audit.OptionalAccounts...)
 }
 
-// Rights returns the rights that a gives. For the role that every API server has,
-// the binding counts as one right.
+// Rights returns the rights in a. A binding to the role authenticationReader,
+// which every API server has, counts as one right.
 func (a Access) Rights() []Right {
 	var all []Right
 	for _, o := range a {
@@ -217,7 +217,8 @@ func GrantedTo(ctx context.Context, who kubernetes.Interface, namespace string) 
 			}
 		}
 	}
-	// The role authenticationReader also gives these two rights.
+	// The role authenticationReader also gives these two rights, but Rights counts
+	// it as one right.
 	for _, verb := range []string{"list", "watch"} {
 		r := readsAuthorities
 		r.verb, r.namespace = verb, ""

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// labelFault is a label of instances. While an instance has it, this provider fails
-// in the way that its value says when it is asked about the instance.
+// labelFault is a label of instances. While an instance has it, calls about the
+// instance fail in the way that the value of the label names.
 const labelFault = "provider-fault"
 
 // switches reads the labels of the instances.

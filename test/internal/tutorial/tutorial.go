@@ -34,9 +34,9 @@ func Blocks(page string) ([]Block, error) {
 	return all, nil
 }
 
-// Apply makes the changes of the blocks in the files of a project, which are texts by
-// path. A go block begins a new file, or goes on with the file that an earlier block has
-// begun. A diff block changes a file at the only place that it fits.
+// Apply makes the changes of the blocks in a project. The map files has the text of each
+// file by its path. A go block begins a new file, or goes on with the file that an
+// earlier block has begun. A diff block changes a file at the only place that it fits.
 func Apply(files map[string]string, blocks []Block) error {
 	var begun []string
 	for _, b := range blocks {
