@@ -209,8 +209,8 @@ func heartbeat(n *corev1.Node, reports bool) { //nolint:revive // flag-parameter
 	n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeReady, Status: status, LastHeartbeatTime: metav1.Now()})
 }
 
-// nodeEvent is a change of a Node or of its machine. Nothing uses what its function
-// returns.
+// nodeEvent is a change of a Node or of its machine. Its function returns false if
+// nothing happens.
 type nodeEvent struct {
 	name string
 	do   func(w *world, n *corev1.Node, trail *nodeTrail) bool

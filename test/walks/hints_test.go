@@ -91,9 +91,10 @@ func (w *world) moods() {
 	}
 }
 
-// calmDown makes the fast paths right, or leaves them wrong: wrong hints cost
-// questions and nothing else. A list that is old and does not say so is always made
-// right, because it could hide for hours that a Node differs. The caller holds mu.
+// calmDown makes the fast paths right, or leaves them wrong, because a wrong list
+// or watch may cost calls but must do no other harm. A list that is old and does
+// not say so is always made right, because it could hide for hours that a Node
+// differs. The caller holds mu.
 func (w *world) calmDown() {
 	h := &w.hints
 	if h.listing == isOld || w.mood.IntN(2) == 0 {
@@ -177,8 +178,9 @@ func use(d node.Deps, found *cloud.Instances) node.Deps {
 	return d
 }
 
-// batches is a provider that answers about many Nodes in one call. About each Node it
-// answers as the provider one does, with the habits of that provider.
+// batches is a provider that answers about many Nodes in one call. It asks the
+// provider in the field one about each Node, so the answers have the habits of that
+// provider.
 type batches struct{ one cloudprovider.InstancesV2 }
 
 // MaxInstanceMetadataBatch implements provider.InstanceMetadataBatcher.

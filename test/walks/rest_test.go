@@ -244,9 +244,9 @@ func (w *world) checkNodes() {
 }
 
 // mayBeOld reports whether the label is one that the machine had before, and the Node may
-// still have it: each answer about the Node may be one without labels. With
-// LabelsSometimesNil every other answer is. A wrong list or watch can make their number
-// between two comparisons even for hours.
+// still have it. With LabelsSometimesNil every second answer has no labels. A list or a
+// watch may cause further questions. If their number is such that each comparison gets an
+// answer without labels, the label stays old, even for hours.
 func (w *world) mayBeOld(label string, m *machine) bool {
 	if !w.has(quirks.LabelsSometimesNil) || !w.hints.lists && !w.hints.watches {
 		return false

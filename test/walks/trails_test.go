@@ -258,7 +258,8 @@ func (w *world) checkDeletion(n *corev1.Node) {
 	trail := w.nodes[n.UID]
 	switch {
 	case trail.kind == ofOneself && !w.othersHaveIDs(n):
-		// If no other Node has a provider ID, the provider may have none.
+		// If no other Node has a provider ID, the provider may have no provider IDs
+		// at all. Then such a Node may be deleted.
 	case trail.kind != ofCloud:
 		w.broken("S1 c: %s is deleted, which is %s", n.UID, trail.kind)
 	case !trail.machine.gone:

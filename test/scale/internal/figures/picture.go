@@ -81,7 +81,7 @@ func curvesOf(rows []report.Row) []curve {
 	looks := []curve{
 		{label: "skeleton", colour: "#b5482a"},
 		{label: "fairlead", colour: "#0b7a4b"},
-		{label: "fairlead, without fast paths", colour: "#2f6fb1", dashes: "7 6"}, // This curve may lie on the skeleton's.
+		{label: "fairlead, without fast paths", colour: "#2f6fb1", dashes: "7 6"}, // It is dashed, because it may lie on the skeleton's curve.
 	}
 	var curves []curve
 	for _, c := range looks {

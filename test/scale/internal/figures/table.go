@@ -104,8 +104,8 @@ func deleted(rows ...report.Row) string {
 	return strings.Join(texts, ", ")
 }
 
-// removed returns how long Nodes have outlived their instances, and how many have not if
-// some are left.
+// removed returns how long it took until the Nodes were gone. If some were left, it also
+// returns how many were gone by then.
 func removed(rows ...report.Row) string {
 	text := fact(rows[0], report.NodesGone)
 	if n := fact(rows[0], report.GoneByThen); n != "" {
@@ -151,8 +151,8 @@ func fact(row report.Row, what string) string {
 	return f.Text()
 }
 
-// Table returns the README's table with a sentence that introduces it, and the picture
-// if a result has one.
+// Table returns the README's table with a sentence that introduces it. If a result has
+// clusters of several sizes, the picture follows.
 func (all Results) Table() string {
 	var rows strings.Builder
 	var pages []string
@@ -174,8 +174,9 @@ func (all Results) Table() string {
 	return text
 }
 
-// conditions returns a paragraph with what made some lines: how long the cloud's answers
-// were wrong, and flags that did not have their defaults.
+// conditions returns a paragraph about the conditions under which some lines were
+// measured: how long the cloud's answers were wrong, and which flags did not have their
+// defaults.
 func (all Results) conditions() string {
 	var sentences []string
 	if f, ok := all.newest("lies-404-few"); ok {

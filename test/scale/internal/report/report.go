@@ -12,7 +12,7 @@ type Report struct {
 	Date     string    `json:"date"` // RFC 3339
 	Machine  Machine   `json:"machine"`
 	Programs []Program `json:"programs"`
-	// Flags are the sizes, as on the command line.
+	// Flags are the flags of the benchmark that decide what is measured.
 	Flags   map[string]string `json:"flags"`
 	Seconds float64           `json:"seconds"` // that the benchmark took
 	Rows    []Row             `json:"rows"`

@@ -8,8 +8,8 @@ import (
 )
 
 // Scaling returns the runs that differ only in contender, fast paths and number of
-// Nodes. They are sorted by contender, then with fast paths before without them, then
-// by size.
+// Nodes. They are sorted by contender. The runs of a contender with fast paths come
+// before those without, and smaller clusters before larger ones.
 func (r Report) Scaling() []Row {
 	var rows []Row
 	for _, row := range r.Rows {
@@ -24,7 +24,7 @@ func (r Report) Scaling() []Row {
 	return rows
 }
 
-// Label returns the contender, and says if it ran without fast paths.
+// Label returns the contender. If Fairlead ran without fast paths, the label says so.
 func (r Row) Label() string {
 	if r.FastPaths == "off" && r.Contender == "fairlead" {
 		return r.Contender + ", without fast paths"

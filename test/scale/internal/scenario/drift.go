@@ -53,8 +53,8 @@ var drift = Scenario{
 		if err != nil {
 			return err
 		}
-		// A contender that asks for one Node after the other needs a whole pass for all
-		// of them.
+		// A contender that asks about one Node after the other needs the time t.pass()
+		// for all of them.
 		period := t.driftPeriod() + t.pass()
 		if err := t.until(ctx, report.AddressesFollow, time.Minute+2*period, follow(changed, addressesFollow)); err != nil {
 			return err
@@ -68,8 +68,8 @@ var drift = Scenario{
 }
 
 // driftings returns the scenario drift with fast paths and without. With fast paths
-// a change is seen so soon that nothing else may run meanwhile. Without them the
-// scenario waits for a refresh.
+// Fairlead notices a change so soon that a run beside it would distort the time.
+// Without fast paths the scenario waits for a refresh.
 func driftings() []Scenario {
 	both := withPlain(drift)
 	both[0].Alone = []contender.Name{contender.Fairlead}

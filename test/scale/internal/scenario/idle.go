@@ -70,7 +70,9 @@ func beating(name string, every time.Duration) Scenario {
 			}
 			rate := t.even()
 			if t.contender == contender.Skeleton {
-				rate = float64(t.Quota) // The skeleton asks about one Node after the other, which takes half of each period.
+				// The skeleton asks about one Node after the other as fast as the cloud
+				// answers. It does not spread these calls over the period.
+				rate = float64(t.Quota)
 			}
 			if err := t.lead(ctx, rate); err != nil {
 				return err

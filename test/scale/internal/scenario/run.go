@@ -197,7 +197,7 @@ func (t *trial) all(ctx context.Context) (err error) {
 		return err
 	}
 	err = t.scenario.run(ctx, t)
-	if n := len(t.daemons); err != nil && n > 0 && t.daemons[n-1].Err() == nil { // The error of a daemon that has ended already contains its log.
+	if n := len(t.daemons); err != nil && n > 0 && t.daemons[n-1].Err() == nil { // If the daemon has ended, its error contains the log already.
 		err = fmt.Errorf("%w\nthe end of the daemon's log:\n%s", err, t.daemons[n-1].Tail(10))
 	}
 	return err

@@ -40,7 +40,7 @@ type trial struct {
 	series *sampler // nil while nothing is measured
 
 	mu      sync.Mutex
-	daemons []*contender.Daemon // guarded by mu where the sampler reads
+	daemons []*contender.Daemon // changed only by the goroutine of the trial; guarded by mu, because the sampler reads it
 }
 
 // mark is where a measurement begins.
