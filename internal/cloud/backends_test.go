@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// setter is a balancer that gives many load balancers their nodes.
+// setter is a balancer that can set the nodes of many load balancers with one call.
 type setter struct {
 	balancer
 

@@ -12,8 +12,8 @@ import (
 const (
 	// minDown is the number of distinct objects whose calls have to fail, with no
 	// answer in between, before a cloud or a part of it counts as down. If the last
-	// answer is younger than downAfter, manyDown have to fail with errors that can be
-	// read.
+	// answer is younger than downAfter, manyDown objects have to fail, and the last
+	// error has to be one that can be read.
 	minDown   = 3
 	manyDown  = 32
 	downAfter = time.Second
@@ -64,8 +64,8 @@ type breaker struct {
 type part struct{ method, region string }
 
 // of returns the part that the call is about. While the cloud is down, an unknown
-// region does not become a new part: each part is tried once, and a kubelet could
-// invent one region after the other. The caller holds mu.
+// region does not become a new part. Otherwise a kubelet could invent one region
+// after the other, and each would be tried once. The caller holds mu.
 func (b *breaker) of(c call) *scope {
 	p := part{c.method, c.region}
 	if p.region != "" && b.parts[p] == nil && (b.cloud.isOpen() || !b.hasRoom(time.Now())) {
@@ -132,8 +132,8 @@ func (b *breaker) begin(c call) error {
 // caller holds mu.
 func (b *breaker) admit(c call, now time.Time) (probed []*scope, err error) {
 	s, p := b.holder(c)
-	// The call's part may work although others do not. An object that waits finds that
-	// out at once, other calls do when they are the probe.
+	// The call's part may work although others do not. A call that an object waits for
+	// tries that at once. Other calls try it when they are the probe.
 	isFirst := s != p && c.priority == highPriority && p.tried.Before(s.began)
 	switch rank := b.rank(c); {
 	case !s.isOpen():
@@ -148,10 +148,10 @@ func (b *breaker) admit(c call, now time.Time) (probed []*scope, err error) {
 }
 
 // rank returns 0 for a call that is preferred as the next probe, and more for other
-// calls. The part of the preferred call is the one that was tried longest ago. Its
-// object has not failed, and is the newest of the objects that have not. So objects
-// that always fail, however many there are, do not keep others from being tried. The
-// caller holds mu.
+// calls. The part of the preferred call is the one that was tried longest ago. The
+// object of the preferred call has not failed, and is the newest of the objects that
+// have not. So objects that always fail, however many there are, do not keep others
+// from being tried. The caller holds mu.
 func (b *breaker) rank(c call) int {
 	s, own := b.holder(c)
 	rank, object := 0, b.object(s, c)
@@ -179,9 +179,9 @@ func (b *breaker) object(s *scope, c call) string {
 }
 
 // hint returns how long to wait before the call is tried again. Preferred calls are told
-// to come back for the next probe, and so is one other call whose object has not failed
-// and one whose object has. All others come back after the probe, first those that an
-// object waits for. The caller holds mu.
+// to come back for the next probe. So are two other calls of each part: one whose object
+// has not failed, and one whose object has. All others come back after the probe, first
+// those that an object waits for. The caller holds mu.
 func (b *breaker) hint(c call, rank int, now time.Time) time.Duration {
 	s, p := b.holder(c)
 	later := time.Duration(rand.Float64() * float64(spread) / 2) //nolint:gosec // no secret
@@ -239,7 +239,7 @@ type effect struct {
 	parked bool
 }
 
-// mark adds to the error of a call what its end has changed.
+// mark adds the effect to the error of the call that has ended.
 func (e effect) mark(err error) {
 	if failed, ok := errors.AsType[*Error](err); ok && e.again > 0 {
 		failed.RetryAfter, failed.held, failed.parked = max(failed.RetryAfter, e.again), true, e.parked
@@ -281,8 +281,9 @@ func (b *breaker) fails(c call, started time.Time, err error) effect {
 	}
 	isExplained := !b.cloud.isOpen() && p.isOpen() // The part is down, which says nothing about the others.
 	e := effect{failed: true}
-	// Questions about Nodes of another cloud may fail for ever with such errors, and
-	// a part may have no other questions. They must not hold back a new Node.
+	// Questions about Nodes of another cloud may fail for ever with errors that
+	// nobody can read, and a part may have no other questions. Such questions must
+	// not hold back a new Node.
 	if p.tried = now; !f.unread || p.isOpen() {
 		e.opened = p.fails(f, now)
 	}
@@ -315,7 +316,7 @@ func meaningFor(c call, err error) meaning {
 	case Succeeded, NotFound, Conflict, QuotaExceeded:
 		return answered
 	case Pending, Invalid, Failed:
-		switch { // The provider may have rejected it without asking the cloud.
+		switch { // The provider may have rejected the object without asking the cloud.
 		case isTenants:
 			return saysNothing
 		case kind == Failed && evidence == Unread:

@@ -170,8 +170,8 @@ func metadataIn(t *testing.T, g *Gateway, region string, n int) error {
 	return err
 }
 
-// A call that nobody waits for is not made because it is the first of its kind in an
-// outage. A call that an object waits for is made once.
+// In an outage, the first call of a kind is made at once if an object waits for it,
+// and held back otherwise.
 func TestFirstOfItsKindIsMadeOnlyForAnObjectThatWaits(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -24,7 +24,7 @@ type call struct {
 	// names has the name of the object that the call is about, and then other
 	// words that the object's owner has chosen. If they appear in the text of an
 	// error, they are not the cloud's words. In a call about many objects, the
-	// method takes the place of the name. It is empty for a list of routes.
+	// method takes the place of the name. names is empty for a list of routes.
 	names []string
 	// tenant is the namespace of the Service that the call is about, or ofManyTenants.
 	// It is empty for a call that is about no Service.
@@ -93,7 +93,7 @@ func (c call) failed(kind Kind, err error) *Error {
 // progress records why a call has not been made yet. A nil progress records
 // nothing.
 type progress struct {
-	also []*progress // of the questions that the call answers
+	also []*progress // progress of the questions that the call answers
 
 	mu    sync.Mutex
 	err   error     // nil: the call is under way; guarded by mu

@@ -28,7 +28,7 @@ const (
 	Elsewhere      Kind = "Elsewhere"      // another component does this instead of the provider
 	Pending        Kind = "Pending"        // the provider asks to be called again, see RetryAfter
 	Throttled      Kind = "Throttled"      // the request quota of the cloud is used up
-	Denied         Kind = "Denied"         // credentials or permissions
+	Denied         Kind = "Denied"         // the cloud does not accept the credentials, or a permission is missing
 	Invalid        Kind = "Invalid"        // the cloud will never accept this
 	Unavailable    Kind = "Unavailable"    // the cloud cannot be reached or has an internal error
 	Conflict       Kind = "Conflict"       // the cloud's object is locked or busy

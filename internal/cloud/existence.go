@@ -60,8 +60,8 @@ func (p modern) shutDown(ctx context.Context, c call, node *corev1.Node) (bool, 
 }
 
 // exists asks by provider ID. A node without one is looked up by name first.
-// Only that look-up may answer "not found". If the cloud has just named the
-// provider ID, "not found" is an error (upstream-behaviour 4.1).
+// Only from that look-up is "not found" an answer. From the call by provider ID
+// it is an error (upstream-behaviour 4.1).
 func (p legacy) exists(ctx context.Context, c call, node *corev1.Node) (bool, error) {
 	id, err := p.providerID(ctx, c, node)
 	if saysNotFound(err) {
@@ -120,7 +120,7 @@ func (p legacy) providerID(ctx context.Context, c call, node *corev1.Node) (stri
 	id, err := read(ctx, p.gateway, c.to("InstanceID"), func(ctx context.Context) (string, error) {
 		id, err := p.instances.InstanceID(ctx, types.NodeName(node.Name))
 		if err != nil && ctx.Err() != nil {
-			err = ctx.Err() // An answer after the deadline is not used.
+			err = ctx.Err() // A "not found" after the deadline is no answer.
 		}
 		return id, err
 	})

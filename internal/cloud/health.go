@@ -12,7 +12,8 @@ const (
 	// the process must be restarted. Panics for a single object do not end the
 	// process, because the object may be their cause, and would end each replica in
 	// turn. All Services of a namespace count as one object, and so do a Node and its
-	// routes: whoever can make one of them panic can make all of them panic.
+	// routes: whoever can cause a panic for one of them can cause a panic for each of
+	// them.
 	maxPanics = 2
 	// panicsCountFor is how long a panic counts towards maxPanics.
 	panicsCountFor = 10 * time.Minute

@@ -95,9 +95,9 @@ func newInstances(g *Gateway, name func() string, found parts, callerTimeout tim
 }
 
 // Metadata asks for the instance of a node that waits to be initialised. If the
-// provider offers batches, nodes that are asked about within a few milliseconds go
-// together. Errors are of type *Error. Only the kind NotFound means that there is
-// no such instance.
+// provider offers batches, questions about several nodes within a few milliseconds
+// become one call. Errors are of type *Error. Only the kind NotFound means that
+// there is no such instance.
 func (i *Instances) Metadata(ctx context.Context, node *corev1.Node) (Metadata, error) {
 	return i.ask(ctx, highPriority, node, i.describe)
 }

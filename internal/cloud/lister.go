@@ -21,8 +21,8 @@ type Page struct {
 	Instances []Metadata
 	// Next is the token of the next page, empty on the last one.
 	Next string
-	// AsOf is when the cloud knew this. It is never later than the beginning of the
-	// call.
+	// AsOf is the time at which the instances were as the page says. It is never
+	// later than the beginning of the call.
 	AsOf time.Time
 }
 

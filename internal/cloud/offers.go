@@ -139,7 +139,8 @@ func find[T, P any](value P, replaced ...method) T {
 // maxWrappers bounds how many wrappers are opened: one may wrap itself.
 const maxWrappers = 16
 
-// offered returns nil for a typed nil, whose author meant "not offered".
+// offered returns the value if it is supported, and nil otherwise. The author of a
+// typed nil meant "not offered", so offered returns nil for that, too.
 func offered[T any](value T, supported bool) T { //nolint:revive // flag-parameter: the contract's accessors return this pair
 	var none T
 	if !supported || isNil(reflect.ValueOf(value)) {

@@ -75,8 +75,7 @@ func (s *scope) ownReason(object string, now time.Time) {
 	s.own[object] = now
 }
 
-// fails takes note of a failure. It reports whether calls are held back from now
-// on.
+// fails takes note of a failure. It reports whether a hold begins with it.
 func (s *scope) fails(f failure, now time.Time) bool {
 	s.tried = now
 	if s.isOpen() {
@@ -132,8 +131,9 @@ func (s *scope) hasFailed(object string) bool {
 }
 
 // isNewest reports whether the object is the newest of those that wait for their first
-// probe. If none waits, each object that has not failed counts as the newest. An object
-// that fails for ever has been there for longer than one that was just created.
+// probe. If none waits, each object that has not failed counts as the newest. The
+// newest comes first, because an object that fails for ever is older than one that was
+// just created.
 func (s *scope) isNewest(object string) bool {
 	for len(s.waiting) > 0 {
 		last := len(s.waiting) - 1
