@@ -41,8 +41,9 @@ type removals struct {
 	failure error           // of the cloud; guarded by mu
 	asked   []string        // guarded by mu
 	events  []string        // guarded by mu
-	// fails is the error of a question about one Node, and notFound means that the
-	// error is "instance not found"; guarded by mu.
+	// fails has, by the name of the Node, the error of a question about it. notFound
+	// has the Nodes for which the error is "instance not found". Both are guarded by
+	// mu.
 	fails    map[string]error
 	notFound map[string]bool
 	// takes is how long a question takes; guarded by mu.
@@ -437,9 +438,9 @@ func TestNodesOverTheBudgetWaitAndAreDeletedAtABoundedRate(t *testing.T) {
 	})
 }
 
-// If many Nodes are drained, they are deleted without the wait for many absent
-// Nodes, but at the bounded rate. A Node that is not drained does not wait for
-// them.
+// With AnnouncedByConditions, drained Nodes need not be absent for OverBudgetAfter,
+// even if there are many of them. But they are deleted at the bounded rate. A Node that
+// is not drained does not wait for them.
 func TestDrainedNodesAreDeletedAtABoundedRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := []*corev1.Node{old("n1")}

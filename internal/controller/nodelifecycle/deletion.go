@@ -87,7 +87,7 @@ func (c *Controller) showNotRead(ctx context.Context, name string, why error) er
 	return err
 }
 
-// deleteTries is how often one final check tries to delete a Node while others
+// deleteTries is how often one final check tries to delete a Node while other clients
 // keep changing fields that no decision reads.
 const deleteTries = 5
 

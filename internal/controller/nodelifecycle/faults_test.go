@@ -78,9 +78,9 @@ func byNotFoundError() Limits {
 	return l
 }
 
-// If an instance is gone, the provider fails with the error "not found". The Node
-// stays, and its condition names the flag. With the flag a Node with a provider ID
-// is deleted as early as any other.
+// Here the provider fails with the error "not found" when it is asked about an instance
+// that is gone. Without the flag the Node stays, and its condition names the flag. With
+// the flag the Node is deleted as early as any other, if it has a provider ID.
 func TestNotFoundErrorOfAnInstanceThatIsGone(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -311,9 +311,9 @@ func TestRefusedShutdownTaintIsReported(t *testing.T) {
 	}
 }
 
-// Somebody has the credentials of two machines that are gone, and their kubelets
-// report. Nothing is deleted, and a condition names both Nodes. An operator can
-// exclude them with a label.
+// Somebody has the credentials of two machines that are gone, and runs kubelets with
+// them, so both Nodes report. Nothing is deleted, and a condition names both Nodes. An
+// operator can exclude them with a label.
 func TestKubeletsOfMachinesThatAreGoneHoldNothingForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"), old("r1", reports), old("r2", reports))...)

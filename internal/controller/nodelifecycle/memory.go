@@ -47,8 +47,8 @@ func (c *Controller) unindexNode(name string) {
 	c.index.remove(name)
 }
 
-// recordAnswer remembers what the cloud has said of a Node for the decisions
-// about others.
+// recordAnswer remembers what the cloud has said of a Node. Decisions about other Nodes
+// use it.
 func (c *Controller) recordAnswer(node *corev1.Node, a answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

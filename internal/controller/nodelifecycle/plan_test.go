@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// A step says what a plan writes, and has the sentence of the rule as its reason.
+// A step says what a plan writes, and its Why is the sentence of the rule.
 func TestStepOfAPlan(t *testing.T) {
 	n := old("n")
 	held := decideSuspicion(observed{now: noon, node: n, answer: said(absent), limits: DefaultLimits()})

@@ -30,7 +30,7 @@ func TestBudget(t *testing.T) {
 		{
 			name: "NodeItselfCounts", memory: complete, peers: func() cluster {
 				r := absentOf(3, 10)
-				r.nodes = append(r.nodes, other{node: n1, checked: true}) // the memory does not have the Node's last check yet
+				r.nodes = append(r.nodes, other{node: n1, checked: true}) // the index does not have the Node's absence yet
 				return r
 			}(), want: "hold: TooManyAbsent; again in 1m0s; event NodeDeletionHeld",
 		},

@@ -33,8 +33,9 @@ type peers struct {
 
 // candidates is what is known of the Nodes that may be witnesses for a Node. They
 // belong to other instances, in the same region, or in the same zone if the region is
-// not known. The cloud can be asked about them in the same way: by provider ID with
-// the same scheme, or by name. Lists have no more elements than the rules need.
+// not known. The cloud can be asked about them in the same way as about the Node: by
+// provider ID with the same scheme, or by name. Lists have no more elements than the
+// rules need.
 type candidates struct {
 	others    int // Nodes that could be asked about
 	reporting int // how many of others have a kubelet that reports
@@ -103,8 +104,9 @@ func (i *index) candidates(node *corev1.Node, own *member) candidates {
 	if last := only(first(t.called.down, 1)); last != nil {
 		c.called = last.record.since
 	}
-	// More records would not change the decision: these confirmed Nodes are enough,
-	// and so are these failed questions, even if some are about confirmed Nodes.
+	// More records would not change the decision. It needs at most Witnesses confirmed
+	// Nodes. As many of the failed questions may be about these Nodes, and then do not
+	// count, so twice as many failed questions are read.
 	c.confirmed = records(first(t.confirmed.down, i.limits.Witnesses))
 	c.failed = records(first(t.failed.down, 2*i.limits.Witnesses))
 	return c

@@ -29,8 +29,8 @@ type holding struct {
 }
 
 // putBackAfter is the shortest time between two writes of a condition whose status
-// somebody else changes (promise S4 b). That may be the kubelet, or a daemon of another
-// cloud, which has another answer about the instance.
+// somebody else changes (promise S4 b). The kubelet may change the status, or a daemon
+// of another cloud, whose cloud answers otherwise about the instance.
 const putBackAfter = 5 * time.Minute
 
 // contested returns how long to leave a condition as it is, because somebody else has
@@ -92,8 +92,8 @@ func (o observed) untilRetry(ob obstacle) time.Duration {
 	return min(o.untilDue(), max(ob.until.Sub(o.now), minDelay))
 }
 
-// stays completes the plan for a Node that is not deleted. If its deletion was
-// held, the plan reports that the deletion does not wait any more.
+// stays completes the plan for a Node that is not deleted. If its deletion was held,
+// the plan reports that the deletion is cancelled.
 func stays(o observed, p plan, cause message.Cause) plan {
 	shown := nodefact.Condition(o.node, ConditionMissing)
 	over := deletionCanceled(cause)

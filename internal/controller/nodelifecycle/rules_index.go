@@ -26,8 +26,9 @@ type index struct {
 	// confirmed has the provider-ID schemes of Nodes whose instances the provider
 	// has ever called present.
 	confirmed map[string]bool
-	// deleted has the times of the deletions in the last minute, in order, without those that a
-	// taint has announced. An element never changes, so that decisions may keep the slice.
+	// deleted has the times of the deletions in the last minute, in order, without
+	// those of Nodes that a taint announced. An element never changes, so that
+	// decisions may keep the slice.
 	deleted []time.Time
 }
 

@@ -218,8 +218,8 @@ func TestIndexIsARecount(t *testing.T) {
 	}
 }
 
-// The earlier of two changes counts: here the Node becomes foreign before its kubelet
-// can fall silent.
+// Time alone may change twice how a Node counts. The earlier change must not be missed:
+// here the Node becomes foreign before its kubelet falls silent.
 func TestTimeAloneChangesTheCounts(t *testing.T) {
 	r := newIndex(DefaultLimits(), ownership.Claim{})
 	w := old("w1", ready(corev1.ConditionFalse, 0))

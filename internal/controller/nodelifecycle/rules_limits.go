@@ -77,7 +77,8 @@ func (l Limits) absentFor(node *corev1.Node, now time.Time) time.Duration {
 	return l.AbsentFor
 }
 
-// Share is a number of Nodes, or a percentage of them if that is more.
+// Share bounds how many of some Nodes are meant: this number, or this percentage of
+// them if that is more.
 type Share struct{ Nodes, Percent int }
 
 func (s Share) of(nodes int) int { return max(s.Nodes, nodes*s.Percent/100) }

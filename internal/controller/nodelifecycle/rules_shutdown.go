@@ -9,9 +9,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// shutdownTaint returns the taints that the Node should have instead of its own,
-// nil if it has the right ones or the power state is not known. If a kubelet
-// reports, its instance runs.
+// shutdownTaint returns the taints that the Node should have instead of its own, nil if
+// it has the right ones or the power state is not known. The caller passes running for
+// a Node whose kubelet reports.
 func shutdownTaint(node *corev1.Node, p power) *[]corev1.Taint {
 	has := slices.ContainsFunc(node.Spec.Taints, isShutdownTaint)
 	var taints []corev1.Taint

@@ -62,9 +62,9 @@ type witnesses struct {
 	tooManyForeign bool
 }
 
-// witnesses returns what the answers about other Nodes show. An "absent" is known
-// to be wrong only if the kubelet of that Node reports. If no kubelet reports, the
-// control plane itself may be cut off.
+// witnesses returns what the answers about other Nodes show. An answer "absent" is
+// known to be wrong only if the Node that it is about still reports. Silent Nodes are
+// no witnesses, because the control plane itself may be cut off from them.
 func (o observed) witnesses() witnesses {
 	c := o.peers.candidates
 	w := witnesses{others: c.others, reporting: c.reporting, contradicting: c.denied, foreign: c.foreign, foreigners: c.foreigners}
