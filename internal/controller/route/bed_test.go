@@ -151,7 +151,8 @@ func (b *bed) Lease(_ types.NamespacedName, _, reason, _ string) {
 	b.events = append(b.events, reason)
 }
 
-// call is one call to the cloud.
+// call makes one call to the cloud. It takes its time, and makes the change unless it
+// fails.
 func (b *bed) call(ctx context.Context, call, cidr string, change func()) error {
 	b.mu.Lock()
 	b.calls = append(b.calls, call)

@@ -184,7 +184,8 @@ func (c *Controller) Stuck(limit time.Duration) error {
 	return errors.Join(c.passes.Stuck(limit), c.jobs.Stuck(limit), c.patches.Stuck(limit))
 }
 
-// pass plans what has changed in the table, and all of it after a listing:
+// pass plans what has changed in the table, or the whole table after a listing. Its
+// steps are:
 //   - observe the Nodes, the newest listing, and what this process has changed since
 //   - decide
 //   - list the routes and start again, if the plan asks for it

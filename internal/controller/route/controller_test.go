@@ -99,7 +99,7 @@ func TestNodeThatWasReplacedUnseenCountsAsDeleted(t *testing.T) {
 	})
 }
 
-// If asked for, a duplicate of a working route is deleted. A blackhole is
+// With RemoveDuplicates, a duplicate of a working route is deleted. A blackhole is
 // always deleted. Nothing is created.
 func TestDuplicateAndBlackholeBesideTheRouteAreDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -191,12 +191,12 @@ func (o *observed) earliest(a, b time.Time) time.Time {
 	return b
 }
 
-// index joins the listed routes and the Nodes by CIDR, as far as they are planned.
+// index joins the listed routes and the Nodes by CIDR, for the CIDRs that a pass plans.
 type index struct {
 	observed
 	entries map[netip.Prefix]*entry
-	// strays has, for each stray route of the table, the time of the answer that
-	// first showed it.
+	// strays has, for each stray route of the table, the time of the answer that first
+	// showed it as stray.
 	strays map[identity]time.Time
 }
 
@@ -211,9 +211,9 @@ type entry struct {
 	outdated  bool // a listed route leads to the owner with other addresses
 }
 
-// isSatisfied reports whether the owner has its route. A route that was created
-// a moment ago counts, because it may be listed late. It does not count if the
-// cloud lists a route for the CIDR that does not work.
+// isSatisfied reports whether the owner has its route. A route that was created a
+// moment ago counts, because it may be listed late. It does not count if a route that
+// the cloud lists for the CIDR is a blackhole or has other addresses.
 func (e *entry) isSatisfied() bool { return e.serving || e.created && !e.blackhole && !e.outdated }
 
 // cidrsOf returns the Node's pod CIDRs. The API server has validated them.

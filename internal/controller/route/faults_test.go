@@ -312,9 +312,8 @@ func TestSlowPatchIsNotRepeated(t *testing.T) {
 	})
 }
 
-// If the API server keeps refusing the write of a condition, an event on the
-// Node reports it once, and once more only if it is refused after a write
-// succeeded.
+// If the API server keeps refusing the write of a condition, an event on the Node
+// reports it once. It reports it again only if a later write has succeeded in between.
 func TestRefusedPatchIsReportedAndRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, Config{}, bare(1))

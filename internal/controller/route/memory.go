@@ -52,7 +52,8 @@ func (b byClaim[V]) remove(c claim) {
 	}
 }
 
-// planned stores in the memory that the plan is carried out.
+// planned changes the memory as if the plan were carried out already, because it is
+// carried out next.
 func (m *memory) planned(p plan, now time.Time) {
 	m.touched = newTouched()
 	m.strays = p.strays

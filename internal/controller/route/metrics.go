@@ -31,8 +31,8 @@ type Metrics struct {
 	snapshot snapshot           // guarded by mu
 }
 
-// snapshot has the values of the gauges. The controller passes in a new one when
-// they change.
+// snapshot has the values of the gauges. The controller passes in a new one in each
+// pass.
 type snapshot struct {
 	counts counts
 	held   int

@@ -41,8 +41,8 @@ func (c *Controller) observe(changed time.Time) (observed, error) {
 	return o, nil
 }
 
-// decide observes the table and returns the plan. Meanwhile the memory does not
-// change.
+// decide observes the table and returns the plan. It holds mu, so that nobody else
+// changes the memory in between.
 func (c *Controller) decide(changed time.Time) (observed, plan, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -94,9 +94,9 @@ func (p plan) steps(o observed) []step.Step {
 	return append(all, p.onNodes()...)
 }
 
-// outside returns a step about the routes of this daemon's Nodes that are not inside
-// --cluster-cidr. They stay, so only a plan shows that the flag is probably wrong before
-// the next Node joins.
+// outside returns a step about routes that lead to Nodes of this daemon and are not
+// inside --cluster-cidr. Such routes stay. So, before the next Node joins, nothing else
+// shows that the flag is probably wrong.
 func (o *observed) outside() (step.Step, bool) {
 	if o.limits.CreateOutside {
 		return step.Step{}, false

@@ -84,8 +84,8 @@ func TestPlanShowsAWrongClusterCIDR(t *testing.T) {
 	}
 }
 
-// Stray routes are held at the first look, and removed once the listings agree. A
-// controller then does what plan says.
+// The first plan holds stray routes. A plan that is made after listings have agreed
+// removes them. Then a controller runs, and does what the plan has said.
 func TestPlanOfTheTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, Config{}, newNode(1), bare(2))

@@ -80,7 +80,7 @@ func (x *index) explain(node *corev1.Node) (message.Cause, []nodeEvent) {
 	for _, cidr := range cidrs {
 		if why := x.rejection(cidr); why != nil && !x.entries[cidr].serving {
 			cause, event := cidrRejected(node, cidr, why.text(cidr, x.clusters))
-			return cause, []nodeEvent{event} // No listing changes that, so a failed listing is not mentioned.
+			return cause, []nodeEvent{event} // No listing changes a rejection, so a failed listing is not mentioned.
 		}
 	}
 	if x.memory.listingFails() && len(cidrs) > 0 {

@@ -60,7 +60,8 @@ func needsListing(o observed) string {
 		return "the regular check"
 	}
 	for _, d := range m.deleted {
-		// A route that was created after the listing began is missing in it.
+		// The listing may lack a route to this Node that was created after the listing
+		// began.
 		if m.listing.at.Before(d.at) && !d.at.After(o.changed) {
 			return "a Node was deleted since the routes were listed"
 		}
@@ -88,8 +89,8 @@ func untilListing(o observed) time.Duration {
 // last asked.
 func (m *memory) listingFails() bool { return m.listingFailure.count > 0 }
 
-// listed stores the result of a listing in the memory. It deletes from the memory
-// what such a listing makes obsolete.
+// listed stores the result of a listing in the memory. It deletes from the memory what
+// the listing makes obsolete.
 func (m *memory) listed(a answer) {
 	began := a.began
 	if !m.listingSince.IsZero() {

@@ -15,8 +15,9 @@ type Limits struct {
 	// CreateOutside allows routes for CIDRs that are not strictly inside one of
 	// the cluster's.
 	CreateOutside bool
-	// RemoveDuplicates allows the removal of all but one of identical routes. A cloud
-	// may list the routes of several tables, each of which needs its own.
+	// RemoveDuplicates allows the removal of all but one of identical routes. It is off
+	// by default, because a cloud may list the routes of several tables, and each table
+	// needs its own.
 	RemoveDuplicates bool
 	// StrayFor is how long listings have to agree that a route is stray before
 	// it is removed.
