@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// AnnotationClass on a Service names the load balancer class under which its load
-// balancer was made, by a daemon that leaves Services without a class to others. The
-// API server removes the class when the type changes, and all controllers have the
-// same finalizer. Then only this annotation shows whose the load balancer is.
+// AnnotationClass on a Service names the class under which its load balancer was made.
+// Only a daemon that leaves Services without a class to others writes it. When the
+// type changes, the API server removes the class. All controllers have the same
+// finalizer, so from then on only this annotation shows whose the load balancer is.
 const AnnotationClass = "fairlead.dev/load-balancer-class"
 
 // servedAs returns the class under which the Service is served, nil if there is none.
@@ -33,7 +33,7 @@ func (p Policy) serves(class *string) bool {
 	return slices.Contains(p.Classes, *class)
 }
 
-// isGivenAway reports whether the Service is to get its load balancer elsewhere.
+// isGivenAway reports whether another controller has to provide the load balancer.
 func (p Policy) isGivenAway(service *corev1.Service) bool {
 	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.DeletionTimestamp == nil && !p.serves(service.Spec.LoadBalancerClass)
 }
@@ -73,7 +73,7 @@ func (p Policy) foreignAfter(before types.UID, service *corev1.Service) types.UI
 	case !p.isOurs(service) && !p.isRetired(service):
 		return service.UID
 	case service.Spec.Type == corev1.ServiceTypeLoadBalancer && isServed, before != service.UID:
-		return "" // An annotation that names us is no proof: it may be forged, or be left from before.
+		return "" // Only the class counts here. An annotation that names us may be forged, or be left from before.
 	default:
 		return before
 	}
@@ -88,9 +88,10 @@ func unnamed(service *corev1.Service) *string {
 	return new("")
 }
 
-// named returns the write of the annotation that belongs to the finalizer, nil if
-// there is nothing to write. A daemon that serves Services without a class writes
-// none.
+// named returns the value that AnnotationClass needs while the Service has the
+// finalizer: its class, or the empty string if the annotation has to go. It returns nil
+// if nothing has to be written. A daemon that serves Services without a class never
+// writes a class.
 func (p Policy) named(service *corev1.Service) *string {
 	class, shown := service.Spec.LoadBalancerClass, service.Annotations[AnnotationClass]
 	switch {

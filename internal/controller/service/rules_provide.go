@@ -75,11 +75,11 @@ func keepFinalizer(o observed) plan {
 		}
 		p.why = "somebody has removed the finalizer"
 		p.memory.repairedAt = o.now
-		p.memory.shape = "" // Another daemon with the same finalizer removes it after it has deleted the load balancer.
+		p.memory.shape = "" // Ensure again: another daemon with the same finalizer may have deleted the load balancer first.
 		p.writes.events = []message.Event{contestedEvent("finalizer", managerOf(o.service, "f:finalizers"))}
 		return p
 	}
-	if after := untilEdit(o); after > 0 { // As long as there is no finalizer, a change of the type needs no deletion in the cloud.
+	if after := untilEdit(o); after > 0 { // Wait before the finalizer is written: until then, a change of the type needs no deletion in the cloud.
 		return waitToEdit(o, after)
 	}
 	if !o.elsewhere {
@@ -89,9 +89,9 @@ func keepFinalizer(o observed) plan {
 	return p
 }
 
-// nameClass writes the annotation of a Service that got its finalizer before the flag
-// was set. If somebody else removes the annotation, it is put back, at most once in
-// repairPause.
+// nameClass corrects AnnotationClass on a Service that already has the finalizer, for
+// example one that got it before --load-balancer-class had "-". If somebody else changes
+// the annotation, it is corrected again, at most once in repairPause.
 func nameClass(o observed, class *string) plan {
 	p := plan{do: publish, why: "the Service is to name the class of its load balancer", memory: o.memory, writes: writes{class: class}}
 	p.memory.namedAt = o.now

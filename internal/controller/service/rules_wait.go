@@ -12,7 +12,8 @@ const (
 	longestRetry = 5 * time.Minute
 	// repeatEvent is how long the same reason is not recorded again.
 	repeatEvent = 30 * time.Minute
-	// shortCall bounds a call beside which the next Service is prepared.
+	// shortCall is the time below which a call counts as short. Beside the call after a
+	// short one, the next Service gets its finalizer.
 	shortCall = time.Second
 	// slowCallAfter is how long a call may take before the Service shows it.
 	slowCallAfter = 30 * time.Second

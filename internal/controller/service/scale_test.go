@@ -134,7 +134,7 @@ func TestServicesAreCreatedAtTheSpeedOfTheCalls(t *testing.T) {
 		l.change(func() { l.takes, l.patchTakes = takes, 10*time.Millisecond })
 		for _, s := range lots(n) {
 			l.create(s)
-			synctest.Wait() // The fake API server's watch keeps 100 changes.
+			synctest.Wait() // The fake API server's watch holds only 100 changes that nobody has read.
 		}
 		if got, most := l.untilAll(n, 1), time.Duration(n)*takes*105/100; got > most {
 			t.Errorf("all are created after %v, want %v at most", got, most)

@@ -114,7 +114,7 @@ func (s *store) forget(key string) {
 	s.report(key)
 }
 
-// noteTried records for what the provider was called, and when the call has ended.
+// noteTried records the call of a plan, and when it has ended.
 func (s *store) noteTried(key string, p plan, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

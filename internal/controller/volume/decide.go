@@ -33,10 +33,11 @@ const (
 type answer struct {
 	uid    types.UID // of the volume
 	given  given
-	labels map[string]string // of labelled
-	text   string            // of refused: the provider's own words
-	pause  time.Duration     // of refused: how long the cloud has asked to wait; 0: it did not ask
-	slow   bool              // of refused: the call is still under way
+	labels map[string]string // only if given is labelled
+	// text, pause and slow are only set if given is refused.
+	text  string        // the provider's own words
+	pause time.Duration // how long the cloud has asked to wait; 0: it did not ask
+	slow  bool          // the call is still under way
 }
 
 // action is what a pass does.

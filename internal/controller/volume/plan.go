@@ -25,7 +25,7 @@ func (c *Controller) Plan(ctx context.Context, key string) ([]step.Step, error) 
 		return nil, err
 	}
 	var kept memory
-	if p.do == wait { // Otherwise the pauses would not grow.
+	if p.do == wait { // Keep the number of failures, so that the pauses grow.
 		kept = p.memory
 		kept.recordedAt = time.Time{} // A plan shows every event.
 	}
@@ -44,7 +44,7 @@ func (c *Controller) Plan(ctx context.Context, key string) ([]step.Step, error) 
 			s.Writes = append(s.Writes, "node affinity added")
 		}
 	case wait:
-		s.Effect, s.Reason = step.Wait, p.memory.recorded // also during a pause
+		s.Effect, s.Reason = step.Wait, p.memory.recorded // During a pause there is no event, but the reason holds.
 	case forget, leave, ask:
 	}
 	return []step.Step{s}, nil

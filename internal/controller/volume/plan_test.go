@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// Each state of a volume has one step, the same at each look, and nothing is written.
+// Plan returns one step for a volume, the same each time, and writes nothing.
 func TestPlan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("bare"), named("labelled", has(map[string]string{zone: "a", region: "r1"})))
@@ -62,7 +62,7 @@ func TestPlan(t *testing.T) {
 			return nil, errors.New("the quota is used up")
 		})
 		b.asked = nil
-		for range 600 { // a look each second
+		for range 600 { // a plan each second
 			if _, err := c.Plan(ctx, "bare"); err != nil {
 				t.Fatal(err)
 			}

@@ -18,7 +18,8 @@ const zoneDelimiter = "__"
 // topology is where a volume is: its region, its zones, or both.
 type topology []place
 
-// place is one label, and the values of nodes that match it.
+// place is one label of a volume: its key, and its value in label. values are the values
+// of that label on the nodes where the volume can be used.
 type place struct {
 	key, label string
 	values     []string // sorted
@@ -27,7 +28,7 @@ type place struct {
 // topologyOf reads the labels that a provider has returned. Former names of labels
 // become those of today, and other labels are not used: nodes need not have them. An
 // empty value counts as no value, because a volume with an empty label fits no node.
-// The text says what makes the answer unusable, empty if nothing does.
+// wrong says what makes the answer unusable; it is empty if nothing does.
 func topologyOf(answer map[string]string) (t topology, wrong string) {
 	for _, k := range topologyKeys {
 		now, former := answer[k.key], answer[k.former]
