@@ -121,7 +121,7 @@ func initial(t *testing.T, v any) string {
 }
 
 // TestTolerationsOfTheGuide compares the tolerations that the guide shows with those in
-// values.yaml. doctor leads to them whoever has a daemon without the chart.
+// values.yaml. Doctor refers to the guide, because not every daemon comes from the chart.
 func TestTolerationsOfTheGuide(t *testing.T) {
 	_, after, _ := strings.Cut(read(t, chartValues), "\ntolerations:\n")
 	want, _, _ := strings.Cut(after, "# -- ")

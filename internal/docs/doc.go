@@ -3,8 +3,9 @@
 //
 //   - every relative link in a Markdown file leads somewhere, anchors included,
 //     and docs/README.md lists every page;
-//   - every section of docs/reference/upstream-behaviour.md and every promise of
-//     docs/promises.md that a comment or a page cites exists;
+//   - a comment or a page cites only sections of
+//     docs/reference/upstream-behaviour.md, and promises of docs/promises.md,
+//     that exist;
 //   - every file and test that docs/promises.md names exists;
 //   - every row of docs/compared-with-upstream.md names a flag, a label or a
 //     promise that exists, or says that it is about words only;

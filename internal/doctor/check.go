@@ -43,8 +43,8 @@ type Check struct {
 	Looks    string // what the check looks at
 	// Fix is a command. {kind}, {namespace} and {name} stand for the object.
 	Fix string
-	// FixOf has the command for findings about an object of another kind than Fix is
-	// for, by kind; "" is the whole cluster.
+	// FixOf has the commands that replace Fix, by the kind of the finding's object; ""
+	// is for findings about the whole cluster.
 	FixOf map[string]string
 	Needs []Source
 

@@ -222,8 +222,8 @@ func TestMissingSources(t *testing.T) {
 	}
 }
 
-// TestNoLeaseIsNoProofThatNobodyWorks checks that doctor names the flag with which a
-// manager that it cannot see works without a Lease.
+// TestNoLeaseIsNoProofThatNobodyWorks checks that doctor names --leader-elect=false: a
+// manager that doctor cannot see may work without a Lease.
 func TestNoLeaseIsNoProofThatNobodyWorks(t *testing.T) {
 	const hint = "one with --leader-elect=false "
 	released := healthy()

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// againAfter is the pause between two looks with --wait.
+	// againAfter is how long --wait pauses before it reads the cluster again.
 	againAfter = 5 * time.Second
-	// readWithin bounds one look.
+	// readWithin bounds the time in which the cluster is read once.
 	readWithin = time.Minute
 )
 
@@ -147,7 +147,7 @@ func (c *command) result(v *View, r Report) error {
 	}
 }
 
-// await looks until no error is found, or until the time of --wait is over.
+// await repeats the checks until no error is found, or until the time of --wait is over.
 func (c *command) await(ctx context.Context, cluster *inspect.Cluster) (*View, Report, error) {
 	end := c.clock.Now().Add(c.wait)
 	for {

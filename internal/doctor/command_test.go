@@ -27,7 +27,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/inspect"
 )
 
-// apiServerOf is an API server that answers with these objects, by the end of the path.
+// apiServerOf is an API server. The last part of a request's path is the key of the
+// object with which it answers.
 type apiServerOf struct {
 	objects map[string]runtime.Object
 	codes   map[string]int // of paths that fail

@@ -20,13 +20,13 @@ const (
 
 // Manager is a cloud-controller-manager.
 type Manager struct {
-	// Workload is nil if only the Lease is visible, as in a managed control plane,
-	// and for the manager that looks for others.
+	// Workload is nil if only the Lease is visible, as in a managed control plane. It
+	// is also nil for the daemon itself, when it looks for other managers.
 	Workload *Workload
 	Flags    flags
 	Elects   bool
 	Lease    string // namespace and name; empty if it is not known
-	isSelf   bool   // it is the one that looks for others
+	isSelf   bool   // it is the daemon itself, which looks for other managers
 }
 
 func (m Manager) object() string {
@@ -53,7 +53,7 @@ func (m Manager) String() string {
 	}
 }
 
-// Managers returns the cloud-controller-managers that are to work. These are
+// Managers returns the cloud-controller-managers that should be at work. These are
 // workloads that have replicas and no flag --shadow, and the holders of Leases that
 // are renewed and belong to no workload.
 func (v *View) Managers() []Manager {

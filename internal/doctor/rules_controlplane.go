@@ -215,8 +215,8 @@ func otherBalancers(v *View) []Finding {
 	return all
 }
 
-// balancerOf returns the name of the controller of load balancers that the Pods run,
-// empty if they run none, or one that serves a class of its own.
+// balancerOf returns the name of the controller of load balancers that the Pods run. It
+// is empty if they run none, and if the controller serves only a class of its own.
 func balancerOf(t Template) string {
 	for _, c := range t.Containers {
 		for _, b := range balancers {

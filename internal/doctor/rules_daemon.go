@@ -88,14 +88,14 @@ func noLeader(v *View) (all []Finding) {
 	var claimed []string
 	for _, m := range v.Managers() {
 		if !m.Elects {
-			leads = true // by itself
+			leads = true // It needs no Lease.
 			continue
 		}
 		claimed = append(claimed, m.Lease)
 		l := v.lease(m.Lease)
 		switch {
 		case m.Lease == "":
-			leads = true // An expression of the Pod's environment names the Lease.
+			leads = true // A variable of the Pod's environment names the Lease, so it cannot be looked up.
 		case l == nil:
 			if v.isOld(m.Workload.Created) {
 				all = append(all, Finding{Object: m.object(), Message: fmt.Sprintf("Its Lease %s does not exist: no replica has ever led.", m.Lease)})

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// Reasons of conditions that have a check of their own.
+// Reasons of conditions. Each of them has a check of its own.
 const (
 	instanceNotFound = "InstanceNotFound"
 	cloudDenied      = "CloudDenied"

@@ -61,8 +61,8 @@ func (v *View) DaemonLease() string {
 	return usual
 }
 
-// redactTexts returns the value as its JSON is decoded, with each text made safe to
-// show.
+// redactTexts encodes the value as JSON and decodes it again, and returns the result
+// with each text made safe to show.
 func redactTexts(value any) (any, error) {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// TestOnlyABundleNeedsMore counts the requests for volumes and events. Checks look at
-// warnings, but at no volumes and no other events.
+// TestOnlyABundleNeedsMore counts the requests for volumes and events. Checks need
+// warnings and the events about Leases, but no volumes and no other events.
 func TestOnlyABundleNeedsMore(t *testing.T) {
 	for name, row := range map[string]struct {
 		bundle          bool
