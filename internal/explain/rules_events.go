@@ -22,8 +22,8 @@ type event struct {
 // each with the kind of the object that has the condition.
 var begins = map[string]string{"CloudInitFailed": "Node", "NodeDeletionHeld": "Node", "NodeDeletionCanceled": "Node", "ServingCertificateHeld": "CertificateSigningRequest"}
 
-// recorded returns the events with reasons of the daemon about objects of this kind,
-// the newest first.
+// recorded returns, of events about objects of this kind, those whose reason the daemon
+// writes, the newest first.
 func (all Reasons) recorded(on string, events []corev1.Event) []event {
 	var known []event
 	for i := range events {
@@ -45,8 +45,8 @@ func (all Reasons) recorded(on string, events []corev1.Event) []event {
 	return known
 }
 
-// when returns the times of an event, which may have either of two forms, and how often
-// it was recorded.
+// when returns the times of an event of the old or the new form, and how often it was
+// recorded.
 func when(e *corev1.Event) (first, last time.Time, times int) {
 	first, last, times = e.FirstTimestamp.Time, e.LastTimestamp.Time, int(max(e.Count, 1))
 	if first.IsZero() {
@@ -74,7 +74,8 @@ const lately = time.Hour
 // mostReported bounds the events in an answer that may be over.
 const mostReported = 5
 
-// reported returns the newest warnings that are not among those that still hold.
+// reported returns the newest warnings of the last hour, except those in shown: they are
+// in the answer already, because they still hold.
 func reported(events []event, shown []Cause, now time.Time) []Cause {
 	var all []Cause
 	for _, e := range events {

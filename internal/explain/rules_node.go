@@ -20,7 +20,8 @@ type claim struct {
 	summary string
 }
 
-// rank is 0 for what a Node needs first. Until it is initialised, no pod uses its routes.
+// rank is 0 for a Node that is not initialised, and 1 for every other claim. Initialisation
+// comes first, because until then no pod uses the Node's routes.
 func (c claim) rank() int {
 	if c.summary == uninitialized {
 		return 0
@@ -37,7 +38,7 @@ const (
 	excluded      = "The daemon leaves it alone."
 )
 
-// conditionsOfNode are the conditions that say what a Node waits for, what matters most
+// conditionsOfNode are the conditions that say what a Node waits for, the most important
 // first.
 var conditionsOfNode = []struct {
 	kind    corev1.NodeConditionType
@@ -87,7 +88,7 @@ func (all Reasons) node(v View) Answer {
 	n := v.Node
 	events := all.recorded("Node", v.Events)
 	claims := append(all.conditions(n), claimsOfEvents(n, events)...)
-	slices.SortStableFunc(claims, func(a, b claim) int { // In its first minute a Node has the event, but no condition.
+	slices.SortStableFunc(claims, func(a, b claim) int { // In its first minute, only an event says that a Node is not initialised.
 		return cmp.Compare(a.rank(), b.rank())
 	})
 	a := v.answer(all, claims, events)

@@ -25,7 +25,7 @@ func (all Reasons) request(v View) Answer {
 		claims = []claim{{cause: events[about].cause, state: Waits, summary: "It waits to be approved."}}
 	}
 	if left != "" {
-		events = nil // They are not about this request any more.
+		events = nil // They say why a request waits, and this one does not wait.
 	}
 	a := v.answer(all, claims, events)
 	switch {

@@ -15,7 +15,7 @@ var eventsOfVolume = []string{"VolumeTopologyUnknown", "VolumeTopologyContradict
 // volume explains a PersistentVolume.
 func (all Reasons) volume(v View) Answer {
 	of := v.Volume
-	// A volume that was created again has the name of its predecessor.
+	// Events about an earlier volume with the same name do not count.
 	ours := slices.DeleteFunc(slices.Clone(v.Events), func(e corev1.Event) bool { return e.InvolvedObject.UID != "" && e.InvolvedObject.UID != of.UID })
 	events := all.recorded("PersistentVolume", ours)
 	var claims []claim

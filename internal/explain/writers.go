@@ -67,7 +67,7 @@ func writers(managed []metav1.ManagedFieldsEntry, fields []field) []Writer {
 	trees := make([]map[string]any, len(managed))
 	for i, m := range managed {
 		if m.FieldsV1 != nil {
-			_ = json.Unmarshal(m.FieldsV1.GetRawBytes(), &trees[i]) // What cannot be read has no field.
+			_ = json.Unmarshal(m.FieldsV1.GetRawBytes(), &trees[i]) // An entry that cannot be read names no field.
 		}
 	}
 	var all []Writer

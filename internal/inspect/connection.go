@@ -29,8 +29,8 @@ func (c *Connection) AddFlags(command *cobra.Command) {
 	}
 }
 
-// The limits of the client. A command is short, and its user waits. The API server
-// has limits of its own.
+// The limits of the client. They are high, because a command makes few requests and its
+// user waits for them. The API server has limits of its own.
 const (
 	queriesPerSecond = 50
 	burst            = 100

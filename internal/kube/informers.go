@@ -16,8 +16,8 @@ import (
 // controller fails if it has another one.
 const loadBalancerFinalizer = "service.kubernetes.io/load-balancer-cleanup"
 
-// The fields of a Service whose managers the informer keeps, because events of the
-// service controller name them.
+// The informer keeps the managers of these fields of a Service, because events of the
+// service controller name the managers.
 const (
 	fieldFinalizers   = "f:finalizers"
 	fieldLoadBalancer = "f:loadBalancer"
@@ -84,8 +84,8 @@ func TrimService(whole *corev1.Service) *corev1.Service {
 	return trimmed
 }
 
-// ownersOf returns the managers of those fields whose managers our events name,
-// and nothing else of the managed fields.
+// ownersOf returns the managed fields of a Service with nothing but fieldFinalizers and
+// fieldLoadBalancer, each under its manager.
 func ownersOf(service *corev1.Service) (owners []metav1.ManagedFieldsEntry) {
 	for _, entry := range service.ManagedFields {
 		if entry.FieldsV1 == nil {
