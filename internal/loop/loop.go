@@ -25,13 +25,13 @@ type Result struct {
 	// HighPriority is the priority of the pass that After requests: high if
 	// true, otherwise low.
 	HighPriority bool
-	// Unfinished says that the pass after After goes on with this one. So the failures
-	// before this pass still count.
+	// Unfinished says that the pass that After requests continues this one. So the
+	// failures before this pass still count.
 	Unfinished bool
 	// Rest, if not nil, is the rest of the pass, and the other fields are ignored. It
-	// runs beside the workers, so that it keeps none from the next key. If as many rests
-	// run already as there are workers, the pass's own worker runs it. Rest returns a
-	// Result without a Rest.
+	// runs beside the workers, so that the worker of the pass can take the next key. If
+	// as many rests run already as there are workers, that worker runs it. Rest returns
+	// a Result without a Rest.
 	Rest func(context.Context) (Result, error)
 }
 
@@ -48,8 +48,8 @@ const (
 
 // Config configures a loop. The zero value is valid.
 type Config struct {
-	// Workers is how many passes run at the same time, without those that make a
-	// Result.Rest; 0 means 1.
+	// Workers is how many passes run at the same time; 0 means 1. A pass whose
+	// Result.Rest runs beside the workers is not counted.
 	Workers int
 	// Clock is the clock for times and timers; nil means the real one.
 	Clock clock.WithTicker
@@ -131,8 +131,8 @@ type Waiting struct {
 // the oldest first. Keys that wait for the end of a delay are not included.
 func (l *Loop) Waiting(limit time.Duration) []Waiting { return l.waiting.waiting(limit) }
 
-// Next returns the key that the next free worker would take now. It reports whether there
-// is such a key and its last pass that was finished has not failed.
+// Next returns the key that the next free worker would take now. waits is false if no key
+// waits, or if the last finished pass over this key has failed.
 func (l *Loop) Next() (key string, waits bool) {
 	key, waits = l.waiting.next()
 	l.mu.Lock()

@@ -34,8 +34,9 @@ type Config struct {
 	Features cloud.Features
 }
 
-// changed is an expression that is true for a request that may use another field than
-// before. Other requests, such as a new label or the daemon's finalizer, cause no warning.
+// changed is an expression that is true for a request that creates a Service, or changes
+// its spec or its annotations. Only such a request can begin to use a field. So a new label
+// or the daemon's finalizer causes no warning.
 const changed = "oldObject == null || object.spec != oldObject.spec || " +
 	"(has(object.metadata.annotations) ? object.metadata.annotations : {}) != (has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {})"
 
@@ -95,8 +96,8 @@ const before = "oldObject != null && oldObject.spec.type == 'LoadBalancer'"
 // validations returns one validation for each field that the provider does not
 // declare. A policy that warns does so at each change of the spec or the annotations.
 // A policy that denies refuses only a change by which a Service begins to use the
-// field, because a provider that keeps the ID of a load balancer in an annotation has
-// to write it.
+// field. Otherwise a provider could not write an annotation, for example the ID of the
+// load balancer, to a Service that already uses the field.
 func validations(c Config) []admissionv1.Validation {
 	var all []admissionv1.Validation
 	former := rules("oldObject", c.Features)

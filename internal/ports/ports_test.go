@@ -8,7 +8,7 @@ import (
 func TestNext(t *testing.T) {
 	var p Picker
 	seen := map[int]bool{}
-	for range 2000 { // Were ports handed out twice, it would happen here.
+	for range 2000 { // Of so many random ports, some are drawn twice.
 		port, err := p.Next()
 		if err != nil {
 			t.Fatal(err)

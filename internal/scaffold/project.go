@@ -46,7 +46,7 @@ func (p Project) Files() []File {
 	files := unpack(archive)
 	for n, f := range files {
 		files[n].Text = rename.Replace(f.Text)
-		if f.Path == "go.mod" { // The path of the checkout is not renamed.
+		if f.Path == "go.mod" { // After the renaming, because it must not change the path of the checkout.
 			files[n].Text = p.requirements(files[n].Text)
 		}
 	}

@@ -79,8 +79,8 @@ func Command(c *cobra.Command, word string) string {
 
 // FlagError is a function for cobra.Command.SetFlagErrorFunc. It says which flag
 // was probably meant and where all flags are listed. If a word stands where only a
-// sub-command can stand, the error is about the word: the flag is then one of the
-// sub-command that was meant.
+// sub-command can stand, the error is about the word, because the flag then belongs
+// to the sub-command that was meant.
 func FlagError(c *cobra.Command, err error) error {
 	if words := c.Flags().Args(); len(words) > 0 && c.HasAvailableSubCommands() {
 		return NoArguments(c, words)

@@ -19,7 +19,7 @@ type Version struct {
 	// Text is for people. It is never empty.
 	Text string
 	// Module is the version by which Go can fetch the program. It is empty if there
-	// is none, as when it was built from a checkout.
+	// is no such version, for example if the program was built from a checkout.
 	Module string
 	// Libraries is the version of the Kubernetes libraries.
 	Libraries string

@@ -2,11 +2,12 @@
 // Kubernetes that are older than the others in the binary.
 //
 // Kubernetes releases its modules together, as v0.37.1 and so on, and they are
-// made for each other. Go raises those that Fairlead requires. A module that
-// only a provider requires stays as it is, and may then panic before main runs,
-// for example because two modules declare one feature gate in two ways. So this
-// package writes to standard error when it is imported. It imports only the
-// standard library, so that Go initialises it before any package of Kubernetes.
+// made for each other. If a provider requires older ones than Fairlead, Go takes
+// Fairlead's versions. A module that only the provider requires stays old, and may
+// then panic before main runs, for example because two modules declare one feature
+// gate in two ways. So this package writes a warning to standard error when it is
+// initialised. It imports only the standard library, so that Go initialises it
+// before any package of Kubernetes.
 //
 // The programs and package app import it.
 package versions
