@@ -62,7 +62,7 @@ func controllerManagerArgs(c Config, l layout, at listeners) []string {
 	args := append(client(l, child.ControllerManager), serving(l, at.controllerManager)...)
 	args = append(args,
 		"--leader-elect=false",
-		// Each of its controllers fetches a token when it starts, which takes five seconds at the default rate.
+		// Each of its controllers fetches a token when it starts. At the default rate, this takes five seconds.
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 		"--cloud-provider=external",

@@ -151,7 +151,7 @@ Ctrl-C ends it all.
 `, e.Kubeconfig, d.cloudURL, aligned(commands), d.session.LogDir)
 }
 
-// questions returns the commands of the program fairlead, if it is where the simulated cloud is.
+// questions returns commands of the program fairlead. It returns none if that program is not in the folder of simcloud.
 func (d *demo) questions() [][]string {
 	program := filepath.Join(filepath.Dir(d.Simcloud), "fairlead")
 	if _, err := os.Stat(program); err != nil {

@@ -63,7 +63,7 @@ func (d *demo) end() []scene {
 	return []scene{{[]string{ccm, simcloud}, d.find(d.release)}}
 }
 
-// find returns the play of a scene. It calls look, and prints the line that look returns.
+// find returns the function that plays a scene: it calls look, and prints the line that look returns.
 func (d *demo) find(look func(context.Context) (string, error)) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return d.steps.Find(func() (string, error) { return look(ctx) })

@@ -115,7 +115,7 @@ func serviceDoors(service *corev1.Service, behind []*discoveryv1.EndpointSlice, 
 	}
 }
 
-// endpointsOf returns the endpoints with IPv4 addresses that have a port for which having returns true. A slice without
+// endpointsOf returns the endpoints in the IPv4 slices that have a port for which having returns true. A slice without
 // ports has all ports.
 func endpointsOf(behind []*discoveryv1.EndpointSlice, having func(discoveryv1.EndpointPort) bool) []discoveryv1.Endpoint {
 	var all []discoveryv1.Endpoint
