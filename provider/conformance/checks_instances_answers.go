@@ -72,7 +72,7 @@ func addresses(t *trial) {
 	if hostnames > 1 {
 		t.errorf("InstanceMetadata(%s) has %d addresses of type Hostname; want at most one", show(joined(m)), hostnames)
 	}
-	for range 20 { // two addresses from a map come in the same order once in a million times
+	for range 20 { // so often, because even a map may yield two addresses in the same order several times
 		if again := t.metadata(joined(m)).NodeAddresses; !slices.Equal(first, again) {
 			t.failf("InstanceMetadata(%s) had the addresses %v and has then %v", show(joined(m)), first, again)
 		}

@@ -93,8 +93,9 @@ func routeTableChecks() []Check {
 	}
 }
 
-// The destinations are not in 10.244.0.0/16, which many clusters use for pods. A provider
-// that lists only its own routes would not show that another cluster uses them.
+// The destinations are not in 10.244.0.0/16, which many clusters use for pods. Such a
+// cluster may be in the same account, and a provider that lists only its own routes would
+// not show the routes of that cluster.
 const (
 	destination1 = "10.251.1.0/24"
 	destination2 = "10.251.2.0/24"

@@ -96,7 +96,7 @@ func (s *suite) runInChild(run context.Context, check Check) judged {
 	if result.Outcome != Passed && result.Outcome != Failed {
 		return result
 	}
-	for _, judge := range []func(Target, string) string{check.judge, races} { // A failure of the check may be expected, and must not hide these.
+	for _, judge := range []func(Target, string) string{check.judge, races} { // An expected failure of the check must not hide what these find.
 		if judge == nil {
 			continue
 		}

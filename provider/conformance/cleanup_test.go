@@ -24,8 +24,8 @@ type account struct {
 	routes    []*cloudprovider.Route
 	foreign   []Resource
 	addresses []Address
-	err       error // of all questions
-	cannot    bool  // find anything by name
+	err       error // the error of all questions
+	cannot    bool  // the world finds nothing by its name
 }
 
 func (a *account) InstancesV2() (cloudprovider.InstancesV2, bool) { return instancesOf{a: a}, true }

@@ -33,7 +33,7 @@ type AddressFinder interface {
 // ledger is not enough: in another account it may be that of another thing.
 var errByHand = fmt.Errorf("%w: find it by its name; look for it by hand", ErrCannot)
 
-// removeForeign removes what the world has created as a person would.
+// removeForeign removes a resource that the world has created as if by hand.
 func (w *cleaner) removeForeign(ctx context.Context, e Entry) (string, error) {
 	foreigner, ok := worldAs[Foreigner](w.world, NeedForeigner)
 	if !ok {

@@ -100,7 +100,8 @@ Result          failure: 1 core check failed
 	}
 }
 
-// Only a target that is said to be live is known to be one, and nothing is said of the others.
+// The heading says that the account is live if the target says so. Otherwise nobody knows what
+// the cloud is, and the heading says nothing about it.
 func TestTextSaysWhereOnlyIfItIsKnown(t *testing.T) {
 	r := fullReport()
 	r.Environment.Live = false
