@@ -63,8 +63,8 @@ func (s server) known() []string {
 	return all
 }
 
-// takesBack reports whether another process can end what the world has done for the need.
-// The process of a verb does not live long enough to do it.
+// takesBack reports whether another process can end a fault or a hold that the world has
+// set for the need. The process that sets it ends before the check does.
 func (s server) takesBack(n Need) bool {
 	_, releases := s.world.(HoldReleaser)
 	return (n != NeedFaulter || s.clear != nil) && (n != NeedHolder || releases)

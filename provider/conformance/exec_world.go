@@ -8,14 +8,15 @@ import (
 	"sync/atomic"
 )
 
-// Offerer is a world that has more methods than it can carry out, such as one behind
-// another program.
+// Offerer is a world that cannot carry out all its methods, such as one that calls an
+// Executable.
 type Offerer interface {
 	// Offers reports whether the methods of the need's interface can be called.
 	Offers(n Need) bool
 }
 
-// worldAs returns the world as one with the interface of the need.
+// worldAs returns the world as T, which is the interface of the need. ok reports whether
+// the world offers it.
 func worldAs[T any](world any, n Need) (found T, ok bool) {
 	if o, says := world.(Offerer); says && !o.Offers(n) {
 		return found, false
@@ -24,8 +25,8 @@ func worldAs[T any](world any, n Need) (found T, ok bool) {
 	return found, ok
 }
 
-// program is an Executable whose verbs are known. It has all interfaces of worlds, and
-// offers those whose verbs it knows.
+// program is an Executable whose verbs are known. It implements all interfaces of worlds,
+// and offers those for which the Executable has all verbs.
 type program struct {
 	Executable
 

@@ -11,16 +11,17 @@ import (
 // expectation is an entry of Options.ExpectFailure.
 type expectation struct {
 	id string // of the check
-	// text is a part of the failures that are expected; empty if all of the check are.
+	// text is what the text of an expected failure contains. If it is empty, every failure
+	// of the check is expected.
 	text  string
 	issue string
 }
 
-// ofWorld begins the failures that are not the provider's, such as "world: set fault garbage: …".
+// ofWorld is the prefix of a failure of the world, such as "world: set fault garbage: …".
 const ofWorld = "world: "
 
-// covers reports whether the failure is expected. A text covers no failure of the world,
-// unless it begins with ofWorld, because then the provider was not even tried.
+// covers reports whether the failure is expected. A failure of the world is covered only
+// by an empty text or by one that begins with ofWorld, because the provider was not tried.
 func (e expectation) covers(failure string) bool {
 	if e.text != "" && strings.HasPrefix(failure, ofWorld) && !strings.HasPrefix(e.text, ofWorld) {
 		return false

@@ -121,7 +121,8 @@ func TestFaultsOfACheckThatWasKilled(t *testing.T) {
 	}
 }
 
-// With a fault, the cloud's answers about everything else are wrong.
+// Cleanup takes faults away before anything else, because a fault makes the cloud's answers
+// about the other entries wrong.
 func TestCleanupTakesFaultsAwayFirst(t *testing.T) {
 	cloud := &faulty{set: []FaultKind{FaultUnavailable}}
 	cloud.err, cloud.addresses = errors.New("503"), []Address{{ID: "fl-1-ip/1"}}
@@ -161,7 +162,8 @@ func TestCleanupTakesFaultsAwayBeforeItMakesTheProvider(t *testing.T) {
 	}
 }
 
-// While the cloud answers that there is nothing, nothing is forgotten.
+// A fault that stays set makes the cloud answer that nothing exists. Cleanup then leaves
+// all entries in the ledger.
 func TestCleanupForgetsNothingUnderAFault(t *testing.T) {
 	cloud := &faulty{set: []FaultKind{FaultNotFound}, stuck: errors.New("no answer")}
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "u-1"}}

@@ -185,9 +185,9 @@ func TestHoldThatBeginsAfterItsCheck(t *testing.T) {
 	}
 }
 
-// Load balancers are held when the process of a check has ended, because it was killed or
-// because its world has failed. The next check does not meet the hold; if it cannot be
-// ended, no other check is tried.
+// The process of a check ends and leaves load balancers held: it was killed, or its world
+// has failed. The next check does not meet the hold. If the hold cannot be ended, no other
+// check is tried.
 func TestHoldsThatTheirCheckHasNotEnded(t *testing.T) {
 	answer := []string{"sh", "-c", `echo '{"result": {"result": "passed"}}' >"$` + childResult + `"`}
 	for name, row := range map[string]struct {
@@ -229,7 +229,8 @@ func TestHoldsThatTheirCheckHasNotEnded(t *testing.T) {
 	}
 }
 
-// Some clouds do not delete what is not ready.
+// Cleanup ends holds before it deletes load balancers, because some clouds do not delete a
+// load balancer that is not ready. It tries the deletion even if a hold cannot be ended.
 func TestCleanupReleasesLoadBalancersFirst(t *testing.T) {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "u-1"}}
 	balancer := Entry{Kind: KindLoadBalancer, Name: "u-1", Service: service}
@@ -277,7 +278,8 @@ func TestCleanupNeedsAWorldThatReleases(t *testing.T) {
 	})
 }
 
-// A program has all methods of worlds. A check that needs no Inventory runs without its verb.
+// A check that needs no Inventory runs if the executable does not know the verb
+// list-leftovers. The type program implements Inventory nevertheless.
 func TestLoadBalancersNeedNoInventory(t *testing.T) {
 	target := (&holding{}).target()
 	target.World = script(t, `echo '{"verbs": ["hold-load-balancers", "release-load-balancers"]}'`).World

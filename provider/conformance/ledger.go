@@ -30,7 +30,7 @@ var _ Ledger = (*FileLedger)(nil)
 type ledgerLine struct {
 	// Provider is the provider that has created what the following lines list.
 	Provider string `json:"provider,omitempty"`
-	// Account is the account in which these things are.
+	// Account is the account in which the things of the following lines are.
 	Account string `json:"account,omitempty"`
 	Begin   *Entry `json:"begin,omitempty"`
 	End     *Entry `json:"end,omitempty"`

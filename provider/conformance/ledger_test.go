@@ -82,7 +82,7 @@ func TestLedgerReadsWhatACrashHasCutOff(t *testing.T) {
 				t.Errorf("cut off after %d bytes (-want +left):\n%s", cut, d)
 			}
 			warnings, failed := l.Warnings()
-			if want := cut > len(whole)+1; (len(warnings) == 1) != want { // Two line breaks are not a line.
+			if want := cut > len(whole)+1; (len(warnings) == 1) != want { // A line break alone is not reported.
 				t.Errorf("cut off after %d bytes: warnings %q", cut, warnings)
 			}
 			return errors.Join(err, failed)

@@ -8,9 +8,9 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// These types are the parts of a provider that checks get. They write into the ledger
-// what the provider is about to create, and remove it from there once the provider has
-// deleted it. The function optional finds optional interfaces through Unwrap.
+// Checks get the load balancers and routes of the provider wrapped in these types. They
+// write into the ledger what the provider is about to create, and remove it from there once
+// the provider has deleted it. The function optional finds optional interfaces through Unwrap.
 type (
 	listedLoadBalancer struct {
 		cloudprovider.LoadBalancer

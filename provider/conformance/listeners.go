@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// listeners returns the TCP addresses at which this process listens, by inode: those
-// with a fixed port that other machines can reach. It works on Linux only.
+// listeners returns, by inode, the TCP addresses at which this process listens. It leaves
+// out loopback addresses and ports that Linux has chosen. It works on Linux only.
 func listeners() (map[string]netip.AddrPort, error) {
 	own, err := ownSockets()
 	if err != nil {

@@ -142,8 +142,7 @@ func run(t *testing.T, flaw string, options conformance.Options) *conformance.Re
 }
 
 // Each check finds the flaw that has its ID. No other check of its profile finds
-// this flaw, unless implied lists that check. So each check sees something that no
-// other one sees.
+// this flaw, unless implied lists that check.
 func TestEachCheckFindsItsFlaw(t *testing.T) {
 	for _, check := range conformance.Checks() {
 		t.Run(check.ID, func(t *testing.T) {

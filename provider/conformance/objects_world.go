@@ -27,8 +27,8 @@ func (t *trial) foreign(foreigner Foreigner, kind ResourceKind, what string) Res
 	return made
 }
 
-// mustBeNew ends the check if the world finds such a resource already. If the creation
-// then failed, the check would take that resource for its own and delete it.
+// mustBeNew ends the check if the world finds such a resource already. Otherwise, if the
+// creation failed, the check would take the older resource for its own and delete it.
 func (t *trial) mustBeNew(kind ResourceKind, what string) {
 	finder, ok := t.world.(ForeignFinder)
 	if !ok {
@@ -157,8 +157,8 @@ func (s *suite) claim(ctx context.Context) error {
 	return ledger.Claim(account)
 }
 
-// takeBack ends the faults and holds that a check has not ended itself. Until that has
-// worked, no other check is tried, because they would hit it.
+// takeBack ends the faults and holds that a check has not ended itself. While one of them
+// cannot be ended, no other check is tried, because it would meet them.
 func (s *suite) takeBack(run context.Context) {
 	s.stuck = nil
 	left, listed, err := s.lasting()
@@ -190,7 +190,7 @@ func (s *suite) takeBackAll(ctx context.Context, around any, kind ResourceKind, 
 	end := endOf(around, kind)
 	switch {
 	case end == nil && len(listed) == 0:
-		return nil // Then what the check has set has ended with its process.
+		return nil // In such a world, faults and holds end with the process that has set them.
 	case end == nil:
 		end = func(context.Context) error { return errors.New("only the world of that run can do it") }
 	}
@@ -210,8 +210,8 @@ func (s *suite) takeBackAll(ctx context.Context, around any, kind ResourceKind, 
 	return fmt.Errorf("%s: %w", what[kind], err)
 }
 
-// endOf returns the method that ends all faults or all holds, in whichever process they have
-// begun; nil if the world has no such method.
+// endOf returns the method that ends all faults or all holds, also those of other processes.
+// It returns nil if the world has no such method.
 func endOf(world any, kind ResourceKind) func(context.Context) error {
 	if clearer, ok := worldAs[FaultClearer](world, NeedFaulter); ok && kind == KindFault {
 		return clearer.ClearFaults
@@ -226,8 +226,8 @@ func endOf(world any, kind ResourceKind) func(context.Context) error {
 // the order in which they are ended.
 func lastingKinds() []ResourceKind { return []ResourceKind{KindFault, KindHold} }
 
-// lasting returns the faults and holds in the ledger, and reports whether the ledger can
-// be asked.
+// lasting returns the faults and holds in the ledger. listed reports whether the ledger can
+// list its entries.
 func (s *suite) lasting() (left []Entry, listed bool, err error) {
 	lister, listed := s.options.Ledger.(interface{ Left() ([]Entry, error) })
 	if !listed {

@@ -13,9 +13,9 @@ import (
 // errReadOnly is the answer to a call that a check may not make.
 var errReadOnly = errors.New("the suite does not let this check change the cloud")
 
-// These types are parts of a provider that refuse each change. All checks without
-// Writes get them, in every run, so that a run without permission to write cannot
-// change the cloud.
+// These types are parts of a provider that refuse each change. In every run, a check gets
+// them if its Writes is false. A run with Options.ReadOnly has only such checks, so it
+// cannot change the cloud.
 type (
 	readingLoadBalancer struct{ cloudprovider.LoadBalancer }
 	readingRoutes       struct{ cloudprovider.Routes }

@@ -81,9 +81,9 @@ const (
 	// prove success: a core check was not run, was skipped or is expected to fail, or
 	// there was no race detector.
 	Partial Verdict = "partial"
-	// Failure means that a core check has failed that was not expected to.
+	// Failure means that a core check has failed unexpectedly.
 	Failure Verdict = "failure"
-	// Nothing means that no core check has come to a result.
+	// Nothing means that no core check has passed or failed.
 	Nothing Verdict = "notRun"
 )
 

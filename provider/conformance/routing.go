@@ -59,9 +59,9 @@ func (r *routing) keep(wanted *cloudprovider.Route) {
 	}
 }
 
-// free ends the check if there was a route to the same addresses before, because the
-// check would delete that route or take its traffic. Providers may list routes of
-// others. A route that an earlier check has deleted may still be listed for a while.
+// free ends the check if somebody else has a route to the same addresses, because the check
+// would delete that route or take its traffic. Before that, free waits for a while, because
+// a route that an earlier check has deleted may still be listed.
 func (r *routing) free(wanted *cloudprovider.Route) {
 	if !r.looked {
 		r.looked, r.before = true, r.list()
@@ -82,16 +82,17 @@ func (r *routing) free(wanted *cloudprovider.Route) {
 	}
 }
 
-// overlap reports whether two ranges have common addresses. A default route overlaps with
-// all ranges, and does not count.
+// overlap reports whether two ranges have common addresses. A default route has all
+// addresses, so it counts only if both ranges are the same.
 func overlap(a, b string) bool {
 	x, err1 := netip.ParsePrefix(a)
 	y, err2 := netip.ParsePrefix(b)
 	return a == b || err1 == nil && err2 == nil && x.Bits() > 0 && y.Bits() > 0 && x.Masked().Overlaps(y.Masked())
 }
 
-// machine returns a machine that may be changed, because a route changes its target:
-// some clouds turn off its address check, others let more addresses through its port.
+// machine returns a machine that the suite has created, because a route changes the machine
+// that it leads to: some clouds turn off the address check of the machine, others let more
+// addresses through its port.
 func (r *routing) machine(role string) Machine {
 	m := r.trial.machine(role)
 	if m.Borrowed {

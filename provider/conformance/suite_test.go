@@ -56,8 +56,8 @@ func TestOptionsAreRefused(t *testing.T) {
 	}
 }
 
-// Each outcome of a check has its cause. Only a check that was run, and that is not expected
-// to fail, can pass.
+// Each row is a cause of an outcome. Only a check that was run, and that is not expected to
+// fail, can pass.
 func TestOutcomes(t *testing.T) {
 	const check, faults = "instances/gone-by-id", "instances/fault-is-error"
 	type machinesOnly struct{ conformance.Machines }

@@ -20,13 +20,13 @@ type Target struct {
 	// Initialize. The argument world is what Target.World has returned. New is
 	// called for each check, and again where a check restarts the provider.
 	New func(ctx context.Context, world any) (cloudprovider.Interface, error)
-	// World returns the other side of the cloud: a value that has some of the interfaces
-	// Machines, PowerSwitch, Renamer, Retagger, Meter, Faulter, Inventory, Drifter,
-	// Foreigner, Viewer, Holder, Reserver and Announcer; Lender for runs that change
-	// nothing; Finder, ForeignFinder, AddressFinder, FaultClearer and HoldReleaser to
-	// clean up; and Identifier. World is called for each check. If the value is an
-	// io.Closer, it is closed after the check. If World is nil, only checks that need no
-	// world are run.
+	// World returns the value with which checks prepare and inspect the cloud. It has some
+	// of the interfaces Machines, PowerSwitch, Renamer, Retagger, Meter, Faulter,
+	// Inventory, Drifter, Foreigner, Viewer, Holder, Reserver and Announcer; Lender for
+	// runs that change nothing; Finder, ForeignFinder, AddressFinder, FaultClearer and
+	// HoldReleaser to clean up; and Identifier. World is called for each check. If the
+	// value is an io.Closer, it is closed after the check. If World is nil, only checks
+	// that need no world are run.
 	World func(ctx context.Context) (any, error)
 	// Shared means that World is called once. All checks share the value that it
 	// returns, which may stand for a live account.
@@ -130,7 +130,7 @@ func AllFeatures() []Feature {
 // Shape is a Service with the vendor's own annotations, and what must become of it.
 type Shape struct {
 	Name string
-	// Change sets what is special in a Service with one TCP port.
+	// Change gets a Service with one TCP port and sets the rest, such as annotations.
 	Change func(*corev1.Service)
 	Want   Want
 	// Mentions are texts that the error must have if the Service is refused, such as the

@@ -39,8 +39,8 @@ func (r *Report) WriteText(to io.Writer) error {
 	return err
 }
 
-// heading says what was tested, and by which suite. It says where only if the account is
-// live: otherwise nobody has said whether the cloud is real.
+// heading says what was tested, and by which suite. It mentions the account only if
+// Target.Live is set. A target that does not set Live says nothing about its account.
 func (r *Report) heading() string {
 	where, race := "", "without -race"
 	if r.Environment.Live {

@@ -13,8 +13,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// trial is one run of a check: what its function works with. A method that ends the
-// check calls runtime.Goexit, as those of testing.T do.
+// trial is one run of a check. It is to the function of the check what testing.T is to a
+// test: a method that ends the check calls runtime.Goexit.
 type trial struct {
 	ctx   context.Context
 	suite *suite
@@ -180,7 +180,7 @@ func (t *trial) start() {
 	}
 }
 
-// refresh makes a new provider, which remembers nothing, if the target can.
+// refresh makes a new provider, which remembers nothing, unless the target is a Singleton.
 func (t *trial) refresh() {
 	if !t.suite.target.Singleton {
 		t.restart()
@@ -238,8 +238,8 @@ func (t *trial) instances() cloudprovider.InstancesV2 {
 	return v2
 }
 
-// loadBalancer returns the provider's LoadBalancer, wrapped. In a check with Writes,
-// optional finds its optional interfaces.
+// loadBalancer returns the provider's LoadBalancer, wrapped. If the check has Writes, the
+// function optional finds the optional interfaces of what is wrapped.
 func (t *trial) loadBalancer() cloudprovider.LoadBalancer {
 	lb, ok := t.provider.LoadBalancer()
 	if !ok {
@@ -254,8 +254,8 @@ func (t *trial) loadBalancer() cloudprovider.LoadBalancer {
 	return listedLoadBalancer{lb, t}
 }
 
-// routes returns the provider's Routes, wrapped. In a check with Writes, optional finds
-// its optional interfaces.
+// routes returns the provider's Routes, wrapped. If the check has Writes, the function
+// optional finds the optional interfaces of what is wrapped.
 func (t *trial) routes() cloudprovider.Routes {
 	routes, ok := t.provider.Routes()
 	if !ok {

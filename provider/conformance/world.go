@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ErrCannot is the error of a world that has a method and cannot do what is asked,
-// such as one kind of fault. The check then ends as NotRun.
+// ErrCannot is the error of a method of a world that cannot do what is asked, such as
+// set one kind of fault. The check then ends as NotRun.
 var ErrCannot = errors.New("the world cannot do this")
 
 // Identifier is a world that knows its account.
@@ -85,7 +85,7 @@ type Faulter interface {
 
 // FaultClearer is a Faulter whose faults outlast the process that has set them.
 type FaultClearer interface {
-	// ClearFaults takes away all faults that SetFault has set, in whichever process.
+	// ClearFaults takes away all faults that SetFault has set, also in other processes.
 	ClearFaults(ctx context.Context) error
 }
 
@@ -130,8 +130,8 @@ func FaultKinds() []FaultKind {
 	}
 }
 
-// Inventory is a world that lists all resources of a cluster that the provider
-// has created, of every kind that costs money or carries traffic.
+// Inventory is a world that lists all resources that the provider has created for a
+// cluster, of every kind that costs money or carries traffic.
 type Inventory interface {
 	Leftovers(ctx context.Context, clusterName string) ([]Resource, error)
 }
@@ -145,7 +145,7 @@ type Resource struct {
 	Owner string `json:"owner,omitempty"`
 }
 
-// ResourceKind is a kind of resource. A world may have others.
+// ResourceKind is a kind of resource. A world may have other kinds than those below.
 type ResourceKind string
 
 // The kinds of resources that the suite knows.

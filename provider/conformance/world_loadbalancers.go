@@ -43,14 +43,15 @@ type Listener struct {
 
 // Holder is a world that can keep new load balancers from becoming ready.
 type Holder interface {
-	// HoldLoadBalancers returns a function that lets them become ready.
+	// HoldLoadBalancers keeps new load balancers from becoming ready until the function
+	// that it returns is called.
 	HoldLoadBalancers(ctx context.Context) (release func(), err error)
 }
 
 // HoldReleaser is a Holder whose holds outlast the process that has begun them.
 type HoldReleaser interface {
-	// ReleaseLoadBalancers ends all holds that HoldLoadBalancers has begun, in whichever
-	// process. It returns nil if there are none.
+	// ReleaseLoadBalancers ends all holds that HoldLoadBalancers has begun, also in other
+	// processes. It returns nil if there are none.
 	ReleaseLoadBalancers(ctx context.Context) error
 }
 

@@ -39,7 +39,7 @@ func (w *World) SetFault(ctx context.Context, f conformance.Fault) (restore func
 		return nil, err
 	}
 	return sync.OnceFunc(func() {
-		_ = w.operator.ClearFault(context.WithoutCancel(ctx), native.Name) // the cloud is thrown away after the check
+		_ = w.operator.ClearFault(context.WithoutCancel(ctx), native.Name) // in a cloud of New, the fault ends with the cloud
 	}), nil
 }
 

@@ -65,7 +65,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A terminated machine is listed for a while, unless the target wants otherwise.
+// A terminated machine is listed for a while, unless the configuration says otherwise.
 func TestTerminatedMachineIsStillListed(t *testing.T) {
 	for name, row := range map[string]struct {
 		config simulator.Config

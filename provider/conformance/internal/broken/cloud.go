@@ -28,7 +28,7 @@ type Cloud struct {
 	created  int
 	faults   []*fault
 	calls    conformance.Calls
-	starts   int               // how many providers there were
+	starts   int               // how many providers were made
 	labels   map[string]string // shared by all answers of a provider with the flaw instances/no-alias
 
 	answered atomic.Int64            // questions about instances

@@ -66,11 +66,11 @@ func (c *Cloud) begin(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	for port := 18080; port < 18180; port++ { // another test may have one of them
+	for port := 18080; port < 18180; port++ { // another test may use some of these ports
 		var config net.ListenConfig
 		var listener net.Listener
 		if listener, err = config.Listen(ctx, "tcp", fmt.Sprintf(":%d", port)); err == nil {
-			context.AfterFunc(ctx, func() { _ = listener.Close() }) // Without this use, the garbage collector could close it.
+			context.AfterFunc(ctx, func() { _ = listener.Close() }) // This also keeps the garbage collector from closing the listener.
 			return nil
 		}
 	}

@@ -331,8 +331,8 @@ func (l *loadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, cluster s
 	return nil
 }
 
-// gone makes the mistake of a flaw that shows before anything is deleted, and reports
-// whether there is nothing else to do. found is how many load balancers the Service has.
+// gone carries out the flaws that take effect before anything is deleted. It reports
+// whether the call ends here. found is how many load balancers the Service has.
 func (l *loadBalancers) gone(ctx context.Context, uid types.UID, found int, m *remembered) (bool, error) {
 	switch {
 	case l.has("delete-pending") && l.cloud.isHeld():

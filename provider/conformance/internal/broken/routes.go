@@ -104,9 +104,9 @@ func (r *routes) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovid
 	return all, nil
 }
 
-// machines returns the IDs of the machines in a list of the cloud. A correct provider
-// asks the cloud about each machine that is missing in the list. This provider knows
-// the answer.
+// machines lists the machines of the cloud and returns their IDs. A list may be wrong, so
+// a real provider asks the cloud about each machine that the list lacks. This provider
+// looks into the memory of the cloud instead (isGone).
 func (r *routes) machines(ctx context.Context) (map[string]bool, error) {
 	ids := map[string]bool{}
 	for after := ""; ; {
