@@ -27,7 +27,7 @@ type servers struct {
 	all    []server
 	err    error // of each call
 	calls  int
-	answer *server // what each call of ByID returns; nil: ByID looks it up in all
+	answer *server // what each call of ByID returns; nil: what it finds in all
 }
 
 func (c *servers) instances() kit.Instances[server] {

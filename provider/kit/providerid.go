@@ -28,9 +28,9 @@ var (
 // NewProviderIDs returns provider IDs of a form such as "acme://{region}/{id}". The
 // names in braces are the parts. The legacy forms are read and never written.
 // Examples are "acme:///{id}", and "{id}" for IDs without a scheme. If several forms
-// fit, the first one counts. Between two slashes a form has a part, a word, or a word
-// and a part, as in "acme://bm-{id}". NewProviderIDs panics if a form has anything
-// else, no part or a part twice, or if the form that is written has no scheme.
+// fit, the first one counts. Between two slashes a form has nothing, a part, a word, or a
+// word and then a part, as in "acme://bm-{id}". NewProviderIDs panics if a form has
+// anything else, no part or a part twice, or if the form that is written has no scheme.
 //
 // Do not change the form that is written, because the provider ID of a Node can never
 // change.
@@ -141,8 +141,8 @@ func (p *ProviderIDs) accepts(part, value string) bool {
 	return plainPart.MatchString(value)
 }
 
-// endsPart reports whether a character cannot be in a part: it could change the path of
-// a request.
+// endsPart reports whether a character is refused in a part, because it could change the
+// path of a request.
 func endsPart(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`/\?#%`, r) }
 
 func (p *ProviderIDs) spellings() string {
