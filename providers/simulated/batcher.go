@@ -48,7 +48,7 @@ type sharedCall struct {
 }
 
 // ask sends one question and returns its answer. If the context ends first, the
-// cloud may or may not have carried out the question, as with any call.
+// cloud may or may not have carried out what was asked, as with any call.
 func (b *batcher[Q, A]) ask(ctx context.Context, question Q) (A, error) {
 	var none A
 	if ctx.Err() != nil {

@@ -24,9 +24,9 @@
 // interfaces than the file at the start did.
 //
 // Each Service of type LoadBalancer gets its own load balancer, for TCP and UDP
-// over IPv4. Its owner is the Service in its tags TagCluster and TagServiceUID. So
-// two clusters in one account never change each other's load balancers, and a
-// Service never changes the load balancer of an earlier Service with the same name.
+// over IPv4. The tags TagCluster and TagServiceUID say which Service owns it. So two
+// clusters in one account never change each other's load balancers, and a Service
+// never changes the load balancer of an earlier Service with the same name.
 // Annotations of the Service configure the load balancer.
 //
 // A route leads to the instance with the name of its Node. Routes of several

@@ -84,7 +84,7 @@ func (l lists) ListInstances(ctx context.Context, token string) (provider.Instan
 		if i.State == simulator.Terminated {
 			continue
 		}
-		if m, err := metadata(i); err == nil { // a call for this instance alone returns the error
+		if m, err := metadata(i); err == nil { // otherwise InstanceMetadata returns the error
 			page.Instances = append(page.Instances, *m)
 		}
 	}
@@ -117,7 +117,7 @@ func (w watches) WatchInstances(ctx context.Context, token string) (provider.Ins
 	for _, ref := range found.Changed {
 		id, err := providerIDs.Print(ref.Region, ref.ID)
 		if err != nil {
-			id = "" // a call for this instance alone returns the error
+			id = "" // InstanceMetadata returns the error
 		}
 		changes.Changed = append(changes.Changed, provider.InstanceRef{ProviderID: id, NodeName: ref.Name})
 	}

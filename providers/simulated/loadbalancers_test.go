@@ -534,7 +534,7 @@ func TestArgumentsAreNotModified(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			// The calls may conflict, so their errors are ignored. The race detector
-			// checks them.
+			// watches the calls.
 			_, _ = b.balancers.EnsureLoadBalancer(t.Context(), cluster, s, slices.Clone(nodes))
 			_ = b.balancers.UpdateLoadBalancer(t.Context(), cluster, s, slices.Clone(nodes))
 			_, _, _ = b.balancers.GetLoadBalancer(t.Context(), cluster, s)

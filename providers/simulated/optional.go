@@ -7,7 +7,7 @@ import (
 )
 
 // optional has a field for each optional interface that the configuration can
-// switch off.
+// switch off. A field that is true switches its interface off.
 type optional struct {
 	fastPaths
 	BackendSetter      bool `json:"withoutBackendSetter"`      // provider.BackendSetter
@@ -16,7 +16,8 @@ type optional struct {
 	ConcurrentServices bool `json:"withoutConcurrentServices"` // provider.ConcurrentLoadBalancer
 }
 
-// fastPaths are ways to learn of many instances in one call.
+// fastPaths has such fields for the interfaces that tell of many instances in one
+// call.
 type fastPaths struct {
 	Batches bool `json:"withoutBatches"` // provider.InstanceMetadataBatcher
 	Lists   bool `json:"withoutLists"`   // provider.InstanceLister

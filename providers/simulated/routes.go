@@ -38,8 +38,7 @@ var _ cloudprovider.Routes = (*routes)(nil)
 // clusters.
 //
 // TargetNode is the Node in the route's tag TagNode. Without this tag it is the
-// name of the target instance. It is empty if there is no target, or if the
-// target no longer exists.
+// name of the target instance, or empty if there is no such instance.
 func (r *routes) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovider.Route, error) {
 	all, err := r.list(ctx, cluster)
 	if err != nil {

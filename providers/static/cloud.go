@@ -16,8 +16,8 @@ func init() {
 	})
 }
 
-// Cloud is the provider. It never changes: when its file changes, the daemon is
-// started again, and so asks at once about all Nodes that wait.
+// Cloud is the provider. It never changes: when its file changes, the daemon ends and
+// is started again. Then it asks at once about all Nodes that wait.
 type Cloud struct{ config config }
 
 var _ cloudprovider.Interface = (*Cloud)(nil)
