@@ -116,7 +116,7 @@ func TestReplyIsLost(t *testing.T) {
 	diff(t, "it was carried out", []string{}, names(t, c))
 }
 
-// net/http would send a GET again if it breaks on a reused connection.
+// The client keeps net/http from sending a GET again when a reused connection breaks.
 func TestABrokenCallIsNotSentAgain(t *testing.T) {
 	for _, kind := range []FaultKind{FaultReset, FaultLostReply} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -16,9 +16,9 @@ import (
 // Requests that reach the cloud by a host name are refused, unless the name is
 // one of allowed: an attacker can point a name at this machine, but not an IP
 // address. They are refused from every program, because a browser that reads over
-// HTTP from such a name does not show that it is a browser. In all other requests
-// browsers name the site that a request comes from, and requests of other sites are
-// refused.
+// HTTP from such a name does not show that it is a browser. In the remaining requests
+// a browser names the site for which it sends them. If that is another site, the
+// request is refused, unless the user has followed a link to the page.
 func refusedBrowser(r *http.Request, allowed []string) string {
 	const page = "/" // only browsers request it
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")

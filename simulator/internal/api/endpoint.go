@@ -85,9 +85,9 @@ type reply struct {
 	body   any // nil for none
 }
 
-// understand reads the whole request and parses it. An http.Server notices that
-// a client goes away only after the request was read to its end. A request that
-// cannot be parsed becomes an operation that fails.
+// understand reads the whole request and parses it. It reads to the end, because
+// only then an http.Server notices that a client goes away. A request that cannot
+// be parsed becomes an operation that fails.
 func understand(w http.ResponseWriter, r *http.Request, read reader) operation {
 	var op operation
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))

@@ -8,7 +8,7 @@ import (
 )
 
 // balancer is a load balancer as the cloud stores it. It has an address from the
-// start, which customers see once it is active.
+// start. Customers see the address once the load balancer is active.
 type balancer struct {
 	wire.LoadBalancer
 

@@ -102,7 +102,8 @@ func identified[T any](ctx context.Context, s *Store, of *table[T], about Subjec
 	return full
 }
 
-// named returns the rows that a call names explicitly.
+// named returns the rows with the IDs of the subject, and those that its names and
+// tags select.
 func named[T any](about Subject, t *table[T]) []*T {
 	var rows []*T
 	for _, id := range about.IDs {

@@ -137,8 +137,8 @@ func (s *Store) routeToAdd(wanted wire.Route, now time.Time) (wire.Route, error)
 	return r, nil
 }
 
-// resolveTarget finds the target that a route to be created gives by its name, and
-// appends the target's ID to the route's name. s.mu is held.
+// resolveTarget finds the instance that a new route names in TargetName, and appends
+// the ID of the instance to the name of the route. s.mu is held.
 func (s *Store) resolveTarget(r *wire.Route) error {
 	if r.TargetName == "" {
 		return nil

@@ -124,6 +124,6 @@ func (c counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// reader hides the connection's WriteTo method, because io.Copy would use that
-// and bypass the counter.
+// reader hides the connection's WriteTo method, so that io.Copy itself reads from the
+// connection and writes to the counter.
 type reader struct{ io.Reader }

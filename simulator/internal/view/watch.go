@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// minPause is the shortest time between two rounds of a watch. Changes within
-	// this time are sent together.
+	// minPause is the shortest time between two rounds of a watch. In each round a
+	// watch sends what has changed since the last one.
 	minPause = 200 * time.Millisecond
 	// MaxIdle is the longest time between two rounds, unless pauseFactor makes it
 	// longer. It is needed because a resource that changes by itself does not wake
