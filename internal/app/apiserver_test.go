@@ -22,8 +22,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// moment is how long a request takes. So an effect of an answer has a later time than
-// the request. Entries of the trace that have the same time have no order.
+// moment is how long a request takes. So in the trace, what follows from an answer
+// has a later time than the request. The order of entries that have the same time is
+// undefined.
 const moment = 10 * time.Millisecond
 
 // apiServer is an API server in memory, and the transport of its clients. It has
@@ -128,8 +129,8 @@ func (*apiServer) patched(at place, current runtime.Object, kind types.PatchType
 	return changed, err
 }
 
-// store writes an object with a new version, and deletes one that is being deleted
-// and has no finalizer any more. The caller holds mu.
+// store writes an object with a new version. If the object is being deleted and
+// has no finalizer any more, store removes it instead. The caller holds mu.
 func (a *apiServer) store(at place, obj runtime.Object) runtime.Object {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {

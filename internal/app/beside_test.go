@@ -26,7 +26,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/doctor"
 )
 
-// besideServer is an API server whose rights, Leases and Nodes are given.
+// besideServer is an API server with one Lease and one Node. Its fields say
+// what these are, and what the daemon may list.
 type besideServer struct {
 	mayList string // the resources that the daemon may list
 	lease   string // the name of a Lease that somebody renews

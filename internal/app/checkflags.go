@@ -45,8 +45,8 @@ func NewCheckFlags(o Options) *cobra.Command {
 	return p.checkFlagsCommand()
 }
 
-// checkFlagsCommand returns the command. The flags of the daemon must have been
-// added.
+// checkFlagsCommand returns the command check-flags. The caller must have
+// called p.settings.AddFlags.
 func (p *program) checkFlagsCommand() *cobra.Command {
 	c := checkFlags{settings: p.settings}
 	cmd := &cobra.Command{

@@ -23,8 +23,9 @@ const informersName = "shared-informers"
 type clients struct {
 	// own makes clients that act as this process: for leases, informers and health.
 	own clientbuilder.ControllerClientBuilder
-	// each makes clients that act as this process or, with
-	// --use-service-account-credentials, as a service account for each name.
+	// each makes clients that act as this process. With
+	// --use-service-account-credentials, each of them acts as the service account
+	// of its own name.
 	each clientbuilder.ControllerClientBuilder
 }
 

@@ -33,9 +33,10 @@ the shell.`
 // command's context ends.
 func NewCommand(o Options) *cobra.Command { return newProgram(o, ours()).command() }
 
-// NewMain is NewCommand for a process that runs nothing else. The program may be
-// started again with the same arguments, to try a changed configuration; then the
-// command only makes the provider, prints whether that worked, and returns.
+// NewMain is NewCommand for a process that runs nothing else. To try a changed
+// configuration, such a process starts its program in a separate process with the
+// same arguments. There the command only makes the provider, prints whether that
+// worked, and returns.
 func NewMain(o Options) *cobra.Command {
 	p := newProgram(o, ours())
 	p.self = provider.NewSelf()

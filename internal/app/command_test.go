@@ -56,7 +56,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// once is the value of a flag that may be given once.
+// once is the value of a flag that may be given only once.
 type once struct{ text string }
 
 func (o *once) String() string { return o.text }

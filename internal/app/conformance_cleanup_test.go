@@ -148,7 +148,8 @@ func (w worldThatHolds) call(ctx context.Context, path string) error {
 }
 
 // holdableCloud is simulatedCloud with a world that holds load balancers. change begins
-// the hold if the path is /hold, and ends it otherwise. is reports whether it is on.
+// the hold if the path is /hold, and ends it otherwise. The function is reports whether
+// load balancers are held.
 func holdableCloud(t *testing.T, like simulator.Config) (config string, change func(path string) error, is func() bool) {
 	t.Helper()
 	cloud, err := worlds.New(t.Context(), like)

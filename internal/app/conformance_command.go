@@ -126,7 +126,7 @@ func checkIDs() []string {
 // a flag is wrong or a file cannot be read.
 const usageCode = 2
 
-// ended is the error of a sub-command with an exit code of its own.
+// ended is an error with the exit code that the sub-command ends with.
 type ended struct {
 	code int
 	why  error

@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// conformanceLimits are limits of the cloud that the suite cannot find out by itself. 0
-// leaves a limit to the target of the program.
+// conformanceLimits are limits of the cloud that the suite cannot find out by itself.
+// If a limit is 0, that of the program's target holds.
 type conformanceLimits struct {
 	pageSize, maxTargets, maxRoutes int
 	eventuallyWithin                time.Duration

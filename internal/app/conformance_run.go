@@ -159,8 +159,8 @@ func thisProgram(ctx context.Context) *exec.Cmd {
 	return cmd
 }
 
-// reproduce returns the arguments as a command line for a shell, without the secrets
-// of URLs. The provider's secrets are in files.
+// reproduce returns the arguments as a command line for a shell, without secrets in
+// URLs. All other secrets of a provider are in files, not in arguments.
 func reproduce(args []string) string {
 	var all []string
 	for _, arg := range args {

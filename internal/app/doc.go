@@ -2,8 +2,8 @@
 // and stops. Read command.go, run.go and lead.go, in this order. controllers.go
 // lists the controllers. The package contains no rule of any controller.
 //
-// It starts the following packages below it. They do not import each other, except
-// that settings imports provider:
+// It starts the parts of the process, which are in the packages below it. These do
+// not import each other, except that settings imports provider:
 //
 //	settings  flags, their rules, feature gates, /configz
 //	serving   HTTPS, health, metrics, webhooks
@@ -20,6 +20,6 @@
 // Every stop has the same order: the context of all work ends, work in flight has
 // 8 seconds to return, and only then the lease is released. If the work has not
 // returned by then, the process ends without releasing the lease, because the
-// next leader must not change an object that a call of ours still changes.
-// A crash at any point leaves the lease to expire, which has the same effect.
+// next leader must not change an object that a call of ours still changes. After
+// a crash at any point, too, the lease is not released and expires.
 package app

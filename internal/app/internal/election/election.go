@@ -144,8 +144,8 @@ func (e *Election) release(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	// An interrupted renewal may have reached the server, which causes one conflict. A
-	// server that restarts at the same time may answer again within three seconds.
+	// If an interrupted renewal has reached the server, the first attempt conflicts.
+	// If the server is being restarted, it may answer again within three seconds.
 	again := func(err error) bool { return ctx.Err() == nil && (apierrors.IsConflict(err) || e.elector.IsLeader()) }
 	err := retry.OnError(wait.Backoff{Steps: 6, Duration: 100 * time.Millisecond, Factor: 2}, again, func() error {
 		held, _, err := e.lock.Get(ctx)

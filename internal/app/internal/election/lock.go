@@ -10,9 +10,9 @@ import (
 )
 
 // watchedLock is the lock that the elector uses. With each renewal it also renews
-// the lease for which changes wait. If another replica holds the lock, this leader
-// has lost it at once, whereas the elector would try to renew it until its deadline.
-// That happens to a leader that was frozen.
+// the lease for which changes wait. A leader that was frozen may find that another
+// replica holds the lock. Then it has lost the lock at once, whereas the elector
+// would try to renew it until its deadline.
 type watchedLock struct {
 	resourcelock.Interface
 

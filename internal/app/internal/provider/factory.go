@@ -60,7 +60,7 @@ type Factory struct {
 	// Informers returns informers that only the provider and added controllers use.
 	Informers func() (informers.SharedInformerFactory, error)
 	// Asked gets a value when a provider asks for its configuration to be read
-	// again. It has room for one; nil if nobody reads it.
+	// again. Its buffer has room for one value. It is nil if nobody reads it.
 	Asked chan struct{}
 }
 

@@ -17,7 +17,7 @@ const cacheTimeout = 30 * time.Second
 // Initialize calls the provider's Initialize, because this replica leads. Then it
 // passes the provider its informer factory, and starts the informers that the provider
 // has asked for. It is called once in a process, because providers start goroutines
-// here. They end with ctx.
+// here. These goroutines end with ctx.
 func (m Made) Initialize(ctx context.Context, clients cloudprovider.ControllerClientBuilder) error {
 	err := m.Cloud.Initialize(ctx, clients)
 	if err == nil && ctx.Err() == nil {

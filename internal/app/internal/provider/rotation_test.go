@@ -141,7 +141,7 @@ func TestFingerprint(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(t *testing.T, dir string)
-		want   bool // the content changes
+		want   bool // the fingerprint changes
 	}{
 		{"Nothing", func(*testing.T, string) {}, false},
 		{"TheFile", func(t *testing.T, dir string) { write(t, "b", dir, "host", "cloud.conf") }, true},

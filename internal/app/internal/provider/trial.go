@@ -14,7 +14,7 @@ import (
 )
 
 // trialVariable is set in a process that makes the provider, answers, and ends.
-// Its value is the key of the answer.
+// Its value is the key with which the answer begins.
 const trialVariable = "FAIRLEAD_TRY_PROVIDER"
 
 // Self is how the program was started. The zero value is a program that cannot

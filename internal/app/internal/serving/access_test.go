@@ -221,8 +221,8 @@ func TestClientCertificate(t *testing.T) {
 	}
 }
 
-// served returns the serial number of the certificate that a new connection
-// gets. It fails if there is none, because there must be one at every moment of a
+// served returns the serial number of the certificate that a new connection gets.
+// The test fails if there is none, because there must be one at every moment of a
 // rotation.
 func served(t *testing.T, url string) int64 {
 	t.Helper()

@@ -14,8 +14,8 @@ import (
 )
 
 // Objects returns what the controllers of this process remember of an object, nil if
-// they remember nothing. leads means that the controllers run here. It must be fast, do
-// no I/O and change nothing.
+// they remember nothing. leads means that the controllers run here. The function must
+// be fast, do no I/O and change nothing.
 type Objects func(kind, key string) (remembered any, leads bool)
 
 const (

@@ -21,9 +21,9 @@ type Component struct {
 	Flags func() map[string]string
 }
 
-// install serves the two pages as the components of Kubernetes do, unless their
-// feature gates are off. All other paths of m must have been installed before,
-// because /statusz lists them.
+// install serves /flagz and /statusz as the components of Kubernetes do, unless
+// their feature gates are off. All other paths of m must have been installed
+// before, because /statusz lists them.
 func (c Component) install(m *mux.PathRecorderMux) {
 	if utilfeature.DefaultFeatureGate.Enabled(zpagesfeatures.ComponentFlagz) {
 		flagz.Install(m, c.Name, flags(c.Flags))

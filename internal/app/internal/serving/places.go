@@ -9,15 +9,15 @@ import (
 )
 
 // places bounds the requests that are read and answered at the same time. If all
-// places are taken, a new request gets the place of the request that has been read
-// for the longest time. The API server sends a request without pauses, so only
-// callers who stop in the middle lose their places.
+// places are taken, a new request gets the place of the request that has been
+// arriving for the longest time. The API server sends a request without pauses, so
+// only callers who stop in the middle lose their places.
 type places struct {
 	limit int
 
 	mu      sync.Mutex
 	taken   int      // guarded by mu
-	reading []*place // those whose requests have not arrived, the oldest first; guarded by mu
+	reading []*place // those whose requests are still arriving, the oldest first; guarded by mu
 }
 
 // place is the place of one request.
@@ -40,8 +40,8 @@ func (p *places) take(w http.ResponseWriter) *place {
 		oldest := p.reading[0]
 		p.reading = p.reading[1:]
 		oldest.lost = true
-		// The response writer is still valid: its handler has not returned, because it
-		// would have called leave.
+		// The response writer is still valid: its handler has not returned, because
+		// leave would have removed the place.
 		_ = http.NewResponseController(oldest.request).SetReadDeadline(clock.RealClock{}.Now())
 	}
 	taken := &place{of: p, request: w}

@@ -36,7 +36,8 @@ type Config struct {
 	Component      Component
 	// Metrics are the program's own registries.
 	Metrics []metrics.Gatherer
-	// Objects is what the controllers remember; nil serves nothing of it.
+	// Objects returns what the controllers remember. If it is nil, none of that is
+	// served.
 	Objects Objects
 }
 
@@ -146,9 +147,9 @@ func handler(c Config, h *Health, registry metrics.Gatherer) http.Handler {
 	return m
 }
 
-// install serves a probe, and a path below it for each check, which says why the
-// check fails. By default these paths need authorization. /healthz has no such
-// paths, as with upstream.
+// install serves a probe, and a path below it for each check. Such a path says
+// why its check fails. By default these paths need authorization. /healthz has
+// no such paths, as with upstream.
 func install(m *mux.PathRecorderMux, p *probe) {
 	m.Handle(p.path, p)
 	m.HandlePrefix(p.path+"/", p)

@@ -19,7 +19,8 @@ const (
 	// During this time, questions about them to the API server are not bounded. A
 	// scraper comes back within this time.
 	rememberFor = 10 * time.Minute
-	// remembered is how many entries a cache has at most, such as hashes of credentials.
+	// remembered is how many entries each cache has at most. An entry is, for example, a
+	// hash of credentials.
 	remembered = 4096
 )
 

@@ -207,8 +207,8 @@ func (v *reviewer) log(write func(), status int) {
 	v.few.Do(write)
 }
 
-// answer returns the encoded answer to a request, unless too many are being
-// answered.
+// answer returns the encoded answer to a request, unless too many requests are
+// being answered.
 func (v *reviewer) answer(w http.ResponseWriter, r *http.Request) ([]byte, *failure) {
 	place := v.places.take(w)
 	if place == nil {
