@@ -1,5 +1,6 @@
-// Package cloud makes all calls to the provider. Nothing else in this repository
-// calls a provider, and only offers.go asserts types of its values.
+// Package cloud makes all calls of the daemon to the provider. Only the
+// conformance suite calls a provider without this package, to test it. Only
+// offers.go asserts types of a provider's values.
 //
 // A provider is other people's code that talks to other people's machines, so
 // the gateway expects failures of every kind. Each call has a deadline. A

@@ -186,8 +186,8 @@ func do(all ...work) map[string]time.Duration {
 }
 
 // Whatever a cloud that is down answers, it gets few calls. When it works again,
-// the gateway notices within 5 seconds, and all work is done 5 seconds later,
-// which is more than the calls themselves need.
+// the gateway notices within 5 seconds, and all work is done another 5 seconds
+// later. The calls themselves need less than that.
 func TestCloudThatIsDownGetsOneCallAtATime(t *testing.T) {
 	const length = 2 * time.Minute
 	for _, tt := range []struct {
@@ -301,8 +301,8 @@ func TestPartThatIsDownHoldsNothingElse(t *testing.T) {
 	}
 }
 
-// A cloud that works only for short times gets few calls in between, and the work
-// is done while it works.
+// A cloud that works only for short times gets few calls while it is down, and
+// the work is done while it works.
 func TestCloudThatFlaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const period, up = 10 * time.Second, 2 * time.Second
@@ -470,7 +470,7 @@ func TestNodesThatAlwaysFailLeaveRoomForNewOnes(t *testing.T) {
 }
 
 // If a question about existence is the probe, its answer counts for its own Node
-// only. A question that was not asked does not count as an answer.
+// only. A question that is held back gets an error, and no answer.
 func TestProbeIsEvidenceForNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string

@@ -68,9 +68,9 @@ func Registered(name string, config io.Reader) (cloudprovider.Interface, error) 
 	return cloudprovider.GetCloudProvider(name, config)
 }
 
-// Unwrap returns the provider as its factory returned it, for the controllers
-// that a vendor's program adds: they may know its concrete type. Nothing in
-// this repository calls its methods.
+// Unwrap returns the provider as its factory returned it. The controllers that
+// a vendor's program adds get it, because they may know its concrete type, and
+// so does the conformance suite. No other code of the daemon calls its methods.
 func (p *Provider) Unwrap() cloudprovider.Interface { return p.theirs }
 
 // HasClusterID reports whether the provider knows which cluster it belongs to.

@@ -96,8 +96,9 @@ func (r *Routes) Delete(ctx context.Context, route Route) error {
 	})
 }
 
-// change makes the change together with others if the provider offers that, or else by
-// calling alone, which makes it with a call of its own.
+// change makes the change together with others if the provider offers that. If it does
+// not, or if the shared call says nothing about this route, change calls the function
+// alone, which makes a call for this route only.
 func (r *Routes) change(ctx context.Context, w *routeChange, alone func(context.Context) error) error {
 	if r.together != nil && !r.together.oneByOne() {
 		if notMade, err := r.together.make(ctx, w); !notMade {

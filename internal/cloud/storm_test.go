@@ -25,7 +25,7 @@ type storm struct {
 }
 
 // run makes all calls. A call that fails is repeated after a growing delay, as a
-// controller does, and counts as one event of its object.
+// controller does. events is the number of objects for which a call has failed.
 func (s storm) run() (took time.Duration, events int) {
 	start := time.Now()
 	free := make(chan struct{}, s.workers)

@@ -45,12 +45,12 @@ const (
 )
 
 // suspicion finds out whether unclassified failures mean that the quota of the cloud
-// is used up. When calls for many distinct objects fail at once, calls are slowed
-// down, and the failed ones are repeated. If these succeed now, the cause was the
-// quota. If they fail again while others succeed, the cause is in their objects. If
-// nothing succeeds, either the cloud is down, which the breaker finds out, or no
-// other calls are made. In both cases slower calls do not help. The zero value is
-// ready to use.
+// is used up. When calls for many distinct objects fail at once, a comparison
+// begins: calls are slowed down, and the failed ones are repeated. If these succeed
+// now, the cause was the quota. If they fail again while others succeed, the cause
+// is in their objects. If nothing succeeds, either the cloud is down, which the
+// breaker finds out, or no other calls are made. In both cases slower calls do not
+// help. The zero value is ready to use.
 type suspicion struct {
 	phase    phase
 	recent   []outcome            // the recent outcomes, oldest first

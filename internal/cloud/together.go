@@ -20,9 +20,9 @@ const (
 )
 
 // together collects questions about nodes and asks several of them in one call. A
-// call that waits for its turn goes on collecting. Otherwise no question waits for
-// others longer than longestBetween, and a question that comes alone waits no longer
-// than collectFor.
+// call that waits for its turn goes on collecting. Apart from that, no question
+// waits for others longer than longestBetween, and a question that comes alone waits
+// no longer than collectFor.
 type together struct {
 	most int // nodes in a call
 	// longestCall is how long a call may be under way until each of its nodes is asked
@@ -110,8 +110,8 @@ func (t *together) pause(now time.Time) time.Duration {
 	return max(t.between-since, collectFor)
 }
 
-// begin begins a call, which takes questions when its turn has come. More questions
-// wait than the calls before it can take. The caller holds mu.
+// begin begins a call, which takes questions when its turn has come. It is needed
+// when more questions wait than the calls before it can take. The caller holds mu.
 func (t *together) begin(ctx context.Context) {
 	if t.timer != nil {
 		t.timer.Stop()
