@@ -25,8 +25,8 @@ type observed struct {
 	// newer is how many undecided requests of the same Node are newer. It is counted
 	// up to Limits.PendingPerNode.
 	newer int
-	// holders are other Nodes that have the Node's provider ID, or one that the
-	// cloud has named.
+	// holders are other Nodes that have the Node's provider ID, or a provider ID
+	// that the cloud has named for the Node.
 	holders []*corev1.Node
 	// apiServers are the addresses of the Service default/kubernetes.
 	apiServers []string

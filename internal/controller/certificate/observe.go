@@ -15,7 +15,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// observe gathers what is known without I/O.
+// observe gathers what the caches and the memory of this process say of a request.
+// It does no I/O.
 func (c *Controller) observe(r *certificatesv1.CertificateSigningRequest) (observed, error) {
 	o := observed{request: r, apiServers: c.apiServers(), limits: c.limits, claim: c.claim}
 	if name := RequesterOf(r); name != "" {
@@ -52,8 +53,8 @@ func (c *Controller) look(o observed) observed {
 	return o
 }
 
-// holdersOf returns other Nodes that have the Node's provider ID or one that the
-// cloud has named, in the order of their names.
+// holdersOf returns other Nodes that have the Node's provider ID, or a provider
+// ID that the cloud has named for the Node, in the order of their names.
 func (c *Controller) holdersOf(o observed) (holders []*corev1.Node) {
 	if o.node == nil {
 		return nil

@@ -31,8 +31,8 @@ func hasNoNode(o observed) *message.Cause {
 	return nodeIsMissing(RequesterOf(o.request))
 }
 
-// isOfAnother returns a cause if there is a Node that is not this daemon's, or is
-// being deleted. Another program may want to approve its request.
+// isOfAnother returns a cause if the request's Node exists and is not this
+// daemon's, or is being deleted. Another program may want to approve its request.
 func isOfAnother(o observed) *message.Cause {
 	if o.node == nil {
 		return nil

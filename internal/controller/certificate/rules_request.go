@@ -139,8 +139,8 @@ func isNotOfANode(o observed, _ *x509.CertificateRequest) *message.Cause {
 	return isWrongSubject(fmt.Sprintf("the user %q who has made the request is not a Node", message.Value(o.request.Spec.Username)))
 }
 
-// hasOtherSubject returns a cause if the subject is anything else than the Node's:
-// the signer copies all of it.
+// hasOtherSubject returns a cause if the subject is anything else than the Node's,
+// because the signer copies all of it.
 func hasOtherSubject(o observed, csr *x509.CertificateRequest) *message.Cause {
 	switch s := csr.Subject; {
 	case s.CommonName != o.request.Spec.Username:

@@ -71,7 +71,8 @@ func (c *Controller) add(obj any) {
 	}
 }
 
-// addNewest adds the newest requests of the Node, which are looked at, to the queue.
+// addNewest adds the newest undecided requests of the Node to the queue. Older ones
+// are not looked at.
 func (c *Controller) addNewest(node string) {
 	for _, name := range c.undecided.newest(node, c.limits.PendingPerNode) {
 		c.loop.Add(name)
