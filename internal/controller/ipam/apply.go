@@ -63,9 +63,9 @@ func (c *Controller) fence(ctx context.Context, o observed) *plan {
 	return nil
 }
 
-// unfenced takes note of when the API server began to refuse the fence because of
-// what the Node has: with the fence, the annotations or the whole Node would be too
-// large.
+// unfenced takes note of when the API server first refused the fence because the
+// annotations or the whole Node would be too large with it. Other errors are
+// ignored.
 func (c *Controller) unfenced(o observed, err error) {
 	tooLarge := apierrors.IsInvalid(err) && !kube.IsStale(err) || apierrors.IsRequestEntityTooLargeError(err) ||
 		strings.Contains(err.Error(), "request is too large") // an error of etcd
@@ -76,7 +76,7 @@ func (c *Controller) unfenced(o observed, err error) {
 	}
 }
 
-// bar takes note that no Node waits for this one any more.
+// bar takes note that other Nodes no longer wait until this one is fenced.
 func (c *Controller) bar(ctx context.Context, o observed) {
 	klog.FromContext(ctx).Error(nil, "The fence annotation does not fit on a Node; the Node gets no CIDRs, and other Nodes no longer wait for it", "node", klog.KObj(o.node))
 	c.mu.Lock()

@@ -205,10 +205,10 @@ func named(name string, has ...string) *corev1.Node {
 	return n
 }
 
-// When the first Node has waited for 10 seconds, all Nodes that wait get a CIDR of
-// each family in one patch. Later Nodes get theirs at once. When all CIDRs are
-// taken, an event on the next Node says so, and this Node gets the CIDRs of the
-// first Node that goes.
+// When the first Node has waited for 10 seconds, each Node that waits gets a CIDR
+// of each family, both in one patch. Later Nodes get theirs at once. When all
+// CIDRs are taken, an event on the next Node says so, and this Node gets the CIDRs
+// of the first Node that goes.
 func TestNodesGetCIDRs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("a"), named("b"), named("c", "10.0.2.0/24", "fd00:0:0:3::/64"))

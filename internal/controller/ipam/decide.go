@@ -153,8 +153,7 @@ func keep(o observed, has []string) plan {
 
 // isStrange reports whether another allocator has given the Node its CIDRs. If the
 // Node was not fenced yet, an earlier leader may have given them. A Node that is not
-// this daemon's may get CIDRs from anybody, unless they are a part of
-// --cluster-cidr.
+// this daemon's may get CIDRs from anybody, unless they overlap with --cluster-cidr.
 func isStrange(o observed, cidrs []netip.Prefix) bool {
 	_, disowned := o.claim.Disowns(o.node)
 	return !o.entry.without.IsZero() && !o.entry.suspect && !o.entry.barred && !slices.Equal(o.entry.cidrs, cidrs) && (!disowned || o.inRange)
@@ -196,9 +195,10 @@ func give(o observed) plan {
 	}
 }
 
-// since returns the time since which the Node has waited for CIDRs. The time of its
-// creation does not count if it is later than the first look at the Node: the clock
-// of the API server may be ahead.
+// since returns the time since which the Node has waited for CIDRs. That is the
+// time of its creation. If this daemon has seen the Node without CIDRs before that
+// time, the clock of the API server is ahead, and the time at which it was first
+// seen counts.
 func since(o observed) time.Time {
 	if created := o.node.CreationTimestamp.Time; created.Before(o.entry.without) {
 		return created
