@@ -52,8 +52,7 @@ func (b byClaim[V]) remove(c claim) {
 	}
 }
 
-// planned changes the memory as if the plan were carried out already, because it is
-// carried out next.
+// planned stores in the memory that the plan is going to be carried out.
 func (m *memory) planned(p plan, now time.Time) {
 	m.touched = newTouched()
 	m.strays = p.strays

@@ -91,7 +91,7 @@ func (c *Controller) mustPatch(ctx context.Context, key string, o observed, p pl
 		return err
 	}
 	e, m := writeFailedEvent(p.do, err), o.memory
-	m.uid, m.namedAt = o.service.UID, p.memory.namedAt // No call waits for an annotation that is refused.
+	m.uid, m.namedAt = o.service.UID, p.memory.namedAt // A refused annotation is tried again only after repairPause, so no call waits for it.
 	if reason := e.Reason + " " + string(p.do); m.recorded.isNews(reason, o.now) {
 		m.recorded = recordedReason{reason, o.now}
 		c.record(o.service, []message.Event{e})

@@ -107,8 +107,9 @@ func (b *backends) remake() bool {
 	return b.membership.change(names, b.node, b.clock.Now())
 }
 
-// untilMove returns a channel that delivers when a Node that has moved too often may
-// move again. It delivers nothing if there is no such Node.
+// untilMove returns a channel that delivers when a Node that has joined and left the
+// set too often may join or leave it again. It delivers nothing if there is no such
+// Node.
 func (b *backends) untilMove() (moves <-chan time.Time, stop func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -33,9 +33,10 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 
 // prepareNext writes the finalizer of the Service that gets a worker next, while a call
 // about another Service is under way. So with few workers the cloud waits less for the
-// API server. It does so only after a short call: beside a long one a write takes no time,
-// and whoever deletes a Service with a finalizer has to wait for a worker and a call. A
-// Service whose last pass has failed is not prepared, because its passes have delays.
+// API server. It does so only after a short call. Compared with a long call, a write
+// takes hardly any time, but whoever deletes a Service with a finalizer has to wait for
+// a worker and a call. A Service whose last pass has failed is not prepared, because
+// its passes have delays.
 func (c *Controller) prepareNext(ctx context.Context) {
 	key, waits := c.loop.Next()
 	if !waits || !c.short.Load() || !c.claims.prepare(key) {

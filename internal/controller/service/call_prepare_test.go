@@ -65,7 +65,8 @@ func TestPreparedServicesThatAreDeleted(t *testing.T) {
 		l := begin(t, Config{}, host("a"))
 		defer func() { l.stop() }()
 		l.change(func() { l.takes = shortCall / 2 })
-		// The first call begins alone. What comes during it is prepared by the second call.
+		// When the first call begins, no other Service waits. So the first Service is
+		// prepared during the second call.
 		for _, s := range lots(12) {
 			l.create(s)
 			synctest.Wait()
@@ -185,7 +186,7 @@ func TestSlowPreparationDelaysNoOther(t *testing.T) {
 	})
 }
 
-// The owner of a Service that waits for a worker learns that once, although the Service
+// The owner of a Service is told once that it waits for a worker, even if the Service
 // is prepared meanwhile.
 func TestPreparedServiceIsToldOnceThatItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

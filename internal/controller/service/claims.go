@@ -38,7 +38,8 @@ func (c *claims) claimForPass(key string) bool {
 	}
 }
 
-// take makes the claim and returns nil, or the claim that there is already.
+// take makes the claim and returns nil. If the Service is claimed already, it returns
+// that claim instead.
 func (c *claims) take(key string, own *claim) (held *claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -183,7 +183,7 @@ func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, er
 	}
 	result, err := c.pass(ctx, key, false)
 	switch rest := result.Rest; {
-	case errors.Is(err, errJoined): // The group has the claim now.
+	case errors.Is(err, errJoined): // A call about many Services has the claim now.
 		return loop.Result{}, nil
 	case rest != nil:
 		result.Rest = func(ctx context.Context) (loop.Result, error) {
@@ -196,7 +196,7 @@ func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, er
 	return result, err
 }
 
-// free ends a claim, and requests the pass that was refused meanwhile.
+// free ends a claim, and requests a pass if one was refused meanwhile.
 func (c *Controller) free(key string) {
 	if c.claims.release(key) {
 		c.again(key)
@@ -217,10 +217,10 @@ func (c *Controller) again(key string) {
 	c.enqueue(key, high)
 }
 
-// pass observes, decides and applies until nothing is left to do. What follows a call to
-// the cloud is the rest of the pass, which needs no worker. It ends before a second call,
-// so that other Services go first. Otherwise one Service could keep a worker for an hour,
-// if calls are slow and Nodes join and leave all the time.
+// pass observes, decides and applies until nothing is left to do. What follows a call
+// to the cloud is the rest of the pass, which needs no worker. The rest ends before a
+// second call, so that other Services go first. Otherwise one Service could keep a
+// worker for an hour, if calls are slow and Nodes join and leave all the time.
 func (c *Controller) pass(ctx context.Context, key string, called bool) (loop.Result, error) { //nolint:revive // flag-parameter: a fact about the pass, not a mode
 	for range maxActions {
 		o, err := c.observe(key)
@@ -249,8 +249,9 @@ func (c *Controller) pass(ctx context.Context, key string, called bool) (loop.Re
 	return loop.Result{}, fmt.Errorf("service %s needs more than %d actions", key, maxActions)
 }
 
-// yields returns the result of a pass that lets other Services go first before the call of
-// the plan. While calls fail, the pass is no success: a refused write keeps its delay.
+// yields returns the result of a pass that lets other Services go first before the call
+// of the plan. While calls fail, the pass counts as unfinished, so that it does not
+// shorten the delay of a write that was refused before.
 func yields(o observed, p plan) loop.Result {
 	return loop.Result{After: yieldDelay, HighPriority: p.do != update && !p.routine, Unfinished: o.memory.failure.attempts > 0}
 }

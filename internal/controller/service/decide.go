@@ -85,7 +85,7 @@ type plan struct {
 	fresh bool
 	// service is the Service that a call is about.
 	service *corev1.Service
-	// after is when to check again; 0 waits for a change.
+	// after is the time until the next check; 0: the Service waits for a change.
 	after time.Duration
 	// awaited means that a user waits for the next pass.
 	awaited bool

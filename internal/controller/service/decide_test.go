@@ -56,7 +56,7 @@ func conditioned(s *corev1.Service) {
 	}
 }
 
-// known is what is remembered of a load balancer that is in line.
+// known is what is remembered of a load balancer that is in line with its Service.
 func known(service *corev1.Service, edits ...func(*memory)) memory {
 	return memory{
 		uid: service.UID, service: service, shape: shapeOf(service), backends: "set", ensuredAt: noon.Add(-time.Hour),

@@ -12,10 +12,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// Conditions on a Service. The first two have the meaning that KEP-4631 gave
-// them. They are written only on Services whose load balancer this provider
-// provides. A Service has no generation, so its conditions may be older than
-// its spec for a moment.
+// Conditions on a Service. The first two have the meaning that KEP-4631 gave them. They
+// are written only on Services whose load balancer this provider provides. A Service
+// has no generation that its conditions could name. So nobody can see whether they are
+// older than its spec.
 const (
 	// ConditionServing reports whether there is a load balancer with an address
 	// and nodes behind it.

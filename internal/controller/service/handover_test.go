@@ -67,7 +67,7 @@ func TestForgedClassesCostFewCalls(t *testing.T) {
 }
 
 // While another daemon deletes the load balancer of a Service without a class, the
-// Service gets our class. That daemon removes the finalizer last.
+// Service gets our class. Afterwards that daemon removes the finalizer.
 func TestLoadBalancerIsEnsuredAgainAfterAnotherDaemonHasCleanedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, onlyA, balanced(finalized), host("a"))

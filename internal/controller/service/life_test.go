@@ -54,8 +54,8 @@ type life struct {
 	fail      func(call string) error
 	ended     func(service *corev1.Service) // runs when a call has ended, before the controller knows it; guarded by mu
 	version   int                           // of the last write; guarded by mu
-	// most is how many Services a call may be about, 0 if the cloud does not offer such
-	// calls. answer, if not nil, returns the errors of such a call.
+	// most is how many Services one call may be about; 0: each call is about one.
+	// answer, if not nil, returns the errors of a call about several.
 	most   int
 	answer func(services []string, errs []error) []error
 }
@@ -78,8 +78,8 @@ func beginMany(t *testing.T, most int, cfg Config, objects ...runtime.Object) *l
 	return l
 }
 
-// slowServices is the API server whose writes take a time. The fake one makes one write
-// after the other.
+// slowServices is an API server whose writes take a time. The time passes before the
+// fake API server gets the write, because that makes one write after the other.
 type slowServices struct {
 	services
 

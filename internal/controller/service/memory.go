@@ -47,8 +47,8 @@ type memory struct {
 	// announced is the shape for which an event has announced the call.
 	announced string
 	recorded  recordedReason
-	// recordedUpdate is for updates that are made while Ensure fails, and recorded for
-	// all other failures.
+	// recordedUpdate is about updates that are made while Ensure fails. The field
+	// recorded is about all other failures.
 	recordedUpdate recordedReason
 	// written has the status of each condition that was written. writtenAt is
 	// when the last one was written. The map is replaced and never changed.

@@ -135,7 +135,8 @@ func (p plan) call(o observed) string {
 	return ""
 }
 
-// list returns what is written to the Service for the action. now are its annotations.
+// list returns what is written to the Service for the action. now has the annotations
+// that the Service has already.
 func (w writes) list(do action, now map[string]string) []string {
 	var all []string
 	switch {

@@ -81,7 +81,7 @@ func TestPlan(t *testing.T) {
 			}
 			want := tt.want
 			want.Object = "service/ns/web"
-			for range 2 { // A second look finds the same, because nothing was done.
+			for range 2 { // A second plan is the same, because the first one was not carried out.
 				got, err := c.Plan(ctx, "ns/web")
 				if err != nil || len(got) != 1 || got[0].Why == "" {
 					t.Fatalf("steps %+v, error %v", got, err)

@@ -168,7 +168,7 @@ func TestUpdateThatFailsWhileEnsureFailsIsMadeOnceForEachFailure(t *testing.T) {
 }
 
 // If calls take longer than the delay after a failure, there is never a wait in which
-// the backends could be updated.
+// the backends could be updated. They are updated before an Ensure that is due.
 func TestBackendsFollowTheNodesWhileSlowCallsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(named("s1")), balanced(named("s2")), host("a"))
@@ -230,8 +230,8 @@ func TestRefusedConditionDoesNotDelayAnUpdate(t *testing.T) {
 	}
 }
 
-// The Service shows that a call is about to be made, and no newer condition can be
-// written while the calls fail.
+// The Service shows that a call is about to be made. While the calls fail, no newer
+// condition can be written, and the write is not tried all the time.
 func TestRefusedConditionIsNotWrittenInALoop(t *testing.T) {
 	for name, refusal := range refusals() {
 		t.Run(name, func(t *testing.T) {
@@ -422,7 +422,8 @@ func TestDeletionHasTheNewestAddress(t *testing.T) {
 }
 
 // A new Service gets a set of nodes that was made before the nodes had settled. Once
-// they have settled, the set is the same as before the early one.
+// they have settled, the set is again the one before the early set, and the new Service
+// has to get it.
 func TestServiceWithAnEarlySetFollowsTheNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"), host("b"), balanced(named("old")))
@@ -444,7 +445,8 @@ func TestServiceWithAnEarlySetFollowsTheNodes(t *testing.T) {
 }
 
 // An update is carried out while Ensure fails, and its reply is lost. Then the set of
-// nodes is again the one before the update.
+// nodes is again the one before the update. The load balancer gets it, although it is
+// the set that was known to be there.
 func TestSetIsOfferedAgainAfterALostReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"), host("b"), balanced())

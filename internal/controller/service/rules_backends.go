@@ -48,7 +48,7 @@ func (b BackendPolicy) isDisowned(node *corev1.Node) bool {
 
 // isLeaving reports whether the Node's deletion, the autoscaler's taint or a missing
 // initialisation keeps the Node from being a backend. A kubelet cannot set and remove
-// these, as it can the label.
+// these. It can set and remove the label that excludes its Node.
 func (b BackendPolicy) isLeaving(node *corev1.Node) bool {
 	return node.DeletionTimestamp != nil || nodefact.HasTaint(node, nodefact.TaintToBeDeleted) || b.SkipUninitialized && nodefact.IsUninitialized(node)
 }
