@@ -249,8 +249,8 @@ func CallNames() []Call { return wire.CallNames() }
 // exist. A 404 of a proxy or for an unknown path is not such an answer.
 func IsNotFound(err error) bool { return wire.IsNotFound(err) }
 
-// IsExpired reports whether err is the cloud's answer that it no longer knows what
-// has changed since a place in its log.
+// IsExpired reports whether err is the cloud's answer that it no longer knows the
+// changes since the place in its log that the request names.
 func IsExpired(err error) bool { return wire.IsExpired(err) }
 
 // IsAlreadyExists reports whether err is the cloud's answer that the name

@@ -14,8 +14,8 @@ const (
 	CodeForbidden    = "Forbidden"
 	CodeNotFound     = "NotFound"
 	CodeUnknownPath  = "UnknownPath"
-	// CodeExpired means that the changes since a place in the log are no longer
-	// known.
+	// CodeExpired means that the cloud no longer knows the changes since the place
+	// in its log that the request names.
 	CodeExpired  = "Expired"
 	CodeConflict = "Conflict"
 	// CodeTargetNotFound means that there is no instance for a route to lead to.
@@ -60,8 +60,8 @@ func IsNotFound(err error) bool {
 	return errors.As(err, &e) && e.StatusCode == http.StatusNotFound && e.Code == CodeNotFound
 }
 
-// IsExpired reports whether err is the cloud's answer that it no longer knows what
-// has changed since a place in its log.
+// IsExpired reports whether err is the cloud's answer that it no longer knows the
+// changes since the place in its log that the request names.
 func IsExpired(err error) bool {
 	var e *APIError
 	return errors.As(err, &e) && e.Code == CodeExpired

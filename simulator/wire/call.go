@@ -110,8 +110,9 @@ type CallRecord struct {
 	Time time.Time `json:"time"`
 	Call Call      `json:"call"`
 	// One of Instance, LoadBalancer, StaticIP, Route and Volume is set, depending on the
-	// call. It is the ID that the call was about, or the name in a creation. All
-	// are empty if the call was not about a single resource.
+	// call. Its value is the ID of the resource that the call was about, or the
+	// name in a creation. All are empty if the call was not about a single
+	// resource.
 	Instance     string `json:"instance,omitempty"`
 	LoadBalancer string `json:"loadBalancer,omitempty"`
 	StaticIP     string `json:"staticIP,omitempty"`

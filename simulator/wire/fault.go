@@ -33,7 +33,8 @@ const (
 	// FaultTruncatedList leaves out the last items of a page, and the answer says
 	// that there is no further page. Fraction says how many items are left out.
 	FaultTruncatedList FaultKind = "truncatedList"
-	// FaultDoubledList lists the items of a page twice, the last one first.
+	// FaultDoubledList lists the items of a page twice: first in reverse order,
+	// then in their order.
 	FaultDoubledList FaultKind = "doubledList"
 	// FaultLostReply carries the call out and cuts the connection before the answer.
 	FaultLostReply FaultKind = "lostReply"

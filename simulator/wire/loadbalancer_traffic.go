@@ -14,8 +14,8 @@ type ListenerTraffic struct {
 	Protocol Protocol `json:"protocol"`
 	Port     int      `json:"port"`
 	// Address is the address at which it listens, such as "127.64.0.1:80"; empty
-	// if it does not listen. The port differs from the listener's port if the
-	// process has no privilege for that.
+	// if it does not listen. If the process has no privilege for the listener's
+	// port, the load balancer listens at another port.
 	Address string `json:"address,omitempty"`
 	// Problem is why it does not listen; empty if it listens.
 	Problem string `json:"problem,omitempty"`
