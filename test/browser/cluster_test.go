@@ -119,7 +119,7 @@ func TestTheClusterIsAccessible(t *testing.T) {
 }
 
 func TestWithoutAClusterNothingIsShown(t *testing.T) {
-	p := openLive(t, startCloud(t)) // a request for a cluster would be an error on the console
+	p := openLive(t, startCloud(t)) // if the page requested a cluster, the console would have an error
 	p.see("#faults", "Faults none")
 	if !evaluate[bool](p, `document.querySelector("#cluster").hidden && document.querySelector("#skip-cluster").hidden`) {
 		t.Error("a cluster is shown")

@@ -74,8 +74,8 @@ func (p *page) complain(text string) {
 	p.complaints = append(p.complaints, text)
 }
 
-// expect allows complaints that have a text in them: browsers log each answer that is
-// an error, even if the page shows it in its own words.
+// expect allows complaints that have a text in them, because browsers log each answer
+// that is an error, even if the page shows it in its own words.
 func (p *page) expect(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,7 +16,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// save writes a picture that the browser has taken, at less than half its size.
+// save writes a picture that the browser has taken. The file is less than half
+// as large as the browser's.
 func save(t *testing.T, path string, taken []byte) {
 	t.Helper()
 	picture, err := png.Decode(bytes.NewReader(taken))

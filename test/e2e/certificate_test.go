@@ -111,8 +111,8 @@ func testServingCertificatesOfKubelets(t *testing.T) {
 	})
 }
 
-// waitsForNetwork returns an error unless the kubelet reports that nothing but its
-// network is missing.
+// waitsForNetwork returns nil if the kubelet reports that only its network is
+// missing.
 func waitsForNetwork(node *corev1.Node) error {
 	c := nodefact.Condition(node, corev1.NodeReady)
 	if c == nil || c.Status != corev1.ConditionFalse || c.Reason != "KubeletNotReady" || !strings.HasSuffix(c.Message, "cni plugin not initialized") {

@@ -135,7 +135,7 @@ func handsOverAfter(t *testing.T, b *bed.Bed, leader, standby replicas.Replica, 
 	looked := len(standby.API.Requests(replicas.OfLeases))
 	asked := time.Now()
 	leader.Signal(syscall.SIGTERM)
-	expect.Within(t, expect.Soon, func(context.Context) error { // until the standby would have taken over
+	expect.Within(t, expect.Soon, func(context.Context) error { // until the standby would have taken over a free lease
 		if n := len(standby.API.Requests(replicas.OfLeases)); n < looked+2 && time.Since(asked) < drain-time.Second {
 			return fmt.Errorf("the standby has looked at the lease %d times", n-looked)
 		}
@@ -165,7 +165,7 @@ func TestWriteThatIsNeverOverKeepsTheLease(t *testing.T) {
 	asked := time.Now()
 	keepsTheLease(t, b, leader, standby)
 	ended := time.Since(asked)
-	trap.Cut() // The process has ended, and so have its connections.
+	trap.Cut() // The request is lost, because the connections of the process have ended with it.
 	b.AwaitNode(t, node.Name, crashHandOver+noise, nodes.As(i, nodes.AddressesOf(i)...))
 	t.Logf("a write that is never over: the leader ended after %v, the other had initialised the Node after %v",
 		ended.Round(time.Millisecond), time.Since(asked).Round(time.Millisecond))

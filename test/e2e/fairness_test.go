@@ -104,7 +104,7 @@ func TestTenantsShareTheCloud(t *testing.T) {
 			s.AwaitGone(t, short)
 		}
 	}
-	work() // also waits until all have their load balancers
+	work() // also waits until the victims have their load balancers
 	alone := measured(t.Context(), t, s.Cloud, work)
 
 	attack(t, s, edited)

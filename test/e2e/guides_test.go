@@ -57,8 +57,8 @@ func TestTwoManagers(t *testing.T) {
 		}
 		awaitNodeGone(t, b, gone.m.Name)
 	}
-	// By now the silent Nodes whose machines exist have been asked about as often as
-	// those that were deleted.
+	// By now the daemons have asked about the silent Nodes whose machines exist as
+	// often as about the deleted Nodes.
 	both(nodes.ProviderID, ours[1:])
 	both(testID, theirs[1:])
 }

@@ -26,7 +26,7 @@ import (
 const (
 	podNetwork  = "10.244.0.0/19" // 256 CIDRs of length 27
 	podNetwork6 = "fd00:10:244::/48"
-	servicesIn  = "10.244.31.0/24" // 8 of these CIDRs
+	servicesIn  = "10.244.31.0/24" // 8 CIDRs of length 27
 	roomFor     = 256 - 8
 )
 

@@ -31,8 +31,8 @@ func TestNewNodeIsInitialised(t *testing.T) {
 		Addresses: nodes.CloudAddresses("InternalIP=127.0.77.1", "ExternalIP=203.0.113.77", "InternalIP=fd00::77", "ExternalDNS=join.example.com"),
 		Labels:    map[string]string{"rack": "r1", "example.com/disk": "ssd"},
 	})
-	// Wait until Kubernetes has set and removed its own taints: a write of the daemon
-	// that conflicts with these would be repeated.
+	// Wait until Kubernetes has set and removed its own taints, because a write of
+	// the daemon that conflicts with such a write would be repeated.
 	b.AwaitNode(t, i.Name, expect.Soon, func(node *corev1.Node) error {
 		ready := func(c corev1.NodeCondition) bool {
 			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue

@@ -15,8 +15,9 @@ import (
 )
 
 // shutDown returns the case of a Node whose instance is stopped. The Node gets the
-// taint. While nothing changes, the daemon neither reads nor writes the Node. The taint
-// is removed when the instance runs again, whether or not the kubelet reports by then.
+// shutdown taint. While nothing changes, the daemon neither reads nor writes the Node.
+// The taint is removed when the instance runs again, whether or not the kubelet reports
+// by then.
 func (s silences) shutDown() []silentCase {
 	var m *nodepool.Member
 	var mark int64

@@ -26,7 +26,7 @@ type wrongAnswer struct {
 	// nodes is how many Nodes there are, and silent is how many of them have a silent
 	// kubelet: the last ones.
 	nodes, silent int
-	// reasons are why the deletions are held.
+	// reasons are the reasons for which the deletions may be held.
 	reasons []string
 }
 

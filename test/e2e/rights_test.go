@@ -65,8 +65,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// takesLong reports whether a controller uses the right only after ten minutes: it
-// repeats an event on the same object no sooner.
+// takesLong reports whether a controller uses the right only after ten minutes,
+// because it repeats an event on the same object no sooner.
 func takesLong(r rights.Right) bool { return strings.HasPrefix(r.String(), "patch events as ") }
 
 // With the roles that the provider of AWS publishes for its daemon, this daemon can

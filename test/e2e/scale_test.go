@@ -85,8 +85,9 @@ func awaitFleet(t *testing.T, b *bed.Bed, name string, size int, within time.Dur
 }
 
 // Initialising a Node costs one call, two writes and one event (P2), at default
-// flags. The time is only logged, because a busy machine takes longer:
-// node.TestNodesAreInitialisedAtTheSpeedOfTheQuota and make bench check it.
+// flags. The time is only logged, because a busy machine takes longer.
+// node.TestNodesAreInitialisedAtTheSpeedOfTheQuota and make bench check the
+// time.
 func TestThousandNodes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")

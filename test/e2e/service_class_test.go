@@ -68,9 +68,9 @@ func passes(t *testing.T, s lbservice.Services) {
 	s.AwaitServing(t, s.Balanced(t, "later"), s.Hosts...)
 }
 
-// Services of another class are never touched, not even to clean up (S4): not when they
-// are changed or deleted, and not by a daemon that starts later. All classes in
-// --load-balancer-class are served.
+// A daemon never touches a Service of another class, not even to clean up (S4). This
+// also holds if the Service is changed or deleted, and for a daemon that starts later.
+// All classes in --load-balancer-class are served.
 func TestServiceOfAnotherClass(t *testing.T) {
 	b := onShared(t)
 	s := lbservice.New(t, b, 2)
@@ -123,8 +123,9 @@ func TestServiceOfAnotherClassBecomesInternal(t *testing.T) {
 	s.AwaitServing(t, before.Name, s.Hosts...)
 }
 
-// The class of a Service can change only while the Service has another type. The
-// daemon then deletes the load balancer, even if it never saw that type.
+// A Service can get another class only while it has another type than
+// LoadBalancer. Then the daemon deletes the load balancer, even if it never saw
+// the other type.
 func TestServiceIsGivenToAnotherClass(t *testing.T) {
 	s := lbservice.New(t, onShared(t), 2)
 	d := s.Runs(t, daemon.Setup{})
@@ -169,8 +170,9 @@ func TestServiceIsGivenToAnotherClass(t *testing.T) {
 }
 
 // One daemon serves a class and leaves Services without a class to the other. While
-// neither runs, a Service of each becomes internal, so that the class is gone. Each
-// daemon cleans up what it has made, and leaves the other's Service alone.
+// neither daemon runs, one Service of each becomes internal, so it no longer has a
+// class. Each daemon cleans up what it has made, and leaves the other's Service
+// alone.
 func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
 	const class, annotation = "e2e/a", "fairlead.dev/load-balancer-class"
 	b := onShared(t)

@@ -36,14 +36,14 @@ func testCloudThatIsNeverDoneKeepsTheLease(t *testing.T, b *bed.Bed) {
 	name := s.Balanced(t, "stuck")
 	bed.AwaitTrap(t, trap)
 	keepsTheLease(t, b, leader, standby)
-	trap.Cut() // The process has ended, and so have its connections.
+	trap.Cut() // The call is lost, because the connections of the process have ended with it.
 	s.AwaitServingWithin(t, crashHandOver+noise, name, s.Hosts...)
 	noOverlap(t, leader, standby)
 	s.CreatedOnce(t)
 }
 
 // A call that has outlived its deadline and that nobody waits for any more keeps
-// the lease, too: it is under way until it returns.
+// the lease, too, because it is under way until it returns.
 func testCallPastItsDeadlineKeepsTheLease(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	leader, standby := s.Replicas(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s"}})

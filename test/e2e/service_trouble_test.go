@@ -215,7 +215,7 @@ func testProviderPanics(t *testing.T, b *bed.Bed) {
 	s.AwaitServingWithin(t, lbservice.RetriesWithin, name, s.Hosts...)
 }
 
-// panicsIn creates a Service in this namespace, for which the provider panics. It
+// panicsIn creates a Service for which the provider panics, in this namespace. It
 // returns the name of the Service.
 func panicsIn(t *testing.T, s lbservice.Services, namespace string) string {
 	t.Helper()
@@ -251,8 +251,8 @@ func testProviderReturnsNil(t *testing.T, b *bed.Bed) {
 	s.AwaitServingWithin(t, lbservice.RetriesWithin, name, s.Hosts...)
 }
 
-// A call of a provider that hangs beyond its deadline blocks its own Service, which says
-// so, and no other one. No second call is made beside the first (S3).
+// A call that hangs beyond its deadline blocks its own Service and no other one. The
+// blocked Service says so. No second call is made beside the first (S3).
 func testProviderHangs(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	d := s.Runs(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s", "--concurrent-service-syncs=2"}})

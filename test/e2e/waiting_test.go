@@ -222,7 +222,7 @@ func explained(t *testing.T, b *bed.Bed, d *daemon.Daemon, all []*waiting) {
 			Writers []struct{ Field, Manager string }
 		}
 	}
-	before := map[string]*corev1.NodeCondition{} // A condition may be written while it is looked at.
+	before := map[string]*corev1.NodeCondition{} // The condition may be written while explain runs, so what it was before counts, too.
 	for _, w := range all {
 		before[w.instance.Name] = nodes.Condition(b.Node(t, w.instance.Name))
 	}
