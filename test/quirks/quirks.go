@@ -88,8 +88,9 @@ func (p *Provider) Routes() (cloudprovider.Routes, bool) {
 
 func (p *Provider) offered(accessor string) bool { return p.offers == nil || p.offers(accessor) }
 
-// open asks the inner accessors and applies the habits, at the first call of an
-// accessor: some providers know what they offer only after Initialize.
+// open asks the inner accessors and applies the habits. This happens at the
+// first call of an accessor, because some providers know what they offer only
+// after Initialize.
 func (p *Provider) open() {
 	p.once.Do(func() {
 		if v2, ok := p.Interface.InstancesV2(); ok {

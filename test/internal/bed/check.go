@@ -22,7 +22,7 @@ func (b *Bed) Check(t *testing.T) {
 		for _, ours := range []func(audit.Requests) audit.Requests{audit.Requests.OfDaemons, audit.Requests.OfControllers} {
 			var rights map[string]bool
 			if slices.ContainsFunc(ours(all), audit.Request.IsForbidden) {
-				rights = ours(b.Audit(t).Since(0)).Rights() // A watch is logged only when it ends.
+				rights = ours(b.Audit(t).Since(0)).Rights() // Of the whole log, because a watch is logged only when it ends.
 			}
 			for _, problem := range ours(all).OutsideEnvelope(rights) {
 				t.Errorf("C1: %s", problem)

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// installKubectl makes a folder for $PATH: a real kubectl, and its plugin as the guide
-// installs it.
+// installKubectl makes a folder for $PATH that has a real kubectl, and the plugin as
+// the guide installs it.
 func (b *Bed) installKubectl() error {
 	folder := b.inPath()
 	if err := os.Mkdir(folder, 0o700); err != nil {

@@ -29,8 +29,9 @@ const (
 	// ConditionMissing is the type of the condition of a Node whose instance is
 	// missing.
 	ConditionMissing = corev1.NodeConditionType("CloudInstanceMissing")
-	// ShownWithin is the timeout for that condition: it is due after a minute,
-	// and is written when the daemon looks at the Node again.
+	// ShownWithin is the timeout for the condition ConditionMissing. The condition
+	// is due after a minute, and is written when the daemon looks at the Node
+	// again.
 	ShownWithin = 2 * time.Minute
 
 	// Absences is how many absences a deletion needs in these tests.
@@ -115,7 +116,8 @@ func WithIDs(t *testing.T, b *bed.Bed, id func(simulator.Instance) string, wante
 		return b.Admin.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: Label + "=" + p.Label})
 	})
 	t.Cleanup(func() { p.Judge(t) })
-	// Instances first, so that IDs have the order of names.
+	// The instances are created one after the other, so that their IDs have the
+	// order of their names.
 	var instances []simulator.Instance
 	for n, i := range wanted {
 		i.Name = cmp.Or(i.Name, fmt.Sprintf("%s-%03d", p.Label, n))

@@ -42,7 +42,7 @@ func (r Right) String() string {
 
 // Covers reports whether the request needs this right.
 func (r Right) Covers(q audit.Request) bool {
-	if r.verb == "approve" { // The API server asks for it when an approval is written.
+	if r.verb == "approve" { // The API server asks for the right to approve when an approval is written.
 		return Right{account: r.account, verb: "update", group: r.group, resource: "certificatesigningrequests", subresource: "approval"}.Covers(q)
 	}
 	user := audit.DaemonUser
@@ -65,8 +65,8 @@ func Of(file string) (Access, error) {
 	return manifest.Access(string(text), audit.DaemonUser, audit.OptionalAccounts...)
 }
 
-// Rights returns the rights in a. A binding to the role authenticationReader,
-// which every API server has, counts as one right.
+// Rights returns the rights that the objects give. A binding to the role
+// authenticationReader, which every API server has, counts as one right.
 func (a Access) Rights() []Right {
 	var all []Right
 	for _, o := range a {
@@ -141,7 +141,7 @@ func expand(rule rbacv1.PolicyRule, namespace string) []Right {
 	return all
 }
 
-// Without returns a copy of a without one right.
+// Without returns a copy that lacks one right.
 func (a Access) Without(less Right) Access {
 	var rest Access
 	for _, o := range a {
@@ -185,7 +185,7 @@ func (a Access) In(namespace, account string) map[Right]bool {
 	return all
 }
 
-// Accounts returns the controllers' accounts that have rights in a.
+// Accounts returns the controllers' accounts that get rights from the objects.
 func (a Access) Accounts() []string {
 	var all []string
 	for _, r := range a.Rights() {
