@@ -40,7 +40,7 @@ func (w *world) something() {
 	case pick < 17:
 		next := weathers[w.r.IntN(len(weathers))]
 		if next.denies && w.has(quirks.CachesExistence) {
-			return // Such a provider confirms witnesses from its cache, and the daemon cannot notice that.
+			return // Such a provider confirms witnesses from its cache while the cloud denies them, and the daemon cannot notice that.
 		}
 		w.locked(func() {
 			w.happen("cloud: %s", next.name)
@@ -299,9 +299,9 @@ func (w *world) toNode(name string) {
 	}
 }
 
-// endanger notes that only this process can know of the Service's load balancer. If this
-// process does not run, or has not made a call about it yet, no process knows of it. The
-// caller holds mu.
+// endanger notes that only the running daemon can know of the Service's load balancer.
+// If no daemon runs, or the running one has not made a call about the Service yet, none
+// knows of it. The caller holds mu.
 func (w *world) endanger(trail *serviceTrail) {
 	trail.fragile = true
 	if !w.running || !trail.served {

@@ -22,15 +22,15 @@ type serviceTrail struct {
 	given bool
 	// finalized means that it has had the finalizer.
 	finalized bool
-	// known is the last address that this process can know.
+	// known is the last address that the running daemon can know.
 	known string
 	// tampered means that somebody has changed the finalizer or the address.
 	tampered bool
-	// served means that this process has made a call about it.
+	// served means that the running daemon has made a call about the Service.
 	served bool
-	// fragile means that only the process that runs can know of the load balancer.
-	// excused means that nobody knows of it any more, or that nobody knew of it when
-	// it was to be deleted.
+	// fragile means that only the running daemon can know of the load balancer.
+	// excused means that no daemon knows of it any more, or that none knew of it
+	// when it was to be deleted.
 	fragile, excused       bool
 	changes, calls, writes int
 	events                 []string
@@ -157,7 +157,7 @@ func (w *world) shows(s *corev1.Service) {
 	}
 }
 
-// noteStart notes what a new process can know.
+// noteStart notes what a new daemon can know.
 func (w *world) noteStart() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -191,8 +191,8 @@ func (w *world) note(format string, arguments ...any) {
 	w.path = append(w.path, fmt.Sprintf("%7.1fs ", time.Since(w.began).Seconds())+fmt.Sprintf(format, arguments...))
 }
 
-// broken reports that a promise is broken. The caller holds mu. Only the first
-// one counts, because others often follow from it.
+// broken reports that a promise is broken. Only the first broken promise of a
+// path counts, because others often follow from it. The caller holds mu.
 func (w *world) broken(format string, arguments ...any) {
 	if w.failed {
 		return

@@ -48,7 +48,7 @@ func Start(ctx context.Context, program, dir string) (p *Plane, err error) {
 		"--cluster-cidr="+PodCIDRs,
 		"--node-monitor-grace-period=1h",               // Nodes without kubelets stay as they are
 		"--apiserver-arg=--max-requests-inflight=2000", // requests of the benchmark itself must slow nobody down
-		"--apiserver-arg=--audit-log-maxsize=10000",    // in MB: a rotated log would lose what was counted
+		"--apiserver-arg=--audit-log-maxsize=10000",    // in MB; so large, because a rotated log would lose what was counted
 	)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func (p *Plane) Fill(ctx context.Context, services, bytes int) error {
 	return Each(services, func(n int) error {
 		service := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("other-%05d", n), Annotations: annotations},
-			Spec: corev1.ServiceSpec{ // without a cluster IP: there are not enough of them for so many Services
+			Spec: corev1.ServiceSpec{ // without a cluster IP, because there are not enough of them for so many Services
 				ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{"app": "bench"}, Ports: []corev1.ServicePort{{Port: 80}},
 			},
 		}

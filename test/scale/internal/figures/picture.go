@@ -76,7 +76,8 @@ func (c curve) stroke() string {
 
 type point struct{ nodes, seconds, calls float64 }
 
-// curvesOf returns the curves, the skeleton's first: the others are drawn over it.
+// curvesOf returns the curves. The skeleton's comes first, so that the others are
+// drawn over it.
 func curvesOf(rows []report.Row) []curve {
 	looks := []curve{
 		{label: "skeleton", colour: "#b5482a"},

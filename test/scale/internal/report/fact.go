@@ -48,7 +48,7 @@ func Never(what string, within time.Duration) Fact {
 // there is no such number.
 func Number(what string, n, of int) Fact { return Fact{What: what, Count: &n, Of: of} }
 
-// Quantity says how much, with its unit.
+// Quantity says how much of something there was, with a unit.
 func Quantity(what string, value float64, unit string) Fact {
 	return Fact{What: what, Value: &value, Unit: unit}
 }

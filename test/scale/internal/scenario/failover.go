@@ -58,7 +58,8 @@ func (t *trial) handOver(ctx context.Context, what string, s syscall.Signal) err
 	if err := t.poll(ctx, within, func() error { return standby.Healthy(ctx) }); err != nil {
 		return err
 	}
-	// The standby only now begins to look at the lease: by default every two to four seconds.
+	// The standby begins to look at the lease only now. By default it looks every two to four
+	// seconds.
 	if err := t.wait(ctx, 5*time.Second); err != nil {
 		return err
 	}

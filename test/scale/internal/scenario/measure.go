@@ -59,8 +59,8 @@ func (t *trial) usage() (cpu time.Duration, peak int64, err error) {
 	return cpu, peak, nil
 }
 
-// calm waits until the daemon has written nothing to the API server for a while:
-// events may still be written when the work is done.
+// calm waits until the daemon has written nothing to the API server for a while,
+// because it may still write events when the work is done.
 func (t *trial) calm(ctx context.Context) error {
 	const (
 		quiet = 2 * time.Second

@@ -160,7 +160,7 @@ const bulk = 128 << 10
 func (s Settings) others() int { return 10 * min(s.Services, 100) }
 
 // ofServices returns a scenario in a cluster whose daemon leads and has settled. The
-// text what gets the numbers of Services and Nodes.
+// parameter what is a format for the number of Services and the number of Nodes.
 func ofServices(name, what string, run func(context.Context, *trial) error) Scenario {
 	return Scenario{
 		Name:     name,

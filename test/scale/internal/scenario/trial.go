@@ -89,7 +89,7 @@ func (t *trial) down() error {
 	return errors.Join(errs...)
 }
 
-// makeNode returns the Node of an instance, which is the n-th of the cluster.
+// makeNode returns the Node of an instance. It is the n-th Node of the cluster.
 type makeNode func(i simulator.Instance, n int, now time.Time) *corev1.Node
 
 func uninitialized(i simulator.Instance, n int, now time.Time) *corev1.Node {
