@@ -74,9 +74,9 @@ func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
 }
 
 // withStatus returns what is known of the address after a call. given is the status
-// in the Service that the provider got. returned is the status that it returned,
-// which is new information only if it differs: some providers write the address
-// themselves and return the Service's own status.
+// in the Service that the provider got, and returned is what the provider returned.
+// Only a status that differs from given is new information: some providers write the
+// address themselves and return the Service's own status.
 func (m memory) withStatus(given, returned corev1.LoadBalancerStatus) memory {
 	switch {
 	case isEqual(given, returned):

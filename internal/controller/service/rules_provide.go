@@ -16,8 +16,8 @@ const repairPause = 5 * time.Minute
 // Policy says which Services are served, and how often their load balancers are
 // compared with the cloud.
 type Policy struct {
-	// Classes are the values of spec.loadBalancerClass that are served beside
-	// Services without one.
+	// Classes are the values of spec.loadBalancerClass that are served. Services
+	// without a class are served, too, unless ClassesOnly is set.
 	Classes []string
 	// ClassesOnly leaves Services without a class to others.
 	ClassesOnly bool

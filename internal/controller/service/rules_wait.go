@@ -10,7 +10,7 @@ const (
 	// firstRetry and longestRetry are upstream's.
 	firstRetry   = 5 * time.Second
 	longestRetry = 5 * time.Minute
-	// repeatEvent is how long the same reason is not recorded again.
+	// repeatEvent is the shortest time after which the same reason is recorded again.
 	repeatEvent = 30 * time.Minute
 	// shortCall is the time below which a call counts as short. Beside the call after a
 	// short one, the next Service gets its finalizer.

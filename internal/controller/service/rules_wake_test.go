@@ -119,7 +119,7 @@ func each(f func(*corev1.Service)) {
 	walk(balanced(version("1")), variants)
 }
 
-// effect returns what a pass does that has observed o. If nothing is
+// effect returns what a pass does after it has observed o. If nothing is
 // remembered, the action forget does nothing.
 func effect(o observed) string {
 	p := decide(o)
@@ -130,8 +130,8 @@ func effect(o observed) string {
 }
 
 // TestWhateverChangesThePlanWakes compares all pairs of Services that differ in
-// one field, for all that a process may remember: if the plan differs, the change
-// wakes the Service.
+// one field, with each memory that a process may have: if the plan differs, the
+// change wakes the Service.
 func TestWhateverChangesThePlanWakes(t *testing.T) {
 	pairs, differ := 0, 0
 	compare := func(before, now *corev1.Service, m memory) {
@@ -177,7 +177,7 @@ func TestWhateverChangesThePlanWakes(t *testing.T) {
 	}
 }
 
-// TestWhateverNodesChangeThePlanWakes does the same for another set of Nodes.
+// TestWhateverNodesChangeThePlanWakes does the same for a change of the set of Nodes.
 func TestWhateverNodesChangeThePlanWakes(t *testing.T) {
 	differ := 0
 	each(func(s *corev1.Service) {

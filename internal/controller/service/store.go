@@ -105,7 +105,7 @@ func (s *store) set(key string, m memory) {
 func (s *store) forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if uid := s.memories[key].uid; uid == "" || uid == s.shown[key].uid { // Otherwise another Service has the name.
+	if uid := s.memories[key].uid; uid == "" || uid == s.shown[key].uid { // The address of a newer Service of this name stays.
 		delete(s.shown, key)
 	}
 	delete(s.memories, key)

@@ -66,7 +66,7 @@ type world struct {
 	shape    string
 	tampered bool // somebody else has removed the finalizer
 	foreign  bool // this process knows that the Service was of another class when it last had one
-	given    bool // the Service was given to another class while no process ran
+	given    bool // the Service was given to another class, and no process remembers its load balancer
 	path     []turn
 }
 

@@ -13,10 +13,10 @@ const (
 	// slowPause is the time until the cloud is asked again while a call is still under
 	// way. The gateway keeps a late answer for two minutes.
 	slowPause = 30 * time.Second
-	// repeatEvent is how long the same reason is not recorded again.
+	// repeatEvent is the shortest time after which the same reason is recorded again.
 	repeatEvent = 30 * time.Minute
-	// putBackAfter is how long after a write the labels may be written again if
-	// somebody has removed them (promise S4 b).
+	// putBackAfter is the shortest time between two writes of the labels, if somebody
+	// removes them each time (promise S4 b).
 	putBackAfter = 5 * time.Minute
 )
 
