@@ -69,7 +69,7 @@ func newCommand(explain Explain, by clock.Clock) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	c.connection.AddFlags(cmd)
-	_ = cmd.Flags().MarkHidden("namespace") // cannot fail: the flag exists. The whole cluster is looked at.
+	_ = cmd.Flags().MarkHidden("namespace") // of no use, because doctor looks at the whole cluster; cannot fail: the flag exists
 	c.output.AddFlag(cmd)
 	f := cmd.Flags()
 	f.StringSliceVar(&c.choice.Only, "only", nil, "look at these categories only: control-plane, nodes, daemon, rights, cloud, services")

@@ -16,8 +16,8 @@ const BesideAfter = staleAfter + 15*time.Second
 
 // ObserveBeside reads what View.Beside looks at: Nodes, and the Leases and workloads of
 // kube-system, at most 500 of each kind. It makes at most 6 requests. The first one asks
-// what the caller may do; every authenticated user may ask that. So no other request is
-// refused.
+// what the caller may do; every authenticated user may ask that. After it, only lists are
+// requested that the caller may request.
 func ObserveBeside(ctx context.Context, client kubernetes.Interface, clock *Clock) (*View, error) {
 	review, err := client.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
 		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: metav1.NamespaceSystem},

@@ -9,7 +9,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
-// Self is the manager that looks for others.
+// Self is the daemon itself, which looks for other managers.
 type Self struct {
 	Program string   // the API server records writes under this name
 	Lease   string   // namespace and name; empty without an election
@@ -54,7 +54,7 @@ func (s Self) manager() Manager {
 	return Manager{Flags: flagsOf(s.Line), Elects: s.Lease != "", Lease: s.Lease, isSelf: true}
 }
 
-// withSelf returns the managers that are to work, including me. It leaves out a workload
+// withSelf returns the managers that should be at work, including me. It leaves out a workload
 // whose flags name another Lease than mine if that Lease is not renewed. Such a workload
 // does not work, or it is me and my program chooses its Lease itself.
 func (v *View) withSelf(me Manager) []Manager {

@@ -138,7 +138,7 @@ func neverInitialised(v *View) (all []Finding) {
 	}
 	v.eachNode(func(n *corev1.Node) {
 		if c := nodefact.Condition(n, node.ConditionInitialized); c != nil && c.Status == corev1.ConditionTrue {
-			return // It is initialised: its provider has no such data.
+			return // Fairlead has initialised it. If it has no ID, type or zone, its provider offers none.
 		}
 		typed := n.Labels[corev1.LabelInstanceTypeStable] != "" || n.Labels[corev1.LabelTopologyZone] != ""
 		if waits(n) || n.Spec.ProviderID != "" || typed || !v.isOld(n.CreationTimestamp.Time) {

@@ -34,8 +34,9 @@ func (all Reasons) Explain(v View) Answer {
 // Waiting returns the objects that wait, those that have waited longest first.
 //
 // It also returns objects that are being deleted, and objects about which no daemon
-// has said anything, because a daemon may have to do something about them. It does not
-// return such volumes: a daemon does nothing about them unless it says so.
+// has said anything, because a daemon may have to do something about them. Volumes in
+// these two states are left out: a daemon that has to do something about a volume says
+// so.
 func (all Reasons) Waiting(views []View, d DaemonView, now time.Time) Waiting {
 	w := Waiting{Source: Offline, Daemon: all.daemon(d, now), Items: []Answer{}}
 	for _, v := range views {

@@ -71,7 +71,7 @@ func (e event) isOver(events []event, reasons ...string) bool {
 // lately bounds the age of the events that are shown although what they say may be over.
 const lately = time.Hour
 
-// mostReported bounds the events in an answer that may be over.
+// mostReported bounds how many such events an answer has.
 const mostReported = 5
 
 // reported returns the newest warnings of the last hour, except those in shown: they are
