@@ -17,8 +17,8 @@ type Recorder struct {
 }
 
 // NewRecorder returns a recorder whose events name the component as their
-// source. It sends events until the context ends. Events that are queued then
-// are lost.
+// source. It sends events until the context ends. Events that are still queued
+// at that time are lost.
 func NewRecorder(ctx context.Context, client kubernetes.Interface, component string) *Recorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})

@@ -76,7 +76,7 @@ func TrimService(whole *corev1.Service) *corev1.Service {
 			DeletionTimestamp: whole.DeletionTimestamp,
 		},
 		Spec:   corev1.ServiceSpec{Type: whole.Spec.Type, LoadBalancerClass: whole.Spec.LoadBalancerClass},
-		Status: whole.Status, // Only somebody who may write the status can fill it.
+		Status: whole.Status, // Whoever creates Services cannot make it large: that needs the right to write the status.
 	}
 	if whole.Namespace == metav1.NamespaceDefault && whole.Name == "kubernetes" {
 		trimmed.Spec.ClusterIPs = whole.Spec.ClusterIPs // A rule reads them: no kubelet may get a certificate for the API server's addresses.

@@ -217,7 +217,8 @@ type jsonNull string
 // MarshalJSON is part of json.Marshaler.
 func (n jsonNull) MarshalJSON() ([]byte, error) { return []byte(n), nil }
 
-// orNull returns the list, or null if it is empty, which removes the field.
+// orNull returns the list, or null for an empty one. In a test, null means that the
+// field is missing; in a change, it removes the field.
 func orNull(taints []corev1.Taint) any {
 	if len(taints) == 0 {
 		return null

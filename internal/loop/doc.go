@@ -7,6 +7,6 @@
 // The Result of a pass says when the next pass over the key is needed. The delay
 // after failures is computed in backoff.go.
 //
-// Controllers under internal/controller import this package. It imports nothing
-// of this repository.
+// Controllers under internal/controller and internal/app import this package. It
+// imports nothing of this repository.
 package loop

@@ -113,9 +113,9 @@ func (l *Loop) AddWithPriority(key string, p Priority) {
 	l.queue.Add(key)
 }
 
-// AddAfter requests a pass over the key after some time, with high priority. If a
-// pass is due earlier, there is only that one. Several calls within that time
-// cause one pass.
+// AddAfter requests a pass over the key after some time, with high priority. If
+// another pass over the key is due earlier, only that pass is made. Several calls
+// within that time cause one pass.
 func (l *Loop) AddAfter(key string, d time.Duration) {
 	l.waiting.request(key, High)
 	l.queue.AddAfter(key, d)

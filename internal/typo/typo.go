@@ -1,7 +1,8 @@
 // Package typo finds the sub-command or the flag that was probably meant by a
 // mistyped one.
 //
-// The commands import it: fairlead, simcloud, and the daemon's in package app.
+// The commands import it: fairlead and its sub-command doctor, simcloud, and the daemon's
+// in internal/app.
 package typo
 
 import (
