@@ -160,7 +160,7 @@ func noListener(t *trial) {
 		t.notRunf("the sockets of the process cannot be read: %v", err)
 	}
 	t.restart()
-	for range 10 { // a listener may be opened by a goroutine
+	for range 10 { // a goroutine of the provider may open a listener a little later
 		_ = t.ask(t.provider)
 		after, err := listeners()
 		if err != nil {

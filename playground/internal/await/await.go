@@ -24,7 +24,7 @@ func Until(ctx context.Context, what string, ready func(context.Context) error) 
 		ctx, cancel := context.WithTimeout(outer, answerTimeout)
 		defer cancel()
 		err := ready(ctx)
-		if err != nil && outer.Err() == nil { // the error of a check that ctx has ended says nothing
+		if err != nil && outer.Err() == nil { // if outer has ended the check, its error says nothing
 			last = err
 		}
 		return err == nil, nil

@@ -179,8 +179,8 @@ func condition(kind, status, reason, message string) Condition {
 	return Condition{Type: kind, Status: status, Reason: reason, Message: message, Good: status == wanted}
 }
 
-// heldNode returns the deletion of a Node, if it is held back. The condition comes a minute after
-// the event.
+// heldNode returns the deletion of a Node, if it is held back. Until the condition says so, a minute
+// after the event, the newest event counts.
 func heldNode(n corev1.Node, events []Event) (Held, bool) {
 	ready := false
 	for _, c := range n.Status.Conditions {

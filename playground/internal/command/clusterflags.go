@@ -54,7 +54,7 @@ func (f *clusterFlags) config(dataDir string, clock clock.PassiveClock) (cluster
 		return cluster.Config{}, errors.New("--service-cidr has two families, --cluster-cidr one")
 	}
 	networkFile := f.networkFile
-	if networkFile != "" { // Kubelets have working directories of their own.
+	if networkFile != "" { // A relative path would lead kubelets elsewhere, because each has a working directory of its own.
 		if networkFile, err = filepath.Abs(networkFile); err != nil {
 			return cluster.Config{}, fmt.Errorf("--network-file: %w", err)
 		}

@@ -252,7 +252,7 @@ func TestPortThatIsTakenIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A door that could not be opened and is no longer wanted is reported again when it is wanted again.
+// If a door cannot be opened, that is reported once. It is reported again after the door was not wanted for a time.
 func TestProblemIsForgottenWithItsDoor(t *testing.T) {
 	d := door{corev1.ProtocolTCP, netip.AddrPortFrom(address(), 30080)}
 	taken, err := open(t.Context(), d, answer{status: http.StatusOK})

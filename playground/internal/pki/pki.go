@@ -72,7 +72,7 @@ func LoadOrCreate(dir string, now time.Time) (*Authority, error) {
 	return a, nil
 }
 
-// Issue signs a certificate for id. It is valid for a client, and also for a server if id has Hosts or IPs.
+// Issue signs a certificate for id. The certificate is valid for a client, and also for a server if id has Hosts or IPs.
 func (a *Authority) Issue(id Identity, now time.Time) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

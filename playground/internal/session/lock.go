@@ -73,7 +73,7 @@ func sweep(dir string) {
 }
 
 // abandoned reports whether a lock was once held and is free now. It returns false for an empty lock file, because
-// another process is about to lock that.
+// another process is about to lock it.
 func abandoned(lock string) bool {
 	file, err := openLock(lock, os.O_RDONLY)
 	if err != nil {
