@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// The times of promise S7 at default flags.
+	// The longest times of a planned hand-over, of a hand-over after a crash and
+	// of the drain, at default flags.
 	plannedHandOver = 6 * time.Second
 	crashHandOver   = 24 * time.Second
 	drain           = 8 * time.Second

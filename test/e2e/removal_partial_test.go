@@ -27,8 +27,8 @@ func TestPartlyWrongAnswersDeleteNothing(t *testing.T) {
 }
 
 // testLosesARegion: the cloud answers 404 for all instances of one of two regions,
-// as for an account without access to it. Instances of the other region are not
-// witnesses.
+// as it does for an account without access to that region. Instances of the other
+// region are not witnesses.
 func testLosesARegion(t *testing.T, b *bed.Bed) {
 	var wanted []simulator.Instance
 	for n := range 20 {

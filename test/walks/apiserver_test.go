@@ -182,7 +182,7 @@ func (w *world) deleteNode(a clienttesting.DeleteActionImpl) error {
 	return nil
 }
 
-// store writes an object with a new version. A Service that is being deleted and has
+// store writes an object with a new version. An object that is being deleted and has
 // no finalizer any more is removed instead. The caller holds mu.
 func (w *world) store(obj runtime.Object) runtime.Object {
 	accessor, err := meta.Accessor(obj)

@@ -22,7 +22,7 @@ import (
 type guard struct {
 	mu         sync.Mutex
 	waiting    map[types.UID]bool // Nodes that were seen with the taint; guarded by mu
-	spared     map[string]bool    // names of Nodes whose provider has no IDs; guarded by mu
+	spared     map[string]bool    // names of Nodes whose provider has no provider IDs; guarded by mu
 	violations []string           // guarded by mu
 }
 

@@ -39,7 +39,7 @@ const (
 // Trap stops one request.
 type Trap struct {
 	match  Match
-	n      int // which of the matching requests is trapped; guarded by book.mu
+	n      int // which of the matching requests from now on is trapped; guarded by book.mu
 	at     Point
 	sprung chan struct{}
 	// decision is closed by Release or Cut, after cut is written.

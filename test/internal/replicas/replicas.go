@@ -16,8 +16,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// Replica is a daemon that takes part in an election with default flags, with
-// proxies that record its requests to the API server and to the cloud.
+// Replica is a daemon that takes part in an election with default flags.
+// Proxies record its requests to the API server and to the cloud.
 type Replica struct {
 	*daemon.Daemon
 

@@ -31,8 +31,9 @@ const (
 	// modern offers the simulated provider's InstancesV2, with one Node for each
 	// call and the faults of type faulty. All kinds have the faults of balancers.
 	modern kind = "modern"
-	// listing is like modern, but it searches a list of all instances to find out
-	// whether an instance exists.
+	// listing offers the simulated provider's InstancesV2 without the faults of
+	// type faulty. It searches a list of all instances to find out whether an
+	// instance exists.
 	listing kind = "listing"
 	// legacy offers only the older interfaces Instances and Zones.
 	legacy kind = "legacy"
