@@ -76,7 +76,7 @@ func isAtWork(s sighting) message.Event {
 	return reasonAtWork.Event(fmt.Sprintf("No CIDRs are given to Nodes, because another allocator is at work: %s. Switch one of the two off.", s))
 }
 
-// String says what was seen.
+// String returns the sighting as a part of a sentence.
 func (s sighting) String() string {
 	by := "an unknown client"
 	if s.manager != "" {

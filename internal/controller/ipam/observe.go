@@ -15,7 +15,8 @@ type seen struct {
 	full netip.Prefix
 }
 
-// observe gathers, without I/O, what is known of a Node.
+// observe gathers, without I/O, what is known of a Node. If the Node has no CIDRs,
+// observe also notes in the ledger when it was first seen, and begins to remember it.
 func (c *Controller) observe(name string, s seen) (observed, error) {
 	node, err := c.nodes.Cached(name)
 	if apierrors.IsNotFound(err) {

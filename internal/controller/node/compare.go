@@ -34,7 +34,7 @@ type comparison struct {
 	pages    int       // how many pages of the list were read in this round
 	size     int       // instances on its largest page, at least 1
 	named    map[string]bool
-	expected int // how many pages the list will have, estimated from those so far; 0: unknown
+	expected int // how many pages the list is expected to have in this round; 0: unknown
 	before   int // how many pages the list had in the round before; 0: unknown
 	sampled  string
 }
@@ -99,7 +99,7 @@ func (r *comparison) step(ctx context.Context) {
 // walk asks about the next page of Nodes.
 func (r *comparison) walk(ctx context.Context) {
 	page, more := r.index.page(r.last, r.instances.BatchSize())
-	if len(page) > 0 { // The last Node may have gone.
+	if len(page) > 0 { // Meanwhile all Nodes may have gone.
 		r.last = page[len(page)-1]
 		r.ask(ctx, page)
 	}

@@ -326,7 +326,7 @@ func TestListThatConfirmsWhatIsNotTrueIsLeftOut(t *testing.T) {
 			h.watch = func(context.Context, *provider.InstanceChanges) error { return errors.New("no") }
 			h.list = func(_ string, p *provider.InstancePage) error {
 				for n := range p.Instances {
-					p.Instances[n].AdditionalLabels = map[string]string{"rack": "a"} // as all had it at first
+					p.Instances[n].AdditionalLabels = map[string]string{"rack": "a"} // as all instances had it at first
 				}
 				return nil
 			}

@@ -31,8 +31,9 @@ const queue = "Nodes"
 // not wait for those.
 const passesPerRead = 4
 
-// mostLookUps bounds the look-ups under way if they go to the cloud in batches.
-// Each look-up has a goroutine. The gateway bounds look-ups, too.
+// mostLookUps bounds the look-ups under way if they go to the cloud in batches, unless
+// the operator allows more. Each look-up has a goroutine. The gateway bounds look-ups,
+// too.
 const mostLookUps = 200
 
 // freshReads is how many passes in a row a Node gets if it changes during each

@@ -21,7 +21,8 @@ type observed struct {
 	// refresh asked.
 	answered time.Time
 	// holder is the name of another Node that has the provider ID of the cloud's
-	// answer, empty if there is none or the ID is this Node's own.
+	// answer, empty if there is none, if the ID is this Node's own, or if this Node has
+	// no provider ID.
 	holder string
 	memory memory
 	policy LabelPolicy

@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// observe gathers what is known without I/O. If a refresh or an earlier pass
-// has fetched an answer that no pass has used, observe takes that answer.
+// observe gathers, without I/O, what is known of the Node. If a refresh or an earlier
+// pass has fetched an answer that no pass has used, observe takes that answer.
 func (c *Controller) observe(node *corev1.Node) observed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,8 +34,8 @@ func (c *Controller) answered(o observed, a answer) observed {
 	return o
 }
 
-// holderOf returns the name of another Node that has the provider ID, empty if
-// there is none, or if the ID is this Node's own.
+// holderOf returns the name of another Node that has the provider ID, empty if there is
+// none, if the ID is this Node's own, or if this Node has no provider ID.
 func (c *Controller) holderOf(node *corev1.Node, id string) string {
 	if own := node.Spec.ProviderID; own == "" || id == "" || own == id {
 		return ""

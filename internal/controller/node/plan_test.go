@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// A step says what a plan writes, as a difference, and why.
+// A step says why a plan writes, and what: as a difference from what the Node has.
 func TestStepOfAPlan(t *testing.T) {
 	n := &corev1.Node{}
 	n.Name = "n"

@@ -90,11 +90,10 @@ func differing(have, want map[string]string) map[string]*string {
 // ignores such labels of a provider without an error, and so does this package.
 var reserved = regexp.MustCompile(`(^|\.)(kubernetes|k8s)\.io/`)
 
-// additionalLabels returns which of the provider's own labels to set, and the
-// record of them. Without policy.Additional it follows upstream's rule: a label
-// that the Node has already is the user's, and nothing is recorded. A label that
-// is not offered stays as it is, because providers leave out labels for many
-// reasons.
+// additionalLabels returns which of the provider's own labels to set, and the record of
+// them. Without policy.Additional it follows upstream's rule: a label that the Node has
+// already is the user's, and the record is not to be written. A label that is not
+// offered stays as it is, because providers leave out labels for many reasons.
 func additionalLabels(node *corev1.Node, offered map[string]string, policy LabelPolicy) (labels map[string]*string, record map[string]string) {
 	labels, record = map[string]*string{}, map[string]string{}
 	if policy.Additional {

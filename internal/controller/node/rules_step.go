@@ -72,7 +72,7 @@ func isOther(o observed) bool {
 
 // isKnown reports whether the Node is known to be this instance. A Node that registered
 // without the taint gets no provider ID from this controller. If it has none, it gets
-// no labels either, as with upstream.
+// no labels from the cloud either, as with upstream.
 func isKnown(node *corev1.Node, i instance) bool {
 	return node.Spec.ProviderID != "" || i.nameless
 }
@@ -129,8 +129,8 @@ func noticesOf(o observed) []message.Event {
 	return notices
 }
 
-// newNotices returns the notices if they differ from those that were recorded
-// last, and the text to record.
+// newNotices returns the notices if they differ from those that were recorded last. It
+// also returns the text to remember.
 func newNotices(notices []message.Event, recorded string) ([]message.Event, string) {
 	var messages []string
 	for _, notice := range notices {

@@ -133,8 +133,8 @@ func isDue(o observed, m memory, shown *corev1.NodeCondition) bool {
 	return shown != nil || o.now.Sub(m.waitsSince) >= nodecondition.After
 }
 
-// recovered returns the condition to write on a Node that does not wait, nil if
-// there is none. A Node without the condition gets it only if all Nodes have to show
+// recovered returns the condition to write on a Node that does not wait, nil if nothing
+// is to be written. A Node without the condition gets it only if all Nodes have to show
 // the condition.
 func recovered(o observed) *corev1.NodeCondition {
 	shown := nodefact.Condition(o.node, ConditionInitialized)
