@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
 )
 
-// observe gathers what is known without I/O.
+// observe gathers, without I/O, what is known of the Node.
 func (c *Controller) observe(node *corev1.Node) observed {
 	o := observed{now: c.clock.Now(), node: node, limits: c.limits, claim: c.claim}
 	c.mu.Lock()

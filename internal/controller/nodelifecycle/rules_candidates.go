@@ -68,7 +68,8 @@ type peer struct {
 
 func (m *member) peer(byName bool) *peer { return &peer{m.node, *m.record(byName)} }
 
-// absentees counts the Nodes of this Node's kin. The Node itself counts, too.
+// absentees counts the Nodes of this Node's kin. The Node itself counts as absent
+// unless it is announced or reports, even if the index does not have its absence yet.
 func (i *index) absentees(node *corev1.Node, own *member) absentees {
 	var a absentees
 	if counted := i.kins[kinOf(node)]; counted != nil {
@@ -112,7 +113,7 @@ func (i *index) candidates(node *corev1.Node, own *member) candidates {
 	return c
 }
 
-// firstOf returns the first peers that are other instances than the Node's own.
+// firstOf returns the first peers that belong to other instances than the Node.
 func firstOf(all iter.Seq[*member], most int, byName bool, isOther func(*member) bool) (found []peer) {
 	for m := range all {
 		if len(found) == most {

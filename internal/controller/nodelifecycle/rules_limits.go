@@ -77,8 +77,8 @@ func (l Limits) absentFor(node *corev1.Node, now time.Time) time.Duration {
 	return l.AbsentFor
 }
 
-// Share bounds how many of some Nodes are meant: this number, or this percentage of
-// them if that is more.
+// Share is a number of Nodes. It is the field Nodes or, if that is more, Percent of the
+// Nodes that are counted.
 type Share struct{ Nodes, Percent int }
 
 func (s Share) of(nodes int) int { return max(s.Nodes, nodes*s.Percent/100) }

@@ -159,8 +159,9 @@ func (c *Controller) reportHeld(ctx context.Context, p plan) {
 	}
 }
 
-// patch writes the condition of one Node, unless the same status was written a
-// short time ago: the pass that queued the patch may have begun before that write.
+// patch writes the condition of one Node, unless the same status and reason were
+// written a short time ago: the pass that queued the patch may have begun before that
+// write.
 func (c *Controller) patch(ctx context.Context, name string) (loop.Result, error) {
 	c.mu.Lock()
 	patch, ok := c.queuedPatches[name]

@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// observe gathers what is known without I/O. changed is when a Node last changed
-// before the pass began. The caller holds mu until it has decided.
+// observe gathers, without I/O, what is known of the table. changed is when a Node last
+// changed before the pass began. The caller holds mu until it has decided.
 func (c *Controller) observe(changed time.Time) (observed, error) {
 	o := observed{now: c.clock.Now(), clusters: c.clusters, table: c.table, changed: changed, memory: c.memory, limits: c.limits, claim: c.claim}
 	if o.table == nil {

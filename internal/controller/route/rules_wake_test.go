@@ -90,7 +90,8 @@ func anyCondition(r *rand.Rand, n *corev1.Node) {
 	condition(status, []string{"RouteCreated", "NoRouteCreated", "PodCIDRRejected", "CalicoIsUp"}[r.IntN(4)])(n)
 }
 
-// anyTable returns a random table. It may have each case that the rules distinguish.
+// anyTable returns a random table. Each case that the rules distinguish may occur in
+// it.
 func anyTable(r *rand.Rand) observed {
 	o := given(4)
 	for range r.IntN(3) {
