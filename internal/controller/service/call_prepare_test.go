@@ -65,8 +65,8 @@ func TestPreparedServicesThatAreDeleted(t *testing.T) {
 		l := begin(t, Config{}, host("a"))
 		defer func() { l.stop() }()
 		l.change(func() { l.takes = shortCall / 2 })
-		// When the first call begins, no other Service waits. So the first Service is
-		// prepared during the second call.
+		// When the first call begins, no other Service waits. So no Service is prepared
+		// before the second call.
 		for _, s := range lots(12) {
 			l.create(s)
 			synctest.Wait()

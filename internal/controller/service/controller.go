@@ -292,7 +292,7 @@ func (c *Controller) onNode() cache.ResourceEventHandler {
 	}
 }
 
-// onNewSet enqueues each Service whose load balancer needs the new set of backends.
+// onNewSet enqueues each Service whose load balancer may need the new set of backends.
 func (c *Controller) onNewSet() {
 	c.metrics.observeSet(c.backends.newest())
 	all, err := c.lister.List(labels.Everything())

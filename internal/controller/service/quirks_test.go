@@ -445,8 +445,8 @@ func TestServiceWithAnEarlySetFollowsTheNodes(t *testing.T) {
 }
 
 // An update is carried out while Ensure fails, and its reply is lost. Then the set of
-// nodes is again the one before the update. The load balancer gets it, although it is
-// the set that was known to be there.
+// nodes is again the one before the update. The load balancer has to get it again,
+// although it had it before.
 func TestSetIsOfferedAgainAfterALostReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"), host("b"), balanced())
