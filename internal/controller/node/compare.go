@@ -172,8 +172,8 @@ func (r *comparison) list(ctx context.Context) error {
 // estimate returns how many pages the list will have: as many as in the round before
 // or, in the first round, as many as hold all Nodes. A list may have more pages than
 // that, because it may also have instances that are no Nodes. Then the round is late:
-// estimate doubles what it has seen, and the pages come at the pace of the short
-// period.
+// estimate doubles what it has seen, and the other pages are read without the longer
+// period of a watch that works.
 func (r *comparison) estimate(nodes int) int {
 	expected := r.before
 	if expected == 0 {
