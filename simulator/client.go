@@ -26,9 +26,9 @@ const (
 )
 
 // Client is a client of a simulated cloud. Each method makes one request, or
-// one for each page, and no retries. If the answer has the status of an error,
-// the error is an *APIError. If there was no answer, or it cannot be read, it is
-// a *url.Error. A Client is safe for concurrent use.
+// one for each page. It does not retry. If the answer has the status of an error,
+// the error is an *APIError. If there is no answer, or if the answer cannot be
+// read, the error is a *url.Error. A Client is safe for concurrent use.
 type Client struct {
 	base     string
 	path     string
@@ -127,7 +127,7 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
-		// The error quotes the URL, which may contain a password.
+		// The error is not wrapped, because it quotes the URL, which may contain a password.
 		return nil, &url.Error{Op: method, URL: path, Err: errors.New("the URL of the cloud cannot be parsed")}
 	}
 	if in != nil {

@@ -45,9 +45,9 @@ func (c *Client) Route(ctx context.Context, id string) (Route, error) {
 }
 
 // CreateRoute creates a route. ID and Created must be empty, because the cloud
-// decides them. So must State, except that it may be RouteBlackhole for a route
-// without a target. If the name belongs to another route, IsAlreadyExists
-// reports true for the error.
+// decides them. State must be empty, too, or RouteBlackhole for a route without a
+// target. If the name belongs to another route, IsAlreadyExists reports true for
+// the error.
 func (c *Client) CreateRoute(ctx context.Context, r Route) (Route, error) {
 	var created Route
 	err := c.do(ctx, http.MethodPost, c.path+"/routes", r, &created)

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Serve carries out one verb of an Executable with a world in Go, and returns what the
-// program prints as JSON. If the world does not know the verb, the error wraps
-// ErrCannot, and the program has to end with code 3. clearFaults takes away all faults
-// that other processes have set. If it is nil, the world does not know the verbs for
-// faults. If the world is no HoldReleaser, it does not know those for holds.
+// Serve carries out one verb of an Executable whose world is written in Go. The program
+// has to print the result as JSON. If the verb is not known, the error wraps ErrCannot,
+// and the program has to end with code 3. clearFaults takes away all faults that other
+// processes have set. If it is nil, the verbs for faults are not known. If the world is
+// no HoldReleaser, those for holds are not known.
 func Serve(ctx context.Context, world any, arguments []string, clearFaults func(context.Context) error) (any, error) {
 	s := server{world: world, clear: clearFaults}
 	if len(arguments) == 0 || arguments[0] == "verbs" {

@@ -34,7 +34,7 @@ func TestExecutableOffersTheVerbsItKnows(t *testing.T) {
 			t.Errorf("%s: met is %v, want %v", n, !want, want)
 		}
 	}
-	// A verb that is not known is not even tried.
+	// The program is not started for a verb that it does not know.
 	if err := world.(Renamer).RenameMachine(t.Context(), Machine{ID: "i"}, "x"); !errors.Is(err, ErrCannot) {
 		t.Errorf("rename: got %v, want ErrCannot", err)
 	}
@@ -267,7 +267,8 @@ func TestServeAndExecutableAgree(t *testing.T) {
 	}
 }
 
-// The process of a verb ends at once. Without HoldReleaser, nothing could end the hold.
+// If the world is no HoldReleaser, the verb for holds is not known: its process ends at
+// once, and nothing could end the hold.
 func TestServeDoesNotHoldWhatItCannotRelease(t *testing.T) {
 	world := struct{ Holder }{&recorder{}}
 	answer, err := Serve(t.Context(), world, nil, nil)

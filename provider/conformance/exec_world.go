@@ -104,7 +104,7 @@ func (p *program) do(ctx context.Context, arguments ...string) error {
 
 func (p *program) CreateMachine(ctx context.Context, name string) (Machine, error) {
 	if stuck := p.stuckError(); stuck != nil {
-		return Machine{}, stuck // What fails from now on would look like the provider's mistake.
+		return Machine{}, stuck // Otherwise later failures would look like mistakes of the provider.
 	}
 	m := Machine{Name: name}
 	if err := p.ask(ctx, &m, "create-machine", name); err != nil {

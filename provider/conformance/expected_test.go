@@ -150,7 +150,8 @@ func TestExpectedFailuresHideNoEarlyEnd(t *testing.T) {
 	}
 }
 
-// A failure that is expected does not hide what the process has written.
+// If the process has logged a secret, the check fails, even if the failure that it reports
+// is expected.
 func TestExpectedFailuresHideNoSecret(t *testing.T) {
 	const id = "process/no-secrets"
 	target := (&faulty{}).target()

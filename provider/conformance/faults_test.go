@@ -138,8 +138,8 @@ func TestCleanupTakesFaultsAwayFirst(t *testing.T) {
 	}
 }
 
-// Some providers ask the cloud when they are made. With a fault, they cannot be made, and
-// the fault would never be taken away.
+// Cleanup takes faults away before it makes the provider. Some providers ask the cloud when
+// they are made, so with a fault they could not be made.
 func TestCleanupTakesFaultsAwayBeforeItMakesTheProvider(t *testing.T) {
 	cloud := &faulty{set: []FaultKind{FaultUnauthenticated}}
 	cloud.addresses = []Address{{ID: "fl-1-ip/1"}}

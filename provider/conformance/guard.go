@@ -34,14 +34,14 @@ func (t *trial) guard(ctx context.Context, what string, f func()) (hung bool) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.outcome == "" || t.outcome == Failed && !t.explained { // The earlier failure may be expected, and this one is not.
+	if t.outcome == "" || t.outcome == Failed && !t.explained { // An earlier failure may be an expected one, so it must not hide this one.
 		t.decide(Failed, fmt.Sprintf("%s: not finished in time: %v", what, context.Cause(ctx)))
 	}
 	return false
 }
 
-// caught calls f. A panic fails the check, and so does the end of the goroutine, unless
-// the check has ended it.
+// caught calls f. A panic fails the check, and so does runtime.Goexit, unless the check
+// itself has called it.
 func (t *trial) caught(what string, f func()) {
 	t.explain(false)
 	returned := false
@@ -60,7 +60,8 @@ func (t *trial) caught(what string, f func()) {
 	returned = true
 }
 
-// explain sets whether the report says why the function that guard calls has ended early.
+// explain sets explained: whether the report already says why the function that guard
+// calls has ended early.
 func (t *trial) explain(explained bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -64,7 +64,7 @@ func (h *holding) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 	return noted{balancersOf{a: &h.account}, h}, true
 }
 
-// noted notes when a load balancer is deleted.
+// noted is a LoadBalancer that notes each deletion.
 type noted struct {
 	cloudprovider.LoadBalancer
 
@@ -293,7 +293,8 @@ func TestLoadBalancersNeedNoInventory(t *testing.T) {
 	}
 }
 
-// An executable that does not end a hold stops the checks, as it does with faults.
+// If an executable cannot end a hold, its world creates no more machines. The same is true
+// of a fault that it cannot take away.
 func TestExecutableThatDoesNotRelease(t *testing.T) {
 	world, err := script(t, `case "$1" in
 verbs) echo '{"verbs": ["create-machine", "terminate", "hold-load-balancers", "release-load-balancers"]}' ;;

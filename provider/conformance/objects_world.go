@@ -101,9 +101,9 @@ func (t *trial) setHold() (release func(), err error) {
 	return t.listedUntilEnd(Entry{Kind: KindHold, Name: "loadBalancers"}, set)
 }
 
-// listedUntilEnd lets the world begin something that outlasts this process. It is in the
-// ledger until the returned function has ended it, because this process may be killed
-// before.
+// listedUntilEnd lets the world begin something that outlasts this process. The entry is in
+// the ledger until the returned function has ended what was begun, because this process may
+// be killed before.
 func (t *trial) listedUntilEnd(entry Entry, begin func() (end func(), err error)) (end func(), err error) {
 	t.begin(&entry)
 	endInWorld, err := begin()

@@ -156,8 +156,8 @@ const (
 	// NotRun means that the world or the target lacks something, that the options do not
 	// allow the check, or that the run has ended before.
 	NotRun Outcome = "notRun"
-	// Unsupported means that the provider does not offer what the check is about,
-	// and says so.
+	// Unsupported means that the provider or the target says that it does not offer what
+	// the check is about.
 	Unsupported Outcome = "unsupported"
 )
 

@@ -175,8 +175,8 @@ func InvalidBySchema(r *Report) ([]string, error) {
 	return problems, errors.Join(err, err1, err2)
 }
 
-// invalid returns how a value violates a schema, which has only the keywords of type
-// schema.
+// invalid returns how a value violates a schema. It knows only the keywords that the type
+// schema has.
 func invalid(at string, rules map[string]any, value any) (problems []string) {
 	wrong := func(at, format string, args ...any) {
 		problems = append(problems, at+": "+fmt.Sprintf(format, args...))

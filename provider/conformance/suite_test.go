@@ -16,7 +16,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance/internal/broken"
 )
 
-// The IDs of the checks are unique, and no check lacks what the report says of it.
+// The IDs of the checks are unique, and each check has all that a report
+// says about it.
 func TestChecksAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range conformance.Checks() {
@@ -252,8 +253,8 @@ func (s slowInstances) InstanceMetadata(ctx context.Context, n *corev1.Node) (*c
 	return s.InstancesV2.InstanceMetadata(ctx, n)
 }
 
-// A provider that lets only one caller into the cloud holds up the others, although
-// they get their answer in the end.
+// A provider that lets only one caller at a time into the cloud fails the check, although
+// all callers get their answers in the end.
 func TestOneCallerAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := flawed("")
@@ -318,7 +319,7 @@ func (l *ledger) End(e conformance.Entry) error {
 	return nil
 }
 
-// Nothing is created that is not in the ledger, and nothing is left in it.
+// Nothing is created that is not in the ledger, and in the end the ledger is empty.
 func TestLedger(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		l := &ledger{there: map[string]bool{}, full: full}

@@ -39,8 +39,8 @@ type Target struct {
 	Live bool
 
 	// Account names the account or the cluster of the cloud that the provider uses, if the
-	// world does not implement Identifier. A ledger of another account is refused. It must hold no
-	// secret.
+	// world does not implement Identifier. A ledger of another account is refused. The name must
+	// hold no secret.
 	Account string
 	// ClusterName is the name of the cluster; empty means a new one for each check.
 	ClusterName string

@@ -35,7 +35,7 @@ type trial struct {
 	leftovers    []Resource
 	calls        *Calls
 	cleanups     []cleanup
-	listed       map[string]Entry // what the provider has created; by key
+	listed       map[string]Entry // what the provider may have created and not deleted; by key
 	abandoned    bool
 	explained    bool // guarded by mu; the report says why the function that guard calls has ended early
 }

@@ -76,8 +76,8 @@ type Calls struct {
 	Refused int `json:"refused"`
 }
 
-// Faulter is a world that makes calls of the provider fail. The world's own calls do
-// not fail because of it.
+// Faulter is a world that makes calls of the provider fail. A fault does not make the
+// world's own calls fail.
 type Faulter interface {
 	// SetFault returns a function that takes the fault away.
 	SetFault(ctx context.Context, f Fault) (restore func(), err error)

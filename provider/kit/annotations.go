@@ -14,8 +14,8 @@ import (
 // Annotations reads the annotations of a Service or a Node and gathers all that is
 // wrong with them. Each method reads one key. It returns false if the annotation is
 // not there or is wrong. Err returns what is wrong: it names each key, its value and
-// what is allowed. Read all keys before you call Err, because it calls each key unknown
-// that was never read.
+// what is allowed. Read all keys before you call Err, because a key that was never read
+// counts as unknown.
 type Annotations struct {
 	values   map[string]string
 	prefix   string

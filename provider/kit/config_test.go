@@ -208,7 +208,7 @@ func TestAllProblemsAreNamedInOrder(t *testing.T) {
 	}
 }
 
-// The file holds credentials, and the error is logged.
+// Errors are logged, so they must not show the credentials that the file holds.
 func TestErrorsShowNoCredentials(t *testing.T) {
 	const secret = "hunter2"
 	for _, text := range []string{
@@ -248,7 +248,7 @@ func TestConfigThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Aliases of aliases make a small file large.
+// The number of values is bounded, because aliases of aliases make a small file large.
 func TestFileHasABoundedNumberOfValues(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("networks:\n- &n0 {name: a, Parents: [{name: a}]}\n")

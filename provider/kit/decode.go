@@ -16,8 +16,8 @@ import (
 )
 
 // maxValues is how many values a file may have. An alias counts as often as it is
-// used. maxDepth is how deep they may be nested, because an alias may contain
-// itself.
+// used. maxDepth is how deep values may be nested. Without it, an alias that contains
+// itself would be read without end.
 const (
 	maxValues = 100_000
 	maxDepth  = 50
@@ -127,7 +127,7 @@ func form(node *yaml.Node) string {
 	return "one value"
 }
 
-// mapping reads keys and values with read. Without a value nothing is changed.
+// mapping reads keys and values with read. If the value is null, it changes nothing.
 func (d *decoder) mapping(path string, node *yaml.Node, into reflect.Value, read func(string, *yaml.Node, reflect.Value)) {
 	switch {
 	case node.Kind == yaml.MappingNode:
@@ -259,7 +259,8 @@ func join(path, key string) string {
 	return strings.TrimPrefix(path+"."+printable(key), ".")
 }
 
-// printable returns a key as it is, or quoted and cut off if it is not a plain word.
+// printable returns a key in one line. It cuts off a long key, and quotes one that is not a
+// plain word.
 func printable(key string) string {
 	const longest = 64
 	cut := key

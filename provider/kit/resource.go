@@ -27,9 +27,9 @@ type Resource[T any] struct {
 	Kind string
 	// Owned asks the cloud for all resources with the owner's mark, in whatever state.
 	// If its list may be incomplete, it returns an error. The cloud's lists may lag
-	// behind. Then Ensure adopts a resource that they do not show yet, because Create
-	// returns ErrExists, but Remove does not see that resource. So if the cloud finds a
-	// resource by its name at once, Owned should ask for the name.
+	// behind and not show a new resource yet. Ensure adopts such a resource, because
+	// Create returns ErrExists. Remove does not see it. So if the cloud finds a resource
+	// by its name at once, Owned should ask for the name.
 	Owned func(ctx context.Context) ([]T, error)
 	// Create makes the resource as it is wanted.
 	Create func(ctx context.Context) (T, error)

@@ -350,7 +350,7 @@ func TestSeveralOfOneOwnerAreLeftAlone(t *testing.T) {
 	if len(a.things) != 2 || a.things["a"].targets != "" {
 		t.Errorf("left are %v", a.things)
 	}
-	if err := r.Remove(t.Context()); err != nil || len(a.things) != 0 { // the owner is gone, and both belong to it
+	if err := r.Remove(t.Context()); err != nil || len(a.things) != 0 { // the owner is gone, so both are deleted
 		t.Errorf("remove: %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // maxSharedCalls is the maximum number of calls of a batcher at the same time.
-// There are several, so that a call that hangs does not block the others.
+// It is not 1, so that one call that hangs does not hold up all questions.
 const maxSharedCalls = 4
 
 // batcher lets callers share calls. While fewer than maxSharedCalls are running,

@@ -40,7 +40,7 @@ func balancerName(cluster string, service *corev1.Service) string {
 }
 
 // uniqueName returns a readable name of at most longest bytes. The same arguments
-// always result in the same name, and different words in different names.
+// always make the same name. Different words make different names.
 func uniqueName(name string, longest int, words ...string) string {
 	const digits = 10
 	hash := sha256.Sum256([]byte(strings.Join(words, "\x00")))

@@ -7,8 +7,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// routeCalls makes the calls for single routes. There is one call for each
-// route, or concurrent callers share calls.
+// routeCalls changes single routes. Each change is one call, unless the configuration
+// lets concurrent callers share calls.
 type routeCalls struct {
 	change func(context.Context, simulator.RouteChange) (simulator.Route, error)
 }

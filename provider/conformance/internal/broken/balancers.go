@@ -44,8 +44,8 @@ func (e *quotaError) Error() string {
 
 var errQuota = &quotaError{StatusCode: http.StatusForbidden, Code: "QuotaExceeded"}
 
-// errTaken is the cloud's answer that a load balancer has the name already, or a
-// route the destination.
+// errTaken is the cloud's answer that another load balancer has the name, or that
+// another route has the destination.
 var errTaken = &apiError{StatusCode: http.StatusConflict}
 
 // listBalancers is the API's call for the load balancers that match.

@@ -42,7 +42,7 @@ type Cloud struct {
 	balancers []*balancer
 	groups    []group
 	routes    []entry
-	creations int      // how many routes were to be created, with or without success
+	creations int      // calls of CreateRoute that the flaw routes/two-hundred-at-once counts
 	reserved  []string // addresses
 	held      bool     // load balancers do not become ready
 	warnings  map[types.UID][]string

@@ -116,7 +116,7 @@ func (i instances) find(ctx context.Context, node *corev1.Node) (machine, error)
 	}
 	found, err := i.lookUp(ctx, node)
 	if strings.HasPrefix(i.cloud.flaw, "cost/") {
-		found, err = i.lookUp(ctx, node) // a call more
+		found, err = i.lookUp(ctx, node) // one call more than needed
 	}
 	if err != nil {
 		return found, err

@@ -116,7 +116,8 @@ func (l *loadBalancers) wanted(cluster string, s *corev1.Service, nodes []*corev
 	return w, err
 }
 
-// families refuses IPv6 alone with an error, and both families with an Event.
+// families returns an error if the Service wants IPv6 alone. If it wants both families,
+// families notes a warning, because the load balancer will have IPv4 only.
 func (l *loadBalancers) families(s *corev1.Service) error {
 	if !slices.Contains(s.Spec.IPFamilies, corev1.IPv6Protocol) {
 		return nil
