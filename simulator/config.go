@@ -57,8 +57,7 @@ type Config struct {
 	// beside localhost and IP addresses. A request by another name is refused,
 	// because a website can point its own name at this machine.
 	AllowedHosts []string
-	// Cluster reads what the page shows of a cluster beside this cloud, such as
-	// what has become of the cluster while faults were on. The result is a JSON
+	// Cluster returns what the page shows of a cluster that uses this cloud: a JSON
 	// object, which the cloud passes on without reading it. If Cluster is nil, the
 	// page shows the cloud only. An error says why the cluster cannot be read.
 	Cluster func(context.Context) (json.RawMessage, error)

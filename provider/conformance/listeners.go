@@ -14,7 +14,7 @@ import (
 )
 
 // listeners returns, by inode, the TCP addresses at which this process listens. It leaves
-// out loopback addresses and ports that Linux has chosen. It works on Linux only.
+// out loopback addresses and ports that Linux may have chosen. It works on Linux only.
 func listeners() (map[string]netip.AddrPort, error) {
 	own, err := ownSockets()
 	if err != nil {

@@ -18,10 +18,10 @@ var ErrExists = errors.New("it exists already")
 // after a lost reply, a crash or another leader, the next call finds what is there and
 // goes on. T is the cloud's type for the resource.
 //
-// This needs one property: the call that creates the resource also marks it with its
-// owner, by a tag or by a name that is made of the cluster's name and the UID of the
-// Service. If the mark were set by a later call, a crash between the two calls would
-// leave a resource that nobody finds.
+// This works only if the call that creates the resource also marks it with its owner,
+// by a tag or by a name that is made of the cluster's name and the UID of the Service.
+// If the mark were set by a later call, a crash between the two calls would leave a
+// resource that nobody finds.
 type Resource[T any] struct {
 	// Kind is what messages call it, such as "load balancer".
 	Kind string

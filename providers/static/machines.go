@@ -25,9 +25,9 @@ var _ cloudprovider.InstancesV2 = machines{}
 // machine is gone.
 func (m machines) InstanceExists(context.Context, *corev1.Node) (bool, error) { return true, nil }
 
-// InstanceShutdown implements cloudprovider.InstancesV2. This provider cannot know
-// whether a machine is switched off. The answer false would make the daemon remove
-// a taint that somebody else has set.
+// InstanceShutdown implements cloudprovider.InstancesV2. It returns NotImplemented,
+// because this provider cannot know whether a machine is switched off. The answer false
+// would make the daemon remove a taint that somebody else has set.
 func (m machines) InstanceShutdown(context.Context, *corev1.Node) (bool, error) {
 	return false, cloudprovider.NotImplemented
 }

@@ -27,8 +27,8 @@ type Config struct {
 	Store     *state.Store
 	Faults    *faults.Set
 	Forwarder *forward.Forwarder
-	// AllowedHosts are the names by which the API may be reached, in lower case,
-	// beside localhost and IP addresses.
+	// AllowedHosts are the names by which the API may be reached, beside localhost
+	// and IP addresses. They are in lower case.
 	AllowedHosts []string
 	// Cluster reads what the page shows of a cluster; nil if there is none.
 	Cluster func(context.Context) (json.RawMessage, error)

@@ -113,8 +113,8 @@ func (f *Forwarder) Apply(ctx context.Context) {
 	}
 }
 
-// carry updates the traffic to the present state. It returns when to do so
-// again, which is zero if that is not known, and whether the state had changed.
+// carry updates the traffic to the present state. It returns the time for the next
+// update, zero if that is not known, and whether the state had changed.
 func (f *Forwarder) carry(ctx context.Context) (next time.Time, changed bool) {
 	f.carrying.Lock()
 	defer f.carrying.Unlock()

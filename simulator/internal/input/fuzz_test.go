@@ -8,7 +8,7 @@ import (
 )
 
 // FuzzDecode checks that a body is either read or refused with an error that names a
-// field. What was read must be read alike after it is encoded again.
+// field. If what was read is encoded and read again, it must be the same.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"name":"a"}`, `{"name":1}`, `{"nobody":1}`, `{"name":"a"}{}`, `[]`, `null`, ``, `{"count":1e99}`,

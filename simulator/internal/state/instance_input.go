@@ -89,8 +89,8 @@ func checkedInstance(i wire.Instance) (wire.Instance, error) {
 	return i, err
 }
 
-// checkedAddresses returns the addresses in their stored form. It never returns
-// nil without an error.
+// checkedAddresses returns the addresses in their stored form. If there is no error,
+// the slice is not nil.
 func checkedAddresses(field string, all []wire.Address) ([]wire.Address, error) {
 	addresses := make([]wire.Address, 0, len(all))
 	for n, a := range all {

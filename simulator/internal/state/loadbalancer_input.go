@@ -158,7 +158,8 @@ func checkHealthCheck(h wire.HealthCheck) error {
 	return nil
 }
 
-// sortedSet returns a new slice, never nil.
+// sortedSet returns the words in order and without duplicates, in a new slice that is
+// never nil.
 func sortedSet(words []string) []string {
 	sorted := append([]string{}, words...)
 	slices.Sort(sorted)

@@ -102,9 +102,9 @@ func (s *Store) Revision(ctx context.Context) (revision int64, nextMove time.Tim
 	return s.revision, s.nextMove
 }
 
-// settle applies the changes that are due, and returns the present time. It
-// saves nothing, because the saved state contains the times of these changes.
-// s.mu is held.
+// settle applies the changes that are due, and returns the present time. It saves
+// nothing: the saved state contains the times of these changes, so they are made
+// again after a restart. s.mu is held.
 func (s *Store) settle(ctx context.Context) time.Time {
 	now := s.clock.Now()
 	if s.nextMove.IsZero() || now.Before(s.nextMove) {

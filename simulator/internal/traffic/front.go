@@ -118,9 +118,9 @@ func client(address net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// connect opens a connection to the first backend that accepts one. It returns
-// the link that hold makes of this connection, and the member to which the link
-// leads. It returns nil if no backend accepts.
+// connect opens a connection to the first backend that accepts one. The function hold
+// makes a link of the connection. connect returns the link and the member to which it
+// leads, or nil if no backend accepts.
 func (f *front) connect(client netip.Addr, hold func(*member, net.Conn) link) (link, *member) {
 	var tried []*member
 	for {

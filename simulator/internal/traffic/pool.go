@@ -18,7 +18,7 @@ type place struct {
 type membership struct {
 	place
 
-	off   bool   // it gets no connections
+	off   bool   // it gets no new connections
 	probe *probe // its probe; nil means that it is always healthy
 	tally *tally
 }

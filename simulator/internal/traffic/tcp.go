@@ -71,7 +71,7 @@ func (s *tcpSocket) carry(conn net.Conn) {
 // for a normal end.
 func reset(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // it is closed in any case
+		_ = tcp.SetLinger(0) // an error does not matter: the connection is closed in any case
 	}
 	_ = conn.Close() // a reset discards unsent data anyway, so an error does not matter
 }

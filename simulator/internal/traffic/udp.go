@@ -121,7 +121,7 @@ func (s *session) touch() { s.last.Store(s.plane().clock.Now().UnixNano()) }
 
 func (s *session) cut() {
 	s.ended.Store(true)
-	_ = s.backend.Close() // datagrams may be lost
+	_ = s.backend.Close() // an error does not matter: UDP may lose datagrams anyway
 }
 
 // fail ends a session whose backend refuses datagrams. The client's next datagram

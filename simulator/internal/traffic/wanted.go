@@ -43,8 +43,8 @@ type Backend struct {
 	ID string
 	// Address may be invalid if Off is set.
 	Address netip.Addr
-	// Off is the reason why the backend gets no traffic, whatever a check says;
-	// empty if it may get traffic.
+	// Off is the reason why the backend gets no new connections, whatever a check
+	// says; empty if it may get some.
 	Off string
 }
 

@@ -153,9 +153,9 @@ func (c *Cloud) deleteGroup(ctx context.Context, id string) error {
 	return err
 }
 
-// provision reports whether the load balancer was ready. From then on the load balancer is
-// ready, unless load balancers are held. provision is called at the end of each
-// EnsureLoadBalancer, so that a new load balancer is not ready at first.
+// provision reports whether the load balancer was ready before the call, and makes it
+// ready, unless load balancers are held. EnsureLoadBalancer calls provision last, so a new
+// load balancer is not ready at first.
 func (c *Cloud) provision(id string) (ready bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -52,8 +52,9 @@ func (c *Cloud) configure(key, value string) error {
 	return nil
 }
 
-// begin does what a provider does once in a process, and starts what runs until
-// the provider is stopped.
+// begin starts what runs until the provider is stopped. Some providers can do this
+// only once in a process. With the flaw process/twice-in-one-process, begin panics as
+// they do.
 func (c *Cloud) begin(ctx context.Context) error {
 	if c.starts > 1 && c.has("process/twice-in-one-process") {
 		panic("duplicate metrics collector registration attempted")
