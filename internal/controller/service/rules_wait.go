@@ -12,8 +12,8 @@ const (
 	longestRetry = 5 * time.Minute
 	// repeatEvent is the shortest time after which the same reason is recorded again.
 	repeatEvent = 30 * time.Minute
-	// shortCall is the time below which a call counts as short. Beside the call after a
-	// short one, the next Service gets its finalizer.
+	// shortCall is the time below which a call counts as short. During the call that
+	// follows a short one, the next Service gets its finalizer.
 	shortCall = time.Second
 	// slowCallAfter is how long a call may take before the Service shows it.
 	slowCallAfter = 30 * time.Second

@@ -35,7 +35,7 @@ type together struct {
 
 	mu      sync.Mutex
 	forming *group          // takes members; nil: there is none; guarded by mu
-	set     string          // the set of nodes to which the field alone belongs; guarded by mu
+	set     string          // the set of nodes for which the field alone holds; guarded by mu
 	alone   map[string]bool // keys that the shared call did not update, so they get separate calls; guarded by mu
 }
 
@@ -66,7 +66,7 @@ func (t *together) join(key string, p plan, set string) (lead *group, err error)
 	return t.forming, nil
 }
 
-// closeGroup ends the forming of a group.
+// closeGroup makes the group take no more members.
 func (t *together) closeGroup(g *group) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

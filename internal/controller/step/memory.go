@@ -10,7 +10,7 @@ const MemoryPath = "/debug/fairlead/v1/objects/"
 // waits. It has no secrets: its messages are those of events and conditions.
 type Memory struct {
 	Controller string `json:"controller"`
-	// Reason and Text say why the object waits, according to its last pass. They are
+	// Reason and Text say why the object waits, as of the last pass over it. They are
 	// empty if it does not wait. Text is also empty if the controller remembers only the
 	// reason. Reason is also empty if no event and no condition shows the wait.
 	Reason string `json:"reason,omitempty"`
