@@ -76,7 +76,8 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// lines returns the lines of the recording, with the empty ones between them.
+// lines returns the lines of the recording. It adds the empty lines, for which the picture
+// has only a gap.
 func (d drawn) lines() []string {
 	var lines []string
 	row := 0

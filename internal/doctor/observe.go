@@ -50,7 +50,7 @@ func Observe(ctx context.Context, client kubernetes.Interface, clock *Clock, wai
 	return o.view, nil
 }
 
-// Blind reports whether none of the sources on which most checks rest could be read.
+// Blind reports whether none of the main sources could be read.
 func (v *View) Blind() bool {
 	for _, s := range []Source{Nodes, Services, Leases, Deployments, DaemonSets, Pods, Events} {
 		if _, missing := v.Missing[s]; !missing {

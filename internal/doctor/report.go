@@ -69,7 +69,7 @@ func (r *Report) category(b *strings.Builder, c Category) {
 		}
 	}
 	if len(found)+len(unknown)+passed == 0 {
-		return // not wanted
+		return // No check of this category is wanted.
 	}
 	fmt.Fprintf(b, "%-14s ✓ %d", c, passed)
 	for _, l := range []Level{Error, Warning} {

@@ -54,9 +54,9 @@ func (s Self) manager() Manager {
 	return Manager{Flags: flagsOf(s.Line), Elects: s.Lease != "", Lease: s.Lease, isSelf: true}
 }
 
-// withSelf returns the managers that should be at work, including me. It leaves out a workload
-// whose flags name another Lease than mine if that Lease is not renewed. Such a workload
-// does not work, or it is me and my program chooses its Lease itself.
+// withSelf returns the managers that should be at work, including me. It leaves out a
+// workload whose flags name another Lease than mine if that Lease is not renewed. Such a
+// workload does not work, or it is me and my program chooses its Lease itself.
 func (v *View) withSelf(me Manager) []Manager {
 	all := slices.DeleteFunc(v.Managers(), func(m Manager) bool {
 		if m.Lease == me.Lease {

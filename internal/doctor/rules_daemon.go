@@ -95,7 +95,7 @@ func noLeader(v *View) (all []Finding) {
 		l := v.lease(m.Lease)
 		switch {
 		case m.Lease == "":
-			leads = true // A variable of the Pod's environment names the Lease, so it cannot be looked up.
+			leads = true // A variable of the Pod's environment names the Lease, so that Lease cannot be looked up.
 		case l == nil:
 			if v.isOld(m.Workload.Created) {
 				all = append(all, Finding{Object: m.object(), Message: fmt.Sprintf("Its Lease %s does not exist: no replica has ever led.", m.Lease)})

@@ -161,8 +161,8 @@ func (e *command) run(c *cobra.Command, args []string) error {
 // printed is what a look at the cluster has found.
 type printed interface{ text(now time.Time) string }
 
-// print prints what look finds. With --watch it goes on, and prints it again whenever
-// it changes.
+// print prints what look finds. With --watch it calls look again and again, and prints
+// each result that differs from the last one.
 func (e *command) print(c *cobra.Command, at clock.PassiveClock, look func(context.Context) (printed, error)) error {
 	ctx := c.Context()
 	var last printed

@@ -109,7 +109,7 @@ func (l *lines) daemon(d Daemon) {
 	l.causes("", d.Reported)
 }
 
-// text returns everything that waits as a table.
+// text returns a table of everything that waits.
 func (w Waiting) text(now time.Time) string {
 	l := &lines{now: now}
 	if len(w.Items) == 0 {
