@@ -119,7 +119,7 @@ func (n *Nodes) All(ctx context.Context) ([]corev1.Node, error) {
 }
 
 // Patch changes the Node and returns it as it then is. IsStale reports whether
-// an error means that the Node was no longer the one that was decided upon.
+// an error means that the Node has changed since the decision.
 func (n *Nodes) Patch(ctx context.Context, p NodePatch) (*corev1.Node, error) {
 	return n.patch(ctx, p.Node.Name, types.JSONPatchType, p.operations())
 }
@@ -149,8 +149,9 @@ type operation struct {
 	Value any    `json:"value,omitzero"`
 }
 
-// operations returns the operations of the patch: first the tests of the fields
-// that it changes, then the changes.
+// operations returns the operations of the patch: first the tests of the UID and of
+// the fields that it changes, then the changes. The provider ID needs no test, because
+// the API server itself refuses to change one.
 func (p NodePatch) operations() []operation {
 	tests := []operation{{Op: "test", Path: "/metadata/uid", Value: p.Node.UID}}
 	var changes []operation

@@ -54,8 +54,7 @@ type VolumePatch struct {
 }
 
 // Patch changes the volume as the patch says, or not at all. IsStale reports
-// whether an error means that the volume was no longer the one that was decided
-// upon.
+// whether an error means that the volume has changed since the decision.
 func (v *Volumes) Patch(ctx context.Context, p VolumePatch) error {
 	data, err := json.Marshal(p.operations())
 	if err != nil {
@@ -74,8 +73,8 @@ func (v *Volumes) Patch(ctx context.Context, p VolumePatch) error {
 	return nil
 }
 
-// operations returns the operations of the patch: first the tests of the fields
-// that it changes, then the changes.
+// operations returns the operations of the patch: first the tests of the UID and of
+// the fields that it changes, then the changes.
 func (p VolumePatch) operations() []operation {
 	tests := []operation{{Op: "test", Path: "/metadata/uid", Value: p.Volume.UID}}
 	t, changes := ofMap("/metadata/labels", p.Volume.Labels, p.Labels)

@@ -17,8 +17,8 @@ import (
 )
 
 // Lease is the right of this replica to begin changes. It ends by itself unless
-// it is renewed in time. So it has ended when a process goes on after it was
-// frozen, or after its machine was suspended.
+// it is renewed in time. A process that was frozen, or whose machine was
+// suspended, finds that its lease has ended.
 type Lease struct {
 	period time.Duration
 

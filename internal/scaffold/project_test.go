@@ -34,7 +34,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// read reads a project from its folder, except for files that git ignores.
+// read reads a project from its folder, except for the built files in bin.
 func read(t *testing.T, dir string) []File {
 	t.Helper()
 	var files []File
