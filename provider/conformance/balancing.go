@@ -259,7 +259,7 @@ func (b *balancing) nothingLeft(when string) {
 	})
 }
 
-// writes calls f, and returns how many times f has changed the cloud.
+// writes calls f, and returns how many calls f has made that change the cloud.
 func (t *trial) writes(f func()) int { return t.counted(f).Writes }
 
 // port returns a port of a Service.
