@@ -29,7 +29,7 @@ type controllerMetrics struct {
 	// idle is 1 while the provider offers nothing that a controller works with.
 	idle   *metrics.Gauge
 	shadow shadowMetrics
-	// limited is 1 for the bound for which calls to the cloud wait.
+	// limited is 1 for what calls to the cloud wait for: the quota or the ceiling.
 	limited *metrics.GaugeVec
 }
 
@@ -67,7 +67,7 @@ func newControllerMetrics(register func(...metrics.Registerable), collect func(.
 }
 
 // RegisterMetrics registers all metrics of the daemon without starting it.
-// Their reference page is made from them.
+// The reference page of the metrics is made with it.
 func RegisterMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) {
 	newControllerMetrics(register, collect)
 	serving.RegisterWebhookMetrics(register)

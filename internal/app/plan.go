@@ -246,7 +246,8 @@ func (d *dryRun) objects(f planFlags) ([]*look, error) {
 	return all, nil
 }
 
-// namespaceOf says how an object of the kind is named, if that may have been the mistake.
+// namespaceOf is the end of the error about an object that was not found. Only kinds
+// whose names have a namespace are in it.
 var namespaceOf = map[string]string{"service": "; a Service is named NAMESPACE/NAME"}
 
 // lookPlan says for how long to look, and whom to tell.

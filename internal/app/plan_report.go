@@ -88,7 +88,8 @@ func (r *report) print(out io.Writer, all bool) error { //nolint:revive // flag-
 	var shown []step.Step
 	for _, s := range r.Steps {
 		if all || s.Changes() {
-			// The cloud has written the targets and the destinations of routes.
+			// The targets and destinations of routes come from the cloud, and may contain
+			// anything.
 			s.Object, s.Do = printable.Line(s.Object, maxName), printable.Line(s.Do, maxName)
 			shown = append(shown, s)
 			objects, actions = max(objects, len(s.Object)), max(actions, len(s.Do))

@@ -141,8 +141,8 @@ func (p *program) webhooks() []Webhook {
 // stopTimeout is how long the program's Stopped may take.
 const stopTimeout = 5 * time.Second
 
-// stopped calls the program's Stopped before the process ends. It does not wait for a
-// program that ignores its context.
+// stopped calls the program's Stopped before the process ends. It waits for
+// stopTimeout at most, even if the program ignores its context.
 func (p *program) stopped(ctx context.Context) {
 	if p.options.Stopped == nil {
 		return

@@ -103,8 +103,9 @@ func (p *process) shadow(ctx context.Context) {
 }
 
 // knows waits until a controller knows all its objects, and reports whether it does. If
-// the wait is longer than knownWithin, that is logged once: a right may be missing. The
-// other controllers look in the meantime, because they may not need that right.
+// the wait is longer than knownWithin, that is logged once, because a right may be
+// missing. The other controllers look in the meantime, because they may not need that
+// right.
 func (s *shadowing) knows(ctx context.Context, l look) bool {
 	limited, cancel := context.WithTimeout(ctx, knownWithin)
 	defer cancel()

@@ -58,7 +58,8 @@ var (
 	instant   = regexp.MustCompile(`^\d{4}-\d\d-\d\dT[\d:.]+Z$`)
 )
 
-// normalised returns a body in one form, without times and versions.
+// normalised returns a body of JSON in one form, whatever its times, its versions
+// and the order of its fields.
 func normalised(body []byte) string {
 	var value any
 	if err := json.Unmarshal(body, &value); err != nil {
@@ -98,7 +99,7 @@ func without(field string, value any) any {
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // tracedCloud is a provider with instances, load balancers and routes that traces
-// each call. A call takes ten moments.
+// each call. A call takes ten times moment.
 type tracedCloud struct {
 	cloudprovider.Interface
 

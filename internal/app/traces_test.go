@@ -39,8 +39,8 @@ func TestTraces(t *testing.T) {
 		flag   string
 		happen func(*scene)
 	}{
-		// Routes are off: the refresh takes minutes, and meanwhile they would be listed at
-		// random times.
+		// Routes are off, because they would be listed at random times in the minutes
+		// until the refresh.
 		{"initialisation", "--configure-cloud-routes=false", initialisation},
 		{"removal", "--cluster-cidr=10.244.0.0/16", removal},
 		{"service", "--cluster-cidr=10.244.0.0/16", serviceLife},

@@ -20,7 +20,8 @@ import (
 type start func(ctx context.Context, d deps) (controller, error)
 
 // deps are the values that every controller can be made of. The controller's
-// own configuration is not among them: its start function already has it.
+// own configuration is not among them, because its start function already has
+// it.
 type deps struct {
 	provider  provider.Made
 	client    kubernetes.Interface
@@ -40,10 +41,9 @@ type timeouts struct{ read, change time.Duration }
 
 // controller does its work in Run.
 type controller interface {
-	// Run works until ctx ends, and returns once its work in flight has returned.
-	// Only calls that read may still be in flight then. It waits for the caches
-	// that it needs. A Run that returns before ctx has ended is a failure that
-	// ends the process.
+	// Run waits for the caches that it needs, and works until ctx ends. It returns
+	// once its work has returned, except for calls that only read. A Run that
+	// returns before ctx has ended is a failure that ends the process.
 	Run(ctx context.Context) error
 }
 

@@ -80,7 +80,7 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// webhooks returns the configuration of the webhooks' server with the flags.
+// webhooks returns the configuration of the webhooks' server for these flags.
 func webhooks(t *testing.T, all []Webhook, args ...string) WebhookConfig {
 	t.Helper()
 	s := settings.New(settings.Program{Name: settings.ManagerName, Webhooks: []string{"a"}})

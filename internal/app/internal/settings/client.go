@@ -23,8 +23,8 @@ type Client struct {
 	EachItsOwn bool
 }
 
-// newClient sets no rate limit on requests, because the API server has priority
-// and fairness.
+// newClient sets no rate limit on requests, because the API server itself
+// limits its clients (API Priority and Fairness).
 func newClient() Client {
 	return Client{qps: -1, burst: 30, contentType: runtime.ContentTypeProtobuf}
 }
@@ -60,8 +60,8 @@ func (o *Client) validate() []error {
 	return nil
 }
 
-// addressError returns an error for an address that no API server can have. Without
-// it, requests would fail for ever.
+// addressError returns an error for an address that no API server can have.
+// Without this check, all requests would fail for ever.
 func addressError(master string) error {
 	if master == "" {
 		return nil
@@ -92,7 +92,7 @@ func (o *Client) Named() bool { return o.kubeconfig != "" || o.master != "" }
 func (o *Client) RESTConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags(o.master, o.kubeconfig)
 	if err != nil && o.kubeconfig == "" && o.master == "" {
-		_, err = rest.InClusterConfig() // says more than the error about an empty configuration
+		_, err = rest.InClusterConfig() // its error says more than the one about an empty configuration
 		return nil, fmt.Errorf("--kubeconfig is missing, and the service account of a Pod cannot be used instead: %w", err)
 	}
 	if err != nil {

@@ -4,7 +4,8 @@ import (
 	"testing"
 )
 
-// What the provider declares takes the place of a default, and not of a flag.
+// What the provider declares replaces the default, but not the value of a flag that
+// is set.
 func TestDeclaredConcurrency(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// These flags name files that are read at start: files always, and servedFiles if the
-// process serves something.
+// The files that these flags name are read at start: those of the variable files
+// always, and those of servedFiles if the process serves something.
 var (
 	files       = []string{"cloud-config", "kubeconfig"}
 	servedFiles = []string{

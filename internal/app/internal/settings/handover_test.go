@@ -47,7 +47,7 @@ func handOn(t *testing.T, args ...string) handedOn {
 	return handedOn{s.Node.Config(claim), s.Lifecycle.Config(claim), s.Service.Config(1), routes, s.Certificate.Config(claim), cidrs}
 }
 
-// differing returns the fields that differ, by their paths.
+// differing returns the paths of the fields that differ.
 func differing(path string, a, b reflect.Value) (paths []string) {
 	if a.Kind() != reflect.Struct {
 		if !reflect.DeepEqual(a.Interface(), b.Interface()) {

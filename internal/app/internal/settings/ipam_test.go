@@ -36,8 +36,9 @@ func TestMasks(t *testing.T) {
 	}
 }
 
-// --allocate-node-cidrs is found in manifests for the community's daemon, where it
-// does nothing. Here it does nothing without the controller, and the log says so.
+// Manifests for the community's daemon may set --allocate-node-cidrs, which that
+// daemon ignores. Here it does nothing without the controller, and the log says
+// so.
 func TestAllocationNeedsBothFlags(t *testing.T) {
 	for _, tt := range []struct {
 		name, args string

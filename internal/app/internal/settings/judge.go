@@ -122,8 +122,8 @@ func refused(all []Judgement, unknown map[string]bool, err error) []Judgement {
 	return all
 }
 
-// arguments splits a command line into arguments: a flag with its value, if that is
-// a word of its own, or a single word.
+// arguments splits a command line into arguments. Each is a single word, or two if
+// the second word is the value of a flag.
 func (s *Settings) arguments(args []string) (all [][]string) {
 	for len(args) > 0 {
 		n := 1
@@ -228,7 +228,8 @@ func (j Judgement) described(f *pflag.Flag) Judgement {
 // Lease, neither waits for the other.
 const withoutLease = "No Lease is held: end the old daemon before the new one starts, and run one replica, with the strategy Recreate. Without this flag the daemon takes a Lease."
 
-// ofGates returns the judgement with what is said of gates that change nothing.
+// ofGates returns the judgement, which then names the feature gates that change
+// nothing.
 func (j Judgement) ofGates() Judgement {
 	var idle []string
 	all := 0

@@ -82,8 +82,8 @@ func (s *Settings) unignore(sections *cliflag.NamedFlagSets) {
 }
 
 // showDefaults puts the program's defaults into the help text. They are not set
-// yet: a flag that holds a list would add the values of the command line to
-// them.
+// yet, because a flag that holds a list would add the values of the command
+// line to them.
 func (s *Settings) showDefaults() {
 	for _, name := range slices.Sorted(maps.Keys(s.program.Defaults)) {
 		f := s.flags.Lookup(name)

@@ -153,8 +153,8 @@ func (s *Settings) wrongValues() []error {
 }
 
 // misconfigured returns the error in --cluster-cidr if --controllers names the route
-// controller. If that controller runs by default, this is not an error here: the leader
-// reports it, and the other controllers run.
+// controller. If that controller runs only by default, this is not an error here: the
+// leader reports it, and the other controllers run.
 func (s *Settings) misconfigured() error {
 	if s.Route.clusterCIDR == "" || !s.Route.Configured() || !s.Controllers.Names(RouteController) {
 		return nil

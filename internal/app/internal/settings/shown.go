@@ -65,9 +65,9 @@ var (
 )
 
 // isNamedAsSecret reports whether a flag holds a secret, to judge by its name and its
-// type. Programs add their own flags and those of imported packages, most of which are
-// older than the annotation. The name of a file that holds a secret is not itself a
-// secret.
+// type. Programs add their own flags and those of imported packages. Most of these do
+// not have the annotation, because they are older than it. The name of a file that
+// holds a secret is not itself a secret.
 func isNamedAsSecret(f *pflag.Flag) bool {
 	if slices.ContainsFunc(plainTypes, func(t string) bool { return strings.HasPrefix(f.Value.Type(), t) }) {
 		return false

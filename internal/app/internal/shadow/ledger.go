@@ -141,8 +141,8 @@ func (l *Ledger) gone(look Look, before, now map[string]decision) (found []Diffe
 	return found
 }
 
-// lasting returns the new differences about decisions that nobody has carried out for
-// too long, and forgets the differences that are over.
+// lasting returns the new differences about decisions that nobody has carried out
+// within LastsAfter, and forgets the differences that are over.
 func (l *Ledger) lasting(look Look, now map[string]decision) (found []Difference) {
 	for name, d := range now {
 		at := object{place{look.Controller, look.Key}, name}

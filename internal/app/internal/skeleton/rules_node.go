@@ -42,8 +42,8 @@ func Asks(node *corev1.Node) bool {
 func Waits(node *corev1.Node) bool { return nodefact.IsUninitialized(node) }
 
 // Monitored returns what one round of the lifecycle controller does to a Node
-// (upstream-behaviour 4.1). There is no minimum age and no bound, and Nodes that wait to
-// be initialised are no exception (4.3).
+// (upstream-behaviour 4.1). No Node is too young to be deleted, nothing bounds the
+// deletions, and Nodes that wait to be initialised are no exception (4.3).
 func Monitored(node *corev1.Node, said Existence) step.Step {
 	s := step.Step{Object: "node/" + node.Name, Effect: step.None, Do: nothing}
 	shutdown := nodefact.HasTaint(node, api.TaintNodeShutdown)

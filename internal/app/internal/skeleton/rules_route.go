@@ -79,12 +79,12 @@ func last(p netip.Prefix) netip.Addr {
 	for bit := p.Bits(); bit < len(bytes)*8; bit++ {
 		bytes[bit/8] |= 1 << (7 - bit%8)
 	}
-	addr, _ := netip.AddrFromSlice(bytes) // It has the length of an address.
+	addr, _ := netip.AddrFromSlice(bytes) // This cannot fail, because bytes has the length of an address.
 	return addr
 }
 
 // provides reports whether a route is the one that the Node needs. CIDRs are compared
-// as text, and a blackhole counts.
+// as text, and a route that is a blackhole counts, too.
 func provides(r cloud.Route, node *corev1.Node, cidr string) bool {
 	return r.CIDR == cidr && r.Node == node.Name && (!r.Addressed || slices.Equal(sorted(r.Addresses), sorted(node.Status.Addresses)))
 }
