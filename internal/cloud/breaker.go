@@ -32,11 +32,12 @@ const (
 	// hangsAfter is how long a question may be under way before it counts as failed,
 	// unless questions usually take that long.
 	hangsAfter = 10 * time.Second
-	// parkedFor is how long after the beginning of an outage questions wait in the
-	// gateway. So an outage of a few seconds does not show on objects.
+	// During parkedFor from the beginning of an outage, questions that an object
+	// waits for wait in the gateway. So an outage of a few seconds does not show
+	// on objects.
 	parkedFor = 5 * time.Second
-	// turnStep is how much later than the preferred call a call of the next rank may
-	// be the probe.
+	// A call of rank n may be the probe n times turnStep later than the preferred
+	// call.
 	turnStep = 50 * time.Millisecond
 	// spread is the time over which held calls are made again after a probe.
 	spread = 1500 * time.Millisecond
@@ -128,8 +129,8 @@ func (b *breaker) begin(c call) error {
 	return err
 }
 
-// admit decides whether the call may be made, and what it is a probe for. The
-// caller holds mu.
+// admit decides whether the call may be made, and of which scopes it is the
+// probe. The caller holds mu.
 func (b *breaker) admit(c call, now time.Time) (probed []*scope, err error) {
 	s, p := b.holder(c)
 	// The call's part may work although others do not. A call that an object waits for

@@ -58,7 +58,7 @@ func TestDeniedCredentialsMakeOneProbeAndHealAtOnce(t *testing.T) {
 			}
 			return err
 		}}.run()
-		// Objects wait for a minute at most in this test.
+		// In this test, each object is tried again after a minute at most.
 		if after := time.Since(start) - 10*time.Minute; after > longestProbe+time.Minute+10*time.Second {
 			t.Errorf("the last Node was described %v after the credentials were right", after)
 		}

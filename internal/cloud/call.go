@@ -75,8 +75,8 @@ func (c call) object() string {
 }
 
 // odd returns the name under which panics of the call are remembered, and a digest
-// of all names of its object. Names may be large, because their owner chooses them.
-// The name is empty if the call has no names.
+// of all names of its object. Only a digest is kept, because names may be large:
+// their owner chooses them. The name is empty if the call has no names.
 func (c call) odd() (name string, all digest) {
 	if len(c.names) == 0 {
 		return "", digest{}

@@ -32,7 +32,8 @@ const (
 	// and the last one. The limit is over when no call has had to wait during limitOver.
 	limitedAfter = 10 * time.Second
 	limitOver    = time.Minute
-	// untilOneEnds is the delay of a call that begins when another one ends.
+	// untilOneEnds is the delay of a call that has to wait until another one ends.
+	// That end starts it earlier.
 	untilOneEnds = time.Hour
 )
 

@@ -234,8 +234,9 @@ type search struct {
 
 func newSearch(matches func(error) bool) *search { return &search{matches, maxErrors} }
 
-// find reports whether an error, or one that it wraps, matches. errors.As does
-// not look into the Aggregates of apimachinery.
+// find reports whether an error, or one that it wraps, matches. It is used
+// instead of errors.As, which does not look into the Aggregates of
+// apimachinery.
 func (s *search) find(err error) bool {
 	if err == nil || s.left == 0 {
 		return false

@@ -19,7 +19,7 @@ type Existence struct {
 	// returned long after that.
 	Asked time.Time
 	// NotFound means that the provider has failed with the contract's error
-	// InstanceNotFound and with nothing else. It comes with that error.
+	// InstanceNotFound and with nothing else. That error is returned, too.
 	NotFound bool
 }
 

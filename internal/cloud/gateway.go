@@ -85,10 +85,10 @@ type Gateway struct {
 	changing counter
 }
 
-// Open asks the provider for what it offers. It is not asked again for what it has
-// offered already, because accessors of existing providers are not cheap, and some
-// make something new at each call. The provider must have been initialized. Like
-// Initialize, Open returns only when the provider does.
+// Open asks the provider for what it offers. The provider is not asked again for
+// what it has offered already, because accessors of existing providers are not
+// cheap, and some make something new at each call. The provider must have been
+// initialized. Like Initialize, Open returns only when the provider does.
 func (p *Provider) Open(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.withDefaults()
 	g := &Gateway{readTimeout: cfg.ReadTimeout, refuse: cfg.ReadOnly, metrics: cfg.Metrics, extras: p.extras, classifiers: classifiersOf(cfg, p.extras), health: newHealth(cfg.Metrics.overdue.Set)}
@@ -139,10 +139,10 @@ func accessorsOf(g *Gateway, p *Provider, cfg Config) []accessor {
 }
 
 // AskAgain asks the provider for the parts that it has not offered so far. Some
-// providers answer "not supported" when a request of their own has failed. It
-// reports whether the provider offers more than before. The error is ErrCannotSay
-// if the provider cannot be asked now. Like Initialize, it returns only when the
-// provider does.
+// providers answer "not supported" when a request of their own has failed.
+// AskAgain reports whether the provider offers more than before. The error is
+// ErrCannotSay if the provider cannot be asked now. Like Initialize, it returns
+// only when the provider does.
 func (g *Gateway) AskAgain(ctx context.Context) (more bool, err error) {
 	g.asking.Lock()
 	defer g.asking.Unlock()
@@ -167,7 +167,7 @@ func (g *Gateway) AskAgain(ctx context.Context) (more bool, err error) {
 }
 
 // canSay asks a provider.Offerer whether its accessors can be asked now. It asks only
-// if one of them has found nothing so far.
+// if one of these accessors has found nothing so far.
 func (g *Gateway) canSay(ctx context.Context) error {
 	open := slices.ContainsFunc(g.accessors, func(a accessor) bool { return !a.found() })
 	if g.extras.offerer == nil || !open {

@@ -21,8 +21,8 @@ const (
 	// overdue.
 	grace = 10 * time.Second
 	// maxOverdue is how many calls may hang past their deadline before the process
-	// must be restarted. It is half of the questions of one kind that may be under way:
-	// calls that are only slow must not be refused because of those that never return.
+	// must be restarted. It is half of maxInflight, so that calls that never return
+	// leave room for calls that are only slow.
 	maxOverdue = maxInflight / 2
 )
 
@@ -105,7 +105,7 @@ func (h *health) panicked(c call, value any) time.Duration {
 
 // leftAlone returns an error if a call about this object has panicked a short time
 // ago, and nil if the call may be made. The call may be made at once if the
-// object's owner has changed the object.
+// object's owner has changed one of its names.
 func (h *health) leftAlone(c call) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -59,8 +59,8 @@ type question[T any] struct {
 type asker[T any] func(context.Context, call) (T, error)
 
 // ask returns the answer to the question with this key. It asks the question
-// unless another caller has asked it already. The end of the context ends the
-// question and not only the wait, so it must be the context of the controller.
+// unless another caller has asked it already. The end of ctx ends the question
+// and not only the wait, so ctx must be the context of the controller.
 func (i *inflight[T]) ask(ctx context.Context, c call, key string, asks asker[T]) (T, error) {
 	var none T
 	began, timer := time.Now(), time.NewTimer(i.callerTimeout)

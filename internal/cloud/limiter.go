@@ -35,11 +35,12 @@ const (
 	restAfter = time.Second
 	coldAfter = 10 * time.Second
 	coldEvery = 4 * time.Second
-	// firstCalls is how many calls may run at the same time when calls succeed. After
-	// that, the number grows. It grows by moreCallsPerSecond in a second if a call
-	// takes longCall or longer. If calls are short, it grows more slowly, because a
-	// few short calls at a time are many in a second. So only few calls are refused
-	// before the limiter knows the quota, even if the cloud allows a burst first.
+	// firstCalls is how many calls may run at the same time at first, when calls
+	// succeed. While at least firstCalls/2 run, the number grows. It grows by
+	// moreCallsPerSecond in a second if a call takes longCall or longer. If calls are
+	// short, it grows more slowly, because a few short calls at a time are many in a
+	// second. So only few calls are refused before the limiter knows the quota, even
+	// if the cloud allows a burst first.
 	firstCalls         = 10
 	moreCallsPerSecond = 32
 	longCall           = 0.2 // seconds

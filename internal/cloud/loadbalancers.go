@@ -88,8 +88,8 @@ func (l *LoadBalancers) Delete(ctx context.Context, service *corev1.Service) err
 	})
 }
 
-// key returns the Service's name and not its UID: for a provider, a new Service
-// with the same name may have the same load balancer.
+// key returns the Service's name and not its UID, because a provider may use
+// the same load balancer for a new Service with the same name.
 func key(service *corev1.Service) string {
 	return types.NamespacedName{Namespace: service.Namespace, Name: service.Name}.String()
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // aloneFor is how long objects are changed one by one after a call about many of
-// them has failed as a whole: one of them may be the cause.
+// them has failed as a whole, because one of them may be the cause.
 const aloneFor = time.Minute
 
 // ErrAlone means that an object of a call about many is to be changed with a call of

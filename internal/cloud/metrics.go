@@ -15,7 +15,7 @@ type Metrics struct {
 	watch    *metrics.Gauge
 }
 
-// NewMetrics returns metrics that register has registered.
+// NewMetrics makes the metrics, registers them with register, and returns them.
 func NewMetrics(register func(...metrics.Registerable)) *Metrics {
 	m := &Metrics{
 		calls: metrics.NewCounterVec(&metrics.CounterOpts{

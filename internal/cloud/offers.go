@@ -136,7 +136,7 @@ func find[T, P any](value P, replaced ...method) T {
 	return none
 }
 
-// maxWrappers bounds how many wrappers are opened: one may wrap itself.
+// maxWrappers bounds how many wrappers are opened, because one may wrap itself.
 const maxWrappers = 16
 
 // offered returns the value if it is supported, and nil otherwise. The author of a

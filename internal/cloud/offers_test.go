@@ -23,8 +23,8 @@ const (
 // package: types and a number, and nothing that calls a provider.
 var typesOnly = map[string]bool{"Interface": true, "ControllerClientBuilder": true, "CloudControllerManagerPort": true}
 
-// A provider's methods are called in this package only, and what a provider
-// offers is asserted in offers.go only.
+// In internal and ccm, a provider's methods are called in this package only,
+// and what a provider offers is asserted in offers.go only.
 func TestOnlyThisPackageCallsAProvider(t *testing.T) {
 	var got []string
 	unwraps := map[string]int{}

@@ -63,8 +63,8 @@ func Registered(name string, config io.Reader) (cloudprovider.Interface, error) 
 	if err := CheckRegistered(name); err != nil {
 		return nil, err
 	}
-	// InitCloudProvider would open the configuration file itself, and end the process if
-	// that fails.
+	// InitCloudProvider is not used, because it would open the configuration file
+	// itself, and end the process if that fails.
 	return cloudprovider.GetCloudProvider(name, config)
 }
 

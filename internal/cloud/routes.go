@@ -122,7 +122,7 @@ func fromRoutes(theirs []*cloudprovider.Route) ([]Route, error) {
 	return routes, nil
 }
 
-// toProvider makes a new object for each call: a provider may keep it.
+// toProvider makes a new object for each call, because a provider may keep it.
 func (r Route) toProvider() *cloudprovider.Route {
 	return &cloudprovider.Route{
 		Name: r.Name, TargetNode: types.NodeName(r.Node), DestinationCIDR: r.CIDR, Blackhole: r.Blackhole,

@@ -120,9 +120,9 @@ func (s *suspicion) observe(o outcome) verdict {
 	return suspect
 }
 
-// said records a failure that mentions a used-up quota. It reports whether such
-// failures count for the whole cloud, because calls for several distinct objects
-// have failed in this way within seconds.
+// said records a failure that mentions a used-up quota. It reports whether calls
+// for enough distinct objects have failed in this way within seconds. Then these
+// failures count for the whole cloud.
 func (s *suspicion) said(o outcome, limited bool) bool { //nolint:revive // flag-parameter: it is a fact, not a mode
 	needed := minSpeakers
 	if limited {

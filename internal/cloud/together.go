@@ -164,8 +164,8 @@ func (t *together) carryOut(ctx context.Context) {
 }
 
 // hasNotBegun reports whether a call about several nodes has ended before the cloud
-// looked at them. After other errors each node is asked about alone: one of them
-// may be the cause, and the others must get their answers.
+// looked at them. After other errors each node is asked about alone, because one of
+// them may be the cause, and the others must get their answers.
 func hasNotBegun(err error) bool {
 	kind := KindOf(err)
 	return kind == Throttled || kind == Slow || kind == Canceled || HeldFor(err) > 0

@@ -14,8 +14,8 @@ const (
 )
 
 // shares are the parts of the quota that priorities get while calls of all of them
-// wait. The others get the part that a priority does not need. No priority waits
-// for ever (promise S3).
+// wait. What one priority does not need, the others get. No priority waits for
+// ever (promise S3).
 var shares = [priorities]float64{refreshPriority: 1, lowPriority: 4, updatePriority: 16, highPriority: 48}
 
 // turns has the waiting calls, in the order in which they may start. Calls of one

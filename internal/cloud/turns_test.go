@@ -69,7 +69,7 @@ func TestNoCallWaitsForMoreThanItsShare(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		var turns turns
 		var started int
-		latest := map[*turn]int{} // the number, in the order of starts, that a call may have at most
+		latest := map[*turn]int{} // the last place, in the order of starts, that each call may have
 		for range 2000 {
 			for p := range priorities {
 				for range random.IntN(3) {

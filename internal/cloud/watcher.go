@@ -77,7 +77,8 @@ func (w *Watcher) Next(ctx context.Context) (Changes, error) {
 }
 
 // call makes one call. It begins when the limiter allows it, and does not count
-// as a call under way afterwards: it waits for minutes, and would hold back others.
+// as a call under way afterwards, because it waits for minutes and would hold back
+// others.
 func (w *Watcher) call(ctx context.Context, c call, token string) (Changes, error) {
 	g := w.gateway
 	if err := g.health.leftAlone(c); err != nil {
