@@ -24,7 +24,7 @@ func (c *Controller) Recall(name string) (step.Memory, bool) {
 func (o observed) recall() step.Memory {
 	p := decide(o)
 	r := step.Memory{Do: string(p.do), Reason: o.memory.reason, Since: o.request.CreationTimestamp.Time, Attempts: o.memory.vain}
-	if p.do != wait { // Only a plan to wait has the reason of now.
+	if p.do != wait { // Only a plan to wait has a new reason.
 		return r
 	}
 	r.Reason, r.Text = p.cause.Reason, p.cause.Message

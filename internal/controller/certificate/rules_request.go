@@ -42,8 +42,8 @@ func DefaultLimits() Limits {
 }
 
 const (
-	// longestPending is the age after which no kubelet waits for a request: a kubelet
-	// makes a new one after 15 minutes.
+	// longestPending is the age after which no kubelet waits for a request, because a
+	// kubelet makes a new one after 15 minutes.
 	longestPending = time.Hour
 	maxBytes       = 16 << 10
 	maxNames       = 64
@@ -195,9 +195,10 @@ func hasOtherUsages(o observed, _ *x509.CertificateRequest) *message.Cause {
 
 // namesTheCluster returns a cause if the request asks for a name by which clients
 // reach the API server, Services, or their own machine, for the address by which pods
-// reach the API server, or for an address that no instance can have. The certificates of
-// kubelets often have the same authority as the API server's, and somebody may give the
-// API server's address to an instance.
+// reach the API server, or for an address that no instance can have. With such a
+// certificate a kubelet could pass for the API server, because both certificates often
+// have the same authority. The cloud's answer does not prevent that: somebody may give
+// the API server's address to an instance.
 func namesTheCluster(o observed, csr *x509.CertificateRequest) *message.Cause {
 	for _, name := range csr.DNSNames {
 		plain := strings.ToLower(strings.TrimSuffix(name, "."))

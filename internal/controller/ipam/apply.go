@@ -125,7 +125,7 @@ func (c *Controller) release(ctx context.Context, p plan) {
 	c.wakeWaiting()
 }
 
-// trust takes note that no earlier leader can write the Node.
+// trust takes note that the Node is fenced, or needs no fence.
 func (c *Controller) trust(o observed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

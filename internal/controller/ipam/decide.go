@@ -111,7 +111,7 @@ func decide(o observed) plan {
 }
 
 // settle returns the plan to release the CIDRs of former Nodes of this name. They count
-// as gone only if the API server itself says so, and not the cache.
+// as gone only if the API server itself says so. What the cache says is not enough.
 func settle(o observed) plan {
 	if o.live == nil {
 		return plan{do: read, why: "another Node of this name holds CIDRs"}
