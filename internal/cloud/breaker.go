@@ -43,9 +43,10 @@ const (
 	spread = 1500 * time.Millisecond
 	// waitsFor is how long a part counts as waiting after one of its calls was held.
 	waitsFor = 15 * time.Second
-	// maxParts bounds how many parts are kept. Each region adds parts, and a kubelet
-	// can claim any region. maxParts is enough for a dozen regions. A part that is not
-	// used for partsKept is forgotten when another part needs its place.
+	// maxParts bounds how many parts are kept, apart from those without a region. Each
+	// region adds parts, and a kubelet can claim any region. maxParts is enough for a
+	// dozen regions. A part that is not used for partsKept is forgotten when another
+	// part needs its place.
 	maxParts  = 64
 	partsKept = time.Hour
 )
