@@ -256,7 +256,8 @@ func TestFirstAttempts(t *testing.T) {
 	}
 }
 
-// What somebody tries first, and what is answered without a cluster and a cloud.
+// The rows are command lines that somebody tries first, and that are answered
+// without a cluster and a cloud.
 func TestAnswers(t *testing.T) {
 	for line, row := range map[string]struct {
 		want string // how the output begins

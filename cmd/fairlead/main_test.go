@@ -20,8 +20,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestProcess runs the program itself: what it prints to which stream, its exit code,
-// and which files it leaves. A shell starts it, because a shell can set the
+// TestProcess runs the program itself. It checks what the program prints to which
+// stream, its exit code, and which files it leaves. A shell starts it, because a shell can set the
 // environment, limit the size of files and redirect the output.
 func TestProcess(t *testing.T) {
 	const (
@@ -36,7 +36,7 @@ func TestProcess(t *testing.T) {
 		line     string
 		before   string // what the shell does first
 		to       string // where the shell redirects the output; empty: the test reads it
-		out, err string // the start of both streams; empty: nothing is printed
+		out, err string // how standard output and standard error begin; empty: nothing is printed
 		code     int
 		files    bool // whether a project is written
 	}{

@@ -124,7 +124,7 @@ func TestBundleSaysWhatWaits(t *testing.T) {
 	for name, row := range map[string]struct {
 		forbidden string
 		unread    []string
-		without   string // kind that explain must be able to list; a bundle leaves it out
+		without   string // the kind that the bundle leaves out, and without which explain fails
 	}{
 		"AllRights":         {},
 		"NoRightToVolumes":  {"persistentvolumes", []string{"Left out, because the right is missing: list persistentvolumes."}, ""},

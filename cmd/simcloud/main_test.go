@@ -43,8 +43,8 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestProcess runs the program itself: what it prints to which stream, and its exit
-// code. No row changes the cloud or writes a file.
+// TestProcess runs the program itself. It checks what the program prints to which
+// stream, and its exit code. No row changes the cloud or writes a file.
 func TestProcess(t *testing.T) {
 	cloud := newTerminal(t)
 	run(t, "create", "node-1")
@@ -58,7 +58,7 @@ func TestProcess(t *testing.T) {
 	for name, row := range map[string]struct {
 		line     string
 		to       func(t *testing.T) *os.File // the file that is standard output; nil: the test reads it
-		out, err string                      // the start of both streams; empty: nothing is printed
+		out, err string                      // how standard output and standard error begin; empty: nothing is printed
 		code     int                         // -1: a signal has ended it
 	}{
 		"Nothing":           {"", nil, "A simulated cloud on this machine, and the tool", "", 0},
@@ -131,7 +131,7 @@ func unreadPipe(t *testing.T) *os.File {
 	return writer
 }
 
-// TestInterrupted interrupts a command whose call hangs, and a cloud.
+// TestInterrupted interrupts a command whose call hangs, and one that serves a cloud.
 func TestInterrupted(t *testing.T) {
 	arrived := make(chan struct{}, 1)
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

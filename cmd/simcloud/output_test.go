@@ -10,8 +10,8 @@ import (
 )
 
 // TestHostileCloud runs commands against a cloud whose answers are long and full of
-// control characters. No line that is printed may contain control characters, and
-// none but those of JSON may be long.
+// control characters. No line that is printed may contain control characters. Only
+// lines of JSON may be long.
 func TestHostileCloud(t *testing.T) {
 	hostile := "a\nforged\tb\r\x1b[2J\x1b]0;title\x07\u202e\u009b" + strings.Repeat("b", 4<<20)
 	status := http.StatusOK

@@ -40,8 +40,8 @@ type session struct {
 // do is the work of a command that calls a cloud.
 type do func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error
 
-// command gives a command the flags of all commands that call a cloud, and do as its
-// function.
+// command makes c a command that calls a cloud: c gets the flags of all such commands,
+// and runs do.
 func (s *session) command(c *cobra.Command, do do) *cobra.Command {
 	server := os.Getenv(serverVariable)
 	if server == "" {
@@ -113,7 +113,7 @@ func (s *session) explained(err error) error {
 	}
 }
 
-// say prints a sentence for people only.
+// say prints a sentence for people. With JSON as the output format it prints nothing.
 func (s *session) say(out io.Writer, format string, args ...any) error {
 	if s.output == jsonOutput {
 		return nil
@@ -153,7 +153,7 @@ func first(suggest cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// suggestions returns a name and a description for each element of all. It returns
+// suggestions returns a name and a description for each element of a list. It returns
 // err unchanged.
 func suggestions[T any](all []T, err error, words func(T) (name, what string)) ([]string, error) {
 	var names []string
