@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// Whoever removes the # before a key that the file has already makes a second such
-// key. The last one counts, and without a warning the values of the first are gone.
-// So an example has no values in comments: another way to install is another file.
+// If a comment holds a key that the file already has, and somebody removes the #, the
+// file has the key twice. The last one counts, and the values of the first are lost
+// without a warning. So an example has no values in comments. Another way to install
+// has a file of its own.
 func TestExamplesHaveNoValuesInComments(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"examples/*/values*.yaml", "../examples/provider/deploy/values.yaml", "../examples/hybrid/*.yaml"} {
@@ -49,8 +50,8 @@ func TestNetworkOfHetznerTakesNothingAway(t *testing.T) {
 	}
 }
 
-// The image of the guide to known clouds has the same base and user as ours, and
-// its program the version of our Kubernetes libraries.
+// The image of the guide to known clouds has the same base and user as ours. Its
+// program reports the version of our Kubernetes libraries.
 func TestImageOfKnownCloudsAgreesWithOurs(t *testing.T) {
 	guide := read(t, "../docs/guides/known-providers.md")
 	base, user := found(`(?m)^(FROM gcr\.io\S+)$`, read(t, "../Dockerfile")), found(`(?m)^(USER \S+)$`, read(t, "../Dockerfile"))
@@ -64,8 +65,8 @@ func TestImageOfKnownCloudsAgreesWithOurs(t *testing.T) {
 	}
 }
 
-// A daemon that only looks is one Pod with rights to read, whatever the values before
-// switch on. It may write only the reviews that find out who asks for metrics.
+// A daemon that only looks is one Pod with rights to read, whatever else the values
+// switch on. It may create only the reviews that find out who asks for metrics.
 func TestShadowMayOnlyRead(t *testing.T) {
 	for _, name := range []string{"shadow", "shadow-rules"} {
 		file := "../charts/fairlead/ci/" + name + ".golden.yaml"

@@ -104,8 +104,8 @@ func TestReplicasWithoutALeaseAreRefused(t *testing.T) {
 	}
 }
 
-// docs/guides/hardening.md has the names that the chart gives to the objects of the
-// release of docs/guides/install.md. With other names, Prometheus would refuse the
+// docs/guides/hardening.md has the names of the objects that docs/guides/install.md
+// installs with the chart. With other names, Prometheus would refuse the
 // daemon's certificate, and the audit log would lack what the daemon has done.
 func TestHardeningNamesWhatIsInstalled(t *testing.T) {
 	const install = "helm install cloud-controller-manager charts/fairlead --namespace kube-system "

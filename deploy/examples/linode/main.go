@@ -50,8 +50,9 @@ func newProvider(_ context.Context, d ccm.ProviderDeps) (cloudprovider.Interface
 		}
 		o.LinodeExternalNetwork = network
 	}
-	// The check of --enable-token-health-checker closes this channel when the
-	// API refuses the token: the daemon then makes a provider with the new token.
+	// When the API refuses the token, the check of --enable-token-health-checker
+	// closes this channel. The daemon then does the same as after a change of
+	// --cloud-config.
 	refused := make(chan struct{})
 	o.GlobalStopChannel = refused
 	go func() {

@@ -24,8 +24,8 @@ func main() {
 	ccm.MainWith(ccm.Options{
 		Name:         "vultr-cloud-controller-manager",
 		ProviderName: vultr.ProviderName,
-		// What the vendor's main chooses: no cluster ID, and no access to the
-		// ConfigMap extension-apiserver-authentication.
+		// The vendor's main does not read the ConfigMap
+		// extension-apiserver-authentication, and does not ask for a cluster ID.
 		Defaults: map[string]string{"authentication-skip-lookup": "true", "allow-untagged-cloud": "true"},
 		Provider: func(_ context.Context, d ccm.ProviderDeps) (cloudprovider.Interface, error) {
 			vultr.Options.KubeconfigFlag = d.Flags.Lookup("kubeconfig")
