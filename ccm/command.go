@@ -16,8 +16,8 @@ import (
 //
 //		// Version of the program, as in v1.2.3. --version prints it before the version
 //		// of the Kubernetes libraries, and the log has both. Empty means the version
-//		// that Go has recorded in the binary. But if the linker has set the version of
-//		// the libraries, only that one is printed.
+//		// that Go has recorded in the binary. If it is empty and the linker has set the
+//		// version of the libraries, only the version of the libraries is printed.
 //		Version string
 //
 //		// ProviderName is the default of --cloud-provider.
