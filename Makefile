@@ -10,6 +10,9 @@ RACE  = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # By default a program with the race detector waits for a second before it ends. Some tests start hundreds.
 export GORACE ?= atexit_sleep_ms=0
 
+# The linter runs vet on whatever has types in it, so the tests need not: vet reads all dependencies.
+TEST  = $(GO) test -vet=off -shuffle=on
+
 # The packages that have unit tests. For the others go test would compile all of Kubernetes a second time, for the race detector.
 TESTED = $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v /test/e2e
 
@@ -45,25 +48,25 @@ test: unit e2e ## All tests: unit tests, then end to end.
 
 unit: | need-go ## Unit tests of all modules, with the race detector where there is a C compiler.
 	$(if $(RACE),,@echo "No C compiler: testing without the race detector.")
-	$(GO) test -shuffle=on $(RACE) -timeout=30m $$($(TESTED) | grep -vE '/test/(growth|walks)$$')
-	$(GO) test -shuffle=on -timeout=30m ./test/growth ./test/walks # They count, and take many times as long with the race detector.
-	cd playground && $(GO) test -shuffle=on $(RACE) -timeout=30m $$($(TESTED))
-	cd test/scale && $(GO) test -shuffle=on $(RACE) -timeout=30m ./...
+	$(TEST) $(RACE) -timeout=30m $$($(TESTED) | grep -vE '/test/(growth|walks)$$')
+	$(TEST) -timeout=30m ./test/growth ./test/walks # They count, and take many times as long with the race detector.
+	cd playground && $(TEST) $(RACE) -timeout=30m $$($(TESTED))
+	cd test/scale && $(TEST) $(RACE) -timeout=30m ./...
 	cd test/alerts && $(GO) test -shuffle=on -timeout=10m ./...
-	cd ccm/skeleton && $(GO) test -shuffle=on $(RACE) -timeout=30m ./...
-	cd examples/provider && $(GO) test -shuffle=on $(RACE) -timeout=30m $$($(TESTED))
+	cd ccm/skeleton && $(TEST) $(RACE) -timeout=30m ./...
+	cd examples/provider && $(TEST) $(RACE) -timeout=30m $$($(TESTED))
 
 e2e: build bin/kubectl bin/scale/upstream ## The daemon against a real control plane, real kubelets and a simulated cloud with faults.
-	FAIRLEAD_BIN=$(BIN) $(GO) test -count=1 -shuffle=on -timeout=30m ./test/e2e/...
+	FAIRLEAD_BIN=$(BIN) $(TEST) -count=1 -timeout=30m ./test/e2e/...
 
 test-browser: build bin/npm/node_modules ## The simulated cloud's page in headless Chromium, and the demo's. PICTURE=FILE.png takes the picture of the page for the docs, DEMO_PICTURE=FILE.png that of the demo.
-	cd test/browser && FAIRLEAD_BIN=$(BIN) PICTURE=$(abspath $(PICTURE)) DEMO_PICTURE=$(abspath $(DEMO_PICTURE)) $(GO) test -count=1 -shuffle=on -timeout=10m ./...
+	cd test/browser && FAIRLEAD_BIN=$(BIN) PICTURE=$(abspath $(PICTURE)) DEMO_PICTURE=$(abspath $(DEMO_PICTURE)) $(TEST) -count=1 -timeout=10m ./...
 
 test-skew: build bin/kubectl ## The daemon on the two older minors of Kubernetes, and an older provider in it. Not part of .ci/run: each control plane compiles for ten minutes, once. PART=1.36 or PART=aws for a part.
 	tools/skew.sh $(PART)
 
 examples: build ## The unchanged provider of AWS, linked and driven against a small EC2 of ours. It compiles for minutes, once.
-	cd examples/aws && $(GO) vet ./... && FAIRLEAD_BIN=$(BIN) $(GO) test -count=1 -shuffle=on -parallel=8 -timeout=10m ./...
+	cd examples/aws && $(GO) vet ./... && FAIRLEAD_BIN=$(BIN) $(TEST) -count=1 -parallel=8 -timeout=10m ./...
 
 bench: build bin/scale/bench bin/scale/fairlead bin/scale/upstream ## What everything costs, beside the community's skeleton. NODES=5000 SERVICES=500: a large cluster, 25 minutes. ARGS="-scenario init,idle": a part. ARGS=-h: more.
 	@$(BIN)/scale/bench -bin $(BIN) -write-to $(or $(BENCH_TO),$(BIN)/bench) $(if $(NODES),-nodes=$(NODES)) $(if $(SERVICES),-services=$(SERVICES)) $(ARGS)

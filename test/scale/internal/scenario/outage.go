@@ -13,6 +13,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
+// calm is the time between the last change and the outage. With fast paths few calls are
+// made in it. So the first calls of the outage are made by a daemon that was idle.
+const calm = 5 * time.Second
+
 var outage = Scenario{
 	Name: "outage",
 	What: func(s Settings) string {
@@ -31,6 +35,9 @@ var outage = Scenario{
 			return err
 		}
 		if err := t.exposed(ctx); err != nil {
+			return err
+		}
+		if err := t.wait(ctx, calm); err != nil {
 			return err
 		}
 		if err := t.begin(ctx); err != nil {
