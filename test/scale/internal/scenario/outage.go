@@ -20,8 +20,8 @@ const calm = 5 * time.Second
 var outage = Scenario{
 	Name: "outage",
 	What: func(s Settings) string {
-		return fmt.Sprintf("The cloud answers 503 for %v, while %d of %d kubelets are silent, %d new Nodes join and %d Services change.",
-			s.OutageFor, s.percent(10), s.Nodes, s.percent(1), s.touched())
+		return fmt.Sprintf("%v after the last change the cloud answers 503 for %v, while %d of %d kubelets are silent, %d new Nodes join and %d Services change.",
+			calm, s.OutageFor, s.percent(10), s.Nodes, s.percent(1), s.touched())
 	},
 	Provider: contender.Simulated,
 	Flags:    ownFlags(noYouth),
