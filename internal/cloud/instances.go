@@ -41,7 +41,7 @@ type Answer struct {
 // offers.
 type Instances struct {
 	gateway  *Gateway
-	describe describer // of nodes that wait, together with others if the provider can
+	describe describer // for a node that waits, in one call with other nodes if the provider offers batches
 	alone    describer
 	refresh  describer
 	batcher  provider.InstanceMetadataBatcher // nil: each call is about one node

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzConfig reads a configuration file. Nothing is read from a file that is refused.
-// Any other file has an endpoint that can be called, and no negative number.
+// FuzzConfig reads a configuration file. If the file is refused, the configuration is
+// empty. Any other file has an endpoint that can be called, and no negative number.
 func FuzzConfig(f *testing.F) {
 	for _, seed := range []string{
 		"endpoint: http://127.0.0.1:7640", "endpoint: https://a\npageSize: 2\ntimeout: 10s\nrouteAddresses: true\nbatchRoutes: false\n",

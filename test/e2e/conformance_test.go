@@ -18,7 +18,8 @@ import (
 )
 
 // The conformance suite is killed while it has a load balancer and machines in the
-// cloud. "conformance cleanup" leaves the account as it was. No cluster is needed.
+// cloud. "conformance cleanup" then deletes these, and nothing else. No cluster is
+// needed.
 func TestConformanceIsCleanedUpAfterAKill(t *testing.T) {
 	skipWithoutPrograms(t)
 	t.Parallel()

@@ -59,10 +59,11 @@ func removeOrphan(o observed) plan {
 }
 
 // withLastStatus returns the Service with the last known address: the address that
-// the provider has returned, or else the one that the Service shows or has shown.
-// Some providers find the load balancer only by this address. The Service may lack
-// it, because the API server removes the address when the type changes. The
-// Service of the last call may lack it, too, because the address was written later.
+// the provider has returned, or else the one that the Service shows or has shown. If
+// the latter may be newer, it comes first. Some providers find the load balancer only
+// by the last known address. The Service may lack it, because the API server removes the
+// address when the type changes. The Service of the last call may lack it, too, because
+// the address was written later.
 func (o observed) withLastStatus(service *corev1.Service) *corev1.Service {
 	status, m := service.Status.LoadBalancer, o.memory
 	if (len(status.Ingress) == 0 || service == m.service) && o.shown.uid == service.UID {

@@ -95,7 +95,7 @@ const cleanup = "service.kubernetes.io/load-balancer-cleanup"
 // mostEvents is the maximum number of events that are shown.
 const mostEvents = 30
 
-// sources are the components of the daemon's events.
+// sources are the components of the events of the daemon, and of its controllers that are on by default.
 var sources = []string{"cloud-controller-manager", "cloud-node-controller", "cloud-node-lifecycle-controller", "service-controller", "route_controller"}
 
 // observed is what was read from the cluster.
