@@ -1,6 +1,6 @@
 // Command cloud-controller-manager is the daemon with two providers: that of the
 // simulated cloud, and one for machines without a cloud. The main.go of a cloud's
-// daemon differs only in the import of the provider.
+// daemon imports its own provider instead, and may pass options to ccm.MainWith.
 package main
 
 import (

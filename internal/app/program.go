@@ -87,7 +87,7 @@ type program struct {
 	ours        table // all of Fairlead's controllers
 	controllers table // those of ours that the program keeps, then the program's
 	settings    *settings.Settings
-	self        provider.Self // how this process was started; the zero value unless the process is the program's own
+	self        provider.Self // how this process was started; the zero value unless NewMain made the program
 	dry         *refusals     // nil unless the process only reads
 	out         io.Writer     // for the report of a daemon with --shadow
 }

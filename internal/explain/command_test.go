@@ -99,7 +99,8 @@ func TestWhatIsRead(t *testing.T) {
 	}
 	l, unread, err := r.everything(t.Context(), metav1.NamespaceAll)
 	views := l.views()
-	// The fake API server knows no field selectors, so both lists of events have the event.
+	// The fake API server knows no field selectors. So the event of the Node is also in the
+	// list of the Services' events, but it must not be in the view of the Service.
 	if err != nil || len(unread) > 0 || len(views) != 2 || len(views[0].Events) == 0 || len(views[1].Events) > 0 {
 		t.Errorf("%d objects: %+v, error %v", len(views), views, err)
 	}

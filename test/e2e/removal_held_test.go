@@ -216,7 +216,8 @@ func (s silences) invisible() silentCase {
 			s.Silence(t, m)
 		},
 		ends: func(t *testing.T) {
-			// A young Node is asked about at 0, 10 and 20 s, another one at 0, 4 and 8 s.
+			// The cloud is asked about a young Node at 0, 10 and 20 s, and about a Node
+			// that is not young at 0, 4 and 8 s.
 			expect.Within(t, time.Minute, func(context.Context) error {
 				said := absences(t)
 				if len(said) < 2 || time.Since(said[0].Began) < invisibleFor {

@@ -30,7 +30,7 @@ func TestRights(t *testing.T) {
 	skipWithoutPrograms(t)
 	t.Parallel()
 	b := unchecked(t)
-	// Without streaming lists the daemon lists as with an older API server, so that it uses the right to list.
+	// Streaming lists are off. So the daemon uses the right to list, as it does with an older API server.
 	b.Environment = []string{"KUBE_FEATURE_WatchListClient=false"}
 	tried := map[rights.Right]bool{}
 	for _, way := range []struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// missings are what a request waits for before the cloud is asked.
+// missings return the causes that make a request wait before the cloud is asked.
 var missings = []func(observed) *message.Cause{isSuperseded, hasNoNode, isContested}
 
 // isSuperseded returns a cause if the Node has enough newer requests. A kubelet

@@ -16,9 +16,9 @@ import (
 
 func TestReasonsAreComplete(t *testing.T) { messagetest.ReasonsAreComplete(t, Reasons()) }
 
-// TestPlansOfHostileTexts decides on what a broken kubelet and a broken cloud may
-// send. Whatever they send, the Node shows bounded lines, and what to do is not
-// cut off.
+// TestPlansOfHostileTexts makes plans from texts that a broken kubelet or a broken
+// cloud may send. Whatever they send, the Node shows bounded lines, and what to do is
+// not cut off.
 func TestPlansOfHostileTexts(t *testing.T) {
 	hostile := "x\n\x1b[2J" + strings.Repeat("y", 1<<20)
 	many := map[string]string{}

@@ -55,8 +55,8 @@ const (
 )
 
 // vainAfter returns how many questions in a row were in vain, this one included. It
-// also returns the time until the next question, or 0 if the delay stays short. A
-// failure of the cloud in between does not make the Node more urgent.
+// also returns the time until the next question; 0 means the growing delay of the
+// queue. A failure of the cloud in between does not make the Node more urgent.
 func vainAfter(o observed, r message.Cause) (vain int, pause time.Duration) {
 	switch {
 	case o.answer.again > 0: // The end of the outage ends the wait.
