@@ -134,30 +134,44 @@ func (b *breaker) begin(c call) error {
 // probe. The caller holds mu.
 func (b *breaker) admit(c call, now time.Time) (probed []*scope, err error) {
 	s, p := b.holder(c)
-	// The call's part may work although others do not. A call that an object waits for
-	// tries that at once. Other calls try it when they are the probe.
-	isFirst := s != p && c.priority == highPriority && p.tried.Before(s.began)
+	isFirst := b.isFirst(c) // Its part may work although others do not.
 	switch rank := b.rank(c); {
 	case !s.isOpen():
 		return nil, nil
-	case isFirst, !now.Before(s.next.Add(time.Duration(rank) * turnStep)):
+	case isFirst && c.isMadeFirst(), !now.Before(s.next.Add(time.Duration(rank) * turnStep)):
 		return []*scope{s, p}, nil
 	default:
 		p.held = now
 		s.wait(b.object(s, c))
-		return nil, c.held(s, b.hint(c, b.rank(c), now))
+		return nil, c.held(s, b.hint(c, b.rank(c), now), s.parks(c) || isFirst && c.priority == refreshPriority)
 	}
 }
+
+// isFirst reports whether no call of the part was made in this outage of the whole cloud.
+// The caller holds mu.
+func (b *breaker) isFirst(c call) bool {
+	s, p := b.holder(c)
+	return s != p && p.tried.Before(s.began)
+}
+
+// isMadeFirst reports whether the first call of a part in an outage is made at once. An
+// object waits for it, or it is a watch, which nobody makes again in time for the next
+// probe. All other calls are made when they are the probe. The lists and the questions of
+// the periodic comparison wait in the gateway until then.
+func (c call) isMadeFirst() bool { return c.priority == highPriority || c.waits }
 
 // rank returns 0 for a call that is preferred as the next probe, and more for other
 // calls. The part of the preferred call is the one that was tried longest ago. The
 // object of the preferred call has not failed, and is the newest of the objects that
 // have not. So objects that always fail, however many there are, do not keep others
-// from being tried. The caller holds mu.
+// from being tried. The first call of a part in an outage is always preferred. The
+// caller holds mu.
 func (b *breaker) rank(c call) int {
 	s, own := b.holder(c)
 	rank, object := 0, b.object(s, c)
 	switch {
+	case b.isFirst(c):
+		return 0
 	case s.hasFailed(object):
 		rank = 2
 	case !s.isNewest(object):
@@ -215,7 +229,7 @@ func (s *scope) parks(c call) bool {
 }
 
 // held returns the error of a call that is not made.
-func (c call) held(s *scope, again time.Duration) error {
+func (c call) held(s *scope, again time.Duration, parked bool) error {
 	err := errHeld
 	if s.kind == Denied {
 		err = errDenied
@@ -223,7 +237,7 @@ func (c call) held(s *scope, again time.Duration) error {
 	if s.err != nil && c.tenant == "" {
 		err = fmt.Errorf("%w: %w", err, s.err)
 	}
-	return &Error{Call: c.method, Kind: s.kind, RetryAfter: again, Err: err, held: true, parked: s.parks(c)}
+	return &Error{Call: c.method, Kind: s.kind, RetryAfter: again, Err: err, held: true, parked: parked}
 }
 
 var (

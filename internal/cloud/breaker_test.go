@@ -204,6 +204,50 @@ func TestFirstOfItsKindIsMadeOnlyForAnObjectThatWaits(t *testing.T) {
 	}
 }
 
+// If only one method fails, and nothing else is asked, the first question of the periodic
+// comparison gets an answer within two probes, however often the failing method is tried.
+// Then only that method is held back.
+func TestComparisonFindsThatOnlyOneMethodIsDown(t *testing.T) {
+	for _, pause := range []time.Duration{0, time.Minute} {
+		t.Run("After"+pause.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := newOutage(func(m made) error {
+					if m.method == "InstanceExists" {
+						return httpError(503)
+					}
+					return nil
+				})
+				g := gateway(t, o.vendor(), Config{})
+				ctx, end := context.WithCancel(t.Context())
+				for n := range minDown {
+					go func() {
+						for ctx.Err() == nil {
+							time.Sleep(max(HeldFor(askWhetherExists(ctx, g, n)), time.Millisecond))
+						}
+					}()
+				}
+				time.Sleep(time.Second + pause)
+				old := node("node-0") // whose other question has failed
+				if !g.breaker.cloud.isOpen() {
+					t.Fatal("calls of all parts are not held back, so there is nothing to find out")
+				}
+				began := time.Now()
+				answer := g.Instances().Refresh(t.Context(), []*corev1.Node{old})[0]
+				took := time.Since(began)
+				t.Logf("answered after %v: %v", took, answer.Err)
+				if answer.Err != nil || took > 2*longestProbe {
+					t.Errorf("the question has ended after %v with %v, want an answer within %v", took, answer.Err, 2*longestProbe)
+				}
+				if g.breaker.cloud.isOpen() {
+					t.Error("calls of all parts are still held back")
+				}
+				end()
+				time.Sleep(time.Minute) // until the questions above have ended
+			})
+		})
+	}
+}
+
 // A kubelet can choose the region of its Node. All regions that it invents in an outage
 // cost the cloud one call together. Those that it has invented before cost nothing while
 // the Nodes are silent, and at most maxParts calls while they wait to be initialised.

@@ -420,8 +420,8 @@ func TestNodesThatAlwaysFailLeaveRoomForNewOnes(t *testing.T) {
 		quiet   bool          // nothing else is asked
 		longest time.Duration // until a new Node has its answer
 	}{
-		"FewWithErrorsThatNobodyCanRead":  {20, errors.New("no such server"), false, 2 * time.Minute},
-		"ManyWithErrorsThatNobodyCanRead": {100, errors.New("no such server"), false, 2 * time.Minute},
+		"FewWithErrorsThatNobodyCanRead":  {20, errors.New("no such server"), false, 3 * time.Minute},
+		"ManyWithErrorsThatNobodyCanRead": {100, errors.New("no such server"), false, 3 * time.Minute},
 		"ManyAndNothingElseIsAsked":       {500, errors.New("no such server"), true, time.Minute},
 		"ManyWithoutAnAnswer":             {500, errNoAnswer, true, longestProbe + spread},
 	} {
@@ -444,9 +444,10 @@ func TestNodesThatAlwaysFailLeaveRoomForNewOnes(t *testing.T) {
 					}
 				}
 				var odd sync.WaitGroup
-				odd.Go(func() { // These calls succeed, as those of a list of instances or of a refresh would.
-					for !row.quiet && sleep.For(ctx, 20*time.Second) {
-						_, _ = g.Instances().Existence(ctx, node("known"))
+				odd.Go(func() { // These calls succeed, and are made again when they were held back.
+					for held := time.Duration(0); !row.quiet && sleep.For(ctx, cmp.Or(held, 20*time.Second)); {
+						_, err := g.Instances().Existence(ctx, node("known"))
+						held = HeldFor(err)
 					}
 				})
 				for n := range row.odd {
