@@ -49,6 +49,19 @@ func TestSince(t *testing.T) {
 	}
 }
 
+// A request that the API server had received before the mark is not one of those after it,
+// even if it was written to the log after the mark.
+func TestRequestThatBeganBeforeTheMark(t *testing.T) {
+	at := func(received, answered string) string {
+		return strings.Replace(written, "{", `{"requestReceivedTimestamp":"2026-01-01T00:00:`+received+`Z","stageTimestamp":"2026-01-01T00:00:`+answered+`Z",`, 1)
+	}
+	before := foreign + at("01.5", "03")
+	got, err := logOf(t, before+at("02", "04")+at("05", "06")).Since(int64(len(before)))
+	if err != nil || len(got) != 1 || got[0].Time.Second() != 5 {
+		t.Errorf("%v, %v, want only the request that was received after the mark", got, err)
+	}
+}
+
 func TestEndIsTheMarkOfWhatComesNext(t *testing.T) {
 	file := logOf(t, written)
 	mark, err := file.End()

@@ -2,10 +2,13 @@ package audit
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"time"
 )
 
 // File is the path of the log that the API server writes.
@@ -21,7 +24,9 @@ func (f File) End() (int64, error) {
 	return info.Size(), nil
 }
 
-// Since returns the requests that were written after the mark.
+// Since returns the requests that were written after the mark, without those that the API
+// server received before it. What such a request has changed may be seen before the request
+// is written to the log.
 func (f File) Since(mark int64) (Requests, error) {
 	file, err := os.Open(string(f))
 	if err != nil {
@@ -30,6 +35,10 @@ func (f File) Since(mark int64) (Requests, error) {
 	defer func() { _ = file.Close() }() // an error does not matter: the file was only read
 	// The mark may be in the middle of a line. That line began before the mark, so
 	// it is skipped.
+	marked, err := timeAt(file, mark)
+	if err != nil {
+		return nil, err
+	}
 	if _, err := file.Seek(max(mark-1, 0), io.SeekStart); err != nil {
 		return nil, err
 	}
@@ -37,7 +46,30 @@ func (f File) Since(mark int64) (Requests, error) {
 	if mark > 0 {
 		_, _ = reader.ReadBytes('\n') // If the line has no end yet, the next read returns io.EOF.
 	}
-	return parse(reader)
+	all, err := parse(reader)
+	return slices.DeleteFunc(all, func(r Request) bool { return r.Time.Before(marked) }), err
+}
+
+// maxLine is longer than most lines of the log.
+const maxLine = 256 << 10
+
+// timeAt returns when the last request before the mark was answered. It returns the zero
+// time if there is none.
+func timeAt(file *os.File, mark int64) (time.Time, error) {
+	from := max(mark-maxLine, 0)
+	before := make([]byte, mark-from)
+	if _, err := file.ReadAt(before, from); err != nil {
+		return time.Time{}, err
+	}
+	lines := bytes.Split(before[:bytes.LastIndexByte(before, '\n')+1], []byte("\n"))
+	if len(lines) < 2 {
+		return time.Time{}, nil
+	}
+	var last struct {
+		Answered time.Time `json:"stageTimestamp"`
+	}
+	_ = json.Unmarshal(lines[len(lines)-2], &last) // an error means that only the end of the line was read
+	return last.Answered, nil
 }
 
 func parse(log *bufio.Reader) (Requests, error) {
