@@ -22,12 +22,12 @@ For each argument it prints one of these:
 
   used             the daemon reads it
   deprecated       the daemon reads it, and should not have to
-  changes nothing  it is accepted, so that manifests keep working, and why
+  changes nothing  it is accepted, so that manifests keep working; the reason follows
   unknown          the daemon does not start with it; upstream does not either
   refused          the daemon does not start with this value, and its message
 
-The first word after -- may be the name of the program. No file and no cluster is
-looked at, and the provider is not made. The exit code is 0 if the daemon starts with
+The first word after -- may be the name of the program. The files that flags
+name need not be there. No cluster is asked, and the provider is not made. The exit code is 0 if the daemon starts with
 these flags, and 1 if not.`
 
 // checkFlags is the command check-flags.

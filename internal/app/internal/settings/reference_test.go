@@ -53,7 +53,7 @@ differences beyond single flags see [Compared with upstream](../compared-with-up
 
 ` + "`fairlead check-flags -- ARGUMENTS`" + `, and ` + "`check-flags`" + ` of every daemon, which knows its own flags too, say for each argument of an existing daemon: *used*, *deprecated*, *changes nothing* and why,
 *unknown* and what became of the flag, or *refused*, with the message of the start. ` + "`-f`" + ` reads the arguments from the manifest of a Pod, Deployment, DaemonSet or StatefulSet, ` + "`-o json`" + ` prints them for programs.
-The exit code is 0 if the daemon starts with these arguments and 1 if not. Neither files nor the cluster are looked at. ` + "`make bin/fairlead`" + ` builds ` + "`fairlead`" + ` in a clone of this repository.
+The exit code is 0 if the daemon starts with these arguments and 1 if not. The files that flags name need not be there, and the cluster is not asked. ` + "`make bin/fairlead`" + ` builds ` + "`fairlead`" + ` in a clone of this repository.
 `
 
 func writeReference(w *bytes.Buffer) {
