@@ -20,7 +20,8 @@ func Classify(err error) Classification { return ClassifyAbout(err) }
 
 // ClassifyAbout is Classify for the error of a call about one object. The names
 // are words that the object's owner has chosen. They are removed from the
-// error's text before it is read, and so is everything between quotes.
+// error's text before words are looked for in it, and so is everything between quotes.
+// A code that the cloud is known to use counts between quotes, too.
 func ClassifyAbout(err error, names ...string) Classification {
 	c := collect(err)
 	t := newText(err, names)

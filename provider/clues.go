@@ -18,8 +18,8 @@ import (
 // maxErrors bounds how many errors are looked at. An error may wrap itself.
 const maxErrors = 64
 
-// clues are what the shapes of an error and of all errors that it wraps say, the
-// outermost first.
+// clues is what can be read from an error and from all errors that it wraps. Lists
+// begin with what the outermost error says.
 type clues struct {
 	visited  int
 	codes    []string
@@ -115,7 +115,8 @@ func isBroken(e syscall.Errno) bool {
 	return false
 }
 
-// methods reads what SDKs offer by methods whose results have common types.
+// methods reads the results of methods that errors of SDKs have, if the results are
+// of a type that any program has, such as string.
 func (c *clues) methods(err error) {
 	if e, ok := err.(interface{ ErrorCode() string }); ok {
 		safely(func() { c.code(e.ErrorCode()) })

@@ -6,8 +6,7 @@ import (
 )
 
 // kindOfCode returns the kind of a code of the cloud, in the spelling of any
-// cloud. If a code is known and has no kind, the status and the words of the
-// error are not used, because the code already says what happened.
+// cloud. A code may be known and have no kind, because it says what is wrong with one object.
 func kindOfCode(code string) (kind ErrorKind, known bool) {
 	code = plain(code)
 	for _, spelling := range []string{code, short(code)} {

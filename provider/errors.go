@@ -44,7 +44,7 @@ type Classification struct {
 	// error. If Kind is set, Known is ignored.
 	Known bool
 	// FromText means that the kind was read from words or a number in the text
-	// of the error, which may quote what users have named. Such an error says
+	// of the error, which may quote names that users have chosen. Such an error says
 	// something about the object of its call. On its own it says nothing about
 	// the whole cloud. A classifier that recognises its error by a type, a
 	// status or a code leaves FromText false.

@@ -20,8 +20,8 @@ var (
 	durationType = reflect.TypeFor[time.Duration]()
 )
 
-// objects reads what SDKs offer by methods whose results have types of the SDK.
-// The names are constants: if a program looks up a method by a variable, the
+// objects reads the results of methods that errors of SDKs have, if the results are
+// of a type of the SDK. The names of the methods are constants: if a program looks up a method by a variable, the
 // linker keeps all methods of the program.
 func (c *clues) objects(v reflect.Value) {
 	for _, m := range []reflect.Value{v.MethodByName("Response"), v.MethodByName("HTTPResponse")} {

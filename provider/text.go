@@ -14,7 +14,7 @@ import (
 // maxText bounds how much of a text is read. Some SDKs return whole pages.
 const maxText = 16 << 10
 
-// maxBroken bounds how much of a text is read as JSON in vain. Each brace in a
+// maxBroken bounds how much of a text is read as JSON without finding an object. Each brace in a
 // page that is cut off begins an object that does not end.
 const maxBroken = 2 * maxText
 
@@ -23,7 +23,7 @@ type text struct {
 	words  string // in lower case, without quotes, names, JSON and addresses
 	codes  []string
 	status int // 0: none
-	broken int // bytes read as JSON in vain
+	broken int // bytes read as JSON without finding an object
 }
 
 // newText reads the text of an error. The names are taken out first, then
@@ -117,7 +117,7 @@ func quoted(said string) int {
 }
 
 // findJSON reads a JSON object at the start of the text. It returns the messages
-// and the length of the object. If there is none, or too much was read in vain, the
+// and the length of the object. If there is none, or too much was read without finding one, the
 // length is 1.
 func (t *text) findJSON(said string) (messages string, length int) {
 	if t.broken >= maxBroken {

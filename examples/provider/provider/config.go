@@ -7,8 +7,8 @@ import (
 )
 
 // config is the content of the file in --cloud-config. The file comes from a
-// Secret, so it may contain credentials. The daemon watches the file, so you need
-// not restart it after a change.
+// Secret, so it may contain credentials. The daemon watches the file, so it need
+// not be restarted after a change of the file.
 type config struct {
 	// Endpoint is the URL of the cloud's API.
 	Endpoint kit.Endpoint `json:"endpoint"`
