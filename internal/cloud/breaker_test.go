@@ -204,6 +204,37 @@ func TestFirstOfItsKindIsMadeOnlyForAnObjectThatWaits(t *testing.T) {
 	}
 }
 
+// What becomes of the first call of each part while all parts are held back, and of its
+// place among the calls that may be the next probe.
+func TestFirstCallOfAPartInAnOutage(t *testing.T) {
+	for name, row := range map[string]struct {
+		call         call
+		made, parked bool // parked: it waits in the gateway for the next probe
+	}{
+		"Initialisation":       {call{method: "InstanceMetadata", priority: highPriority, names: []string{"new"}}, true, false},
+		"Watch":                {call{method: "WatchInstances", priority: lowPriority, names: []string{"w"}, waits: true}, true, false},
+		"List":                 {call{method: "ListInstances", priority: refreshPriority, names: []string{"l"}}, false, true},
+		"SilentNode":           {call{method: "InstanceShutdown", priority: updatePriority, names: []string{"node-0"}}, false, false},
+		"NodeThatWaitsForLong": {call{method: "InstanceMetadata", priority: lowPriority, names: []string{"old"}}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := gateway(t, newOutage(until(time.Hour, httpError(503))).vendor(), Config{})
+				for n := range 2 * minDown { // All but the first ones are held back, and so wait for a probe, too.
+					_ = askWhetherExists(t.Context(), g, n)
+				}
+				if rank := g.breaker.rank(row.call); rank != 0 {
+					t.Errorf("its rank is %d, want 0: the next probe", rank)
+				}
+				err := g.breaker.begin(row.call)
+				if made := err == nil; made != row.made || isParked(err) != row.parked {
+					t.Errorf("made %t, waits in the gateway %t, want %t and %t: %v", made, isParked(err), row.made, row.parked, err)
+				}
+			})
+		})
+	}
+}
+
 // If only one method fails, and nothing else is asked, the first question of the periodic
 // comparison gets an answer within two probes, however often the failing method is tried.
 // Then only that method is held back.
