@@ -26,9 +26,9 @@ For each argument it prints one of these:
   unknown          the daemon does not start with it; upstream does not either
   refused          the daemon does not start with this value, and its message
 
-The first word after -- may be the name of the program. The files that flags
-name need not be there. No cluster is asked, and the provider is not made. The exit code is 0 if the daemon starts with
-these flags, and 1 if not.`
+The first word after -- may be the name of the program. The files that flags name
+need not be there. No cluster is asked, and the provider is not made. The exit code
+is 0 if the daemon starts with these flags, and 1 if not.`
 
 // checkFlags is the command check-flags.
 type checkFlags struct {

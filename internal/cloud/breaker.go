@@ -143,7 +143,7 @@ func (b *breaker) admit(c call, now time.Time) (probed []*scope, err error) {
 	default:
 		p.held = now
 		s.wait(b.object(s, c))
-		return nil, c.held(s, b.hint(c, b.rank(c), now), s.parks(c) || isFirst && c.priority == refreshPriority)
+		return nil, c.held(s, b.hint(c, b.rank(c), now), s.parks(c, isFirst))
 	}
 }
 
@@ -156,8 +156,7 @@ func (b *breaker) isFirst(c call) bool {
 
 // isMadeFirst reports whether the first call of a part in an outage is made at once. An
 // object waits for it, or it is a watch, which nobody makes again in time for the next
-// probe. All other calls are made when they are the probe. The lists and the questions of
-// the periodic comparison wait in the gateway until then.
+// probe. All other calls are made when they are the probe.
 func (c call) isMadeFirst() bool { return c.priority == highPriority || c.waits }
 
 // rank returns 0 for a call that is preferred as the next probe, and more for other
@@ -195,8 +194,9 @@ func (b *breaker) object(s *scope, c call) string {
 }
 
 // hint returns how long to wait before the call is tried again. Preferred calls are told
-// to come back for the next probe. So are two other calls of each part: one whose object
-// has not failed, and one whose object has. All others come back after the probe, first
+// to come back for the next probe, unless they are first calls of a part, of which there
+// may be hundreds. So are two other calls of each part: one whose object has not failed,
+// and one whose object has. All others come back after the probe, first
 // those that an object waits for. The caller holds mu.
 func (b *breaker) hint(c call, rank int, now time.Time) time.Duration {
 	s, p := b.holder(c)
@@ -209,7 +209,7 @@ func (b *breaker) hint(c call, rank int, now time.Time) time.Duration {
 		return later
 	}
 	at := max(s.next.Add(time.Duration(rank)*turnStep).Sub(now), turnStep)
-	if rank == 0 {
+	if rank == 0 && !b.isFirst(c) {
 		return at
 	}
 	promised := &p.promised[0]
@@ -223,9 +223,11 @@ func (b *breaker) hint(c call, rank int, now time.Time) time.Duration {
 	return at
 }
 
-// parks reports whether the call waits in the gateway, so that its object shows nothing.
-func (s *scope) parks(c call) bool {
-	return c.priority == highPriority && s.kind != Denied && time.Since(s.opened) < parkedFor
+// parks reports whether the call waits in the gateway. A call that an object waits for does
+// in a short outage, so that the object shows nothing of it. The first call of the periodic
+// comparison does, because nobody would make it again in time for the next probe.
+func (s *scope) parks(c call, isFirst bool) bool {
+	return isFirst && c.priority == refreshPriority || c.priority == highPriority && s.kind != Denied && time.Since(s.opened) < parkedFor
 }
 
 // held returns the error of a call that is not made.
@@ -307,7 +309,7 @@ func (b *breaker) fails(c call, started time.Time, err error) effect {
 		e.opened = true
 	}
 	if s, _ := b.holder(c); s.isOpen() {
-		e.again, e.parked = b.hint(c, b.rank(c), now), s.parks(c)
+		e.again, e.parked = b.hint(c, b.rank(c), now), s.parks(c, false)
 	}
 	return e
 }

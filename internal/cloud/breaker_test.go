@@ -235,6 +235,27 @@ func TestFirstCallOfAPartInAnOutage(t *testing.T) {
 	}
 }
 
+// Of many first calls of a part, at most two are told to come back for the next probe: one
+// whose object has failed, and one whose object has not.
+func TestFewOfManyFirstCallsComeBackForTheProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := gateway(t, newOutage(until(time.Hour, httpError(503))).vendor(), Config{})
+		for n := range minDown {
+			_ = askWhetherExists(t.Context(), g, n)
+		}
+		early := 0
+		for n := range 100 {
+			err := g.breaker.check(call{method: "InstanceShutdown", priority: updatePriority, names: []string{"node-" + strconv.Itoa(n)}})
+			if HeldFor(err) <= firstProbe {
+				early++
+			}
+		}
+		if early < 1 || early > 2 {
+			t.Errorf("%d calls come back for the next probe, want 1 or 2", early)
+		}
+	})
+}
+
 // If only one method fails, and nothing else is asked, the first question of the periodic
 // comparison gets an answer within two probes, however often the failing method is tried.
 // Then only that method is held back.
