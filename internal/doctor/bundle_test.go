@@ -137,7 +137,7 @@ func TestBundleIsANewFileOfItsOwner(t *testing.T) {
 func TestReviews(t *testing.T) {
 	for name, row := range map[string]struct {
 		args []string
-		want []string // account and right, without the rights that no manager should have
+		want []string // account and right; rights that no manager should have are only counted
 	}{
 		"Default": {nil, []string{
 			"ccm list nodes", "ccm watch nodes", "ccm get leases.coordination.k8s.io cloud-controller-manager", "ccm update leases.coordination.k8s.io cloud-controller-manager",

@@ -27,9 +27,10 @@ const (
 	mostSlices   = 20
 )
 
-// Observe reads what the checks need. The error is that of an API server that cannot
-// be reached. A right that is missing is recorded in the View. waiting is how long
-// objects may wait before they are reported.
+// Observe reads what the checks need. It returns an error if the request for the
+// server's version fails, or if ctx ends before the managers are known. A missing right
+// is no error: it is recorded in the View. waiting is how long objects may wait before
+// they are reported.
 func Observe(ctx context.Context, client kubernetes.Interface, clock *Clock, waiting time.Duration) (*View, error) {
 	version, err := client.Discovery().ServerVersion()
 	if err != nil && !apierrors.IsForbidden(err) {
@@ -97,6 +98,14 @@ func (o *observer) missed(s Source, err error) {
 		why += " (" + shown(err.Error()) + ")"
 	}
 	o.with(func(v *View) { v.Missing[s] = why })
+}
+
+// isMissing reports whether a source could not be read.
+func (o *observer) isMissing(s Source) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, missing := o.view.Missing[s]
+	return missing
 }
 
 // read reads the pages of a kind, at most as many as most says.

@@ -155,7 +155,7 @@ func (o *observer) componentPods(ctx context.Context) {
 
 // managerPods reads the Pods of the managers.
 func (o *observer) managerPods(ctx context.Context) {
-	if _, missing := o.view.Missing[Pods]; missing {
+	if o.isMissing(Pods) {
 		return
 	}
 	for i, m := range o.view.Managers() {
