@@ -159,7 +159,10 @@ func beginWith(t *testing.T, v *vendor, cfg Config, habits []quirks.Quirk, nodes
 	q.control = c
 	informers.StartWithContext(ctx)
 	done := make(chan error, 1)
-	go func() { done <- c.Run(ctx) }()
+	go func() {
+		time.Sleep(time.Nanosecond) // No pass begins before the test waits, so a test may still change the cloud and the API server.
+		done <- c.Run(ctx)
+	}()
 	q.stop = func() {
 		cancel()
 		if err := <-done; err != nil {

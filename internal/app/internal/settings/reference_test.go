@@ -133,6 +133,9 @@ func writeGates(w *bytes.Buffer) {
 // Each gate that the linked libraries bring either has a meaning or is known to change
 // nothing.
 func TestGatesWithoutEffect(t *testing.T) {
+	if err := addGates(); err != nil {
+		t.Fatal(err)
+	}
 	var want []featuregate.Feature
 	for gate := range utilfeature.DefaultMutableFeatureGate.GetAll() {
 		if _, ok := effectiveGates[gate]; !ok {
