@@ -89,7 +89,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) error
 	if err != nil {
 		return err // *url.Error names the method and the URL
 	}
-	defer func() { _ = resp.Body.Close() }() // the body has been read; nothing is lost
+	defer func() { _ = resp.Body.Close() }() // its error does not matter, because the body has been read by then
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
 		return &url.Error{Op: method, URL: req.URL.Redacted(), Err: fmt.Errorf("reading the answer: %w", err)}

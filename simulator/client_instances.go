@@ -50,11 +50,11 @@ func (c *Client) InstancePage(ctx context.Context, token string) (InstanceList, 
 	return page, err
 }
 
-// WatchInstances returns the instances that have changed after since, which is a
-// place in the cloud's log of changes. It waits until one has changed, at most
-// for the time wait, and may return none. If since is empty, it returns the
-// present place at once. If the cloud no longer knows the place, IsExpired
-// reports true for the error.
+// WatchInstances returns the instances that have changed. The argument since is a
+// place in the cloud's log of changes, and only the changes after it count. The call
+// waits until an instance has changed, but no longer than wait, and may return none.
+// If since is empty, it returns the present place at once. If the cloud no longer
+// knows the place, IsExpired reports true for the error.
 func (c *Client) WatchInstances(ctx context.Context, since string, wait time.Duration) (InstanceChanges, error) {
 	query := url.Values{"since": {since}, "wait": {wait.String()}}
 	var changes InstanceChanges

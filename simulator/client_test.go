@@ -182,8 +182,8 @@ func TestHealthz(t *testing.T) {
 	diff(t, "/healthz during an outage", nil, c.do(t.Context(), http.MethodGet, "/healthz", nil, nil))
 }
 
-// TestErrorsShowNoPassword uses URLs with a password, such as a proxy in front
-// of a cloud may need.
+// TestErrorsShowNoPassword uses URLs with a password. A proxy in front of a cloud may
+// need one.
 func TestErrorsShowNoPassword(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {

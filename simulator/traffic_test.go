@@ -275,9 +275,9 @@ func TestPortThatSomebodyHasIsTriedAgain(t *testing.T) {
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "a connection", func() (string, bool) { // makes no call to the cloud, which must retry by itself
+	await(t, "a connection", func() (string, bool) { // no call is made: the cloud must listen again by itself
 		_, err := curl(t, fmt.Sprintf("%s:%d", static.Address, webPort))
-		return fmt.Sprint(err), errors.Is(err, syscall.ECONNRESET) // there is no backend
+		return fmt.Sprint(err), errors.Is(err, syscall.ECONNRESET) // reset, because there is no backend
 	})
 }
 

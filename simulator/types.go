@@ -76,7 +76,7 @@ type (
 )
 
 type (
-	// Volume is a disk, which an instance can use only in one of its zones.
+	// Volume is a disk. An instance can use it only in one of the volume's zones.
 	Volume = wire.Volume
 	// VolumeList is one page of volumes, ordered by ID.
 	VolumeList = wire.VolumeList

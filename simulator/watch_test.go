@@ -242,5 +242,5 @@ func TestHeadOfAWatch(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	cloud.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodHead, "http://localhost/operator/v1/watch", nil))
-	diff(t, "status", http.StatusOK, w.Code) // and ServeHTTP has returned, although a watch would go on
+	diff(t, "status", http.StatusOK, w.Code) // ServeHTTP has returned, because HEAD begins no watch
 }

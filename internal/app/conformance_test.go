@@ -39,8 +39,8 @@ const asWhole = "FAIRLEAD_TEST_WHOLE_TARGET"
 // cloud to show a change.
 const waitsShortly = "FAIRLEAD_TEST_WAITS_SHORTLY"
 
-// killsAfter is the variable with the verb after which the world kills the check, before
-// the check has an answer.
+// killsAfter is the variable that names a verb. When the world has carried out this verb,
+// it kills the check instead of answering.
 const killsAfter = "FAIRLEAD_TEST_KILLS_AFTER"
 
 // serveWorld carries out a verb of the world, and ends the process.

@@ -87,7 +87,7 @@ func run(ctx context.Context, what *program) error {
 }
 
 // unlessStopped returns the error. After a planned stop it returns nil, because
-// such a stop interrupts work.
+// the stop itself may have caused the error.
 func unlessStopped(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():

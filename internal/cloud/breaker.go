@@ -32,9 +32,9 @@ const (
 	// hangsAfter is how long a question may be under way before it counts as failed,
 	// unless questions usually take that long.
 	hangsAfter = 10 * time.Second
-	// During parkedFor from the beginning of an outage, questions that an object
-	// waits for wait in the gateway. So an outage of a few seconds does not show
-	// on objects.
+	// During parkedFor from the beginning of an outage, the gateway keeps back the
+	// questions that an object waits for. So an outage of a few seconds does not
+	// show on objects.
 	parkedFor = 5 * time.Second
 	// A call of rank n may be the probe n times turnStep later than the preferred
 	// call.

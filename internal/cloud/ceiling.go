@@ -33,7 +33,7 @@ const (
 	limitedAfter = 10 * time.Second
 	limitOver    = time.Minute
 	// untilOneEnds is the delay of a call that has to wait until another one ends.
-	// That end starts it earlier.
+	// When one ends, the delay is computed again.
 	untilOneEnds = time.Hour
 )
 

@@ -29,8 +29,8 @@ type changes struct {
 // change makes a change. It returns when the provider has returned, or some
 // time after the deadline. A change does not begin after the context has ended
 // or while another replica may lead. The end of the context does not interrupt a
-// change that has begun. Otherwise the cloud could still carry it out while
-// another replica changes the same object (promise S7).
+// change that has begun, because the cloud could still carry out an interrupted
+// change while another replica changes the same object (promise S7).
 func (s *changes) change(ctx context.Context, c call, key string, f func(context.Context) error) error {
 	if err := s.keys.acquire(key, c.method); err != nil {
 		return c.failed(Slow, err)

@@ -25,7 +25,7 @@ type Existence struct {
 
 // Existence asks whether the instance of a node exists. Each answer comes from a call
 // about this node alone, and only one caller gets it: nothing is coalesced, batched or
-// cached, because a Node may be deleted for the answer (promise S1). While such a call
+// cached, because the answer may lead to a Node's deletion (promise S1). While such a call
 // is under way, a second question about the same node fails with Slow. If a caller does
 // not wait for its answer, the next caller gets it.
 func (i *Instances) Existence(ctx context.Context, node *corev1.Node) (Existence, error) {
@@ -59,9 +59,9 @@ func (p modern) shutDown(ctx context.Context, c call, node *corev1.Node) (bool, 
 	})
 }
 
-// exists asks by provider ID. A node without one is looked up by name first.
-// Only from that look-up is "not found" an answer. From the call by provider ID
-// it is an error (upstream-behaviour 4.1).
+// exists asks by provider ID. A node without one is looked up by name first. If
+// that look-up finds nothing, the instance is absent. A "not found" from the call
+// by provider ID is an error (upstream-behaviour 4.1).
 func (p legacy) exists(ctx context.Context, c call, node *corev1.Node) (bool, error) {
 	id, err := p.providerID(ctx, c, node)
 	if saysNotFound(err) {
@@ -86,9 +86,8 @@ func (p legacy) shutDown(ctx context.Context, c call, node *corev1.Node) (bool, 
 	})
 }
 
-// inTime returns the end of the context as the error for an "absent" or "not found"
-// that came after the deadline, because the provider may have given up and dropped
-// the error.
+// inTime returns the context's error instead of an "absent" or "not found" that came
+// after the deadline, because the provider may have given up and dropped the error.
 func inTime(ctx context.Context, present bool, err error) (bool, error) { //nolint:revive // flag-parameter: it is the provider's answer
 	if late := ctx.Err(); late != nil && !present && (err == nil || (classifier{}).classify(err).Kind == NotFound) {
 		return false, late

@@ -53,7 +53,7 @@ type oldVendor struct {
 	mu    sync.Mutex
 	calls []string
 	errs  map[string]error
-	gone  bool // the instance does not exist, and is shut down
+	gone  bool // the answers are "does not exist" and "is shut down"
 }
 
 func (v *oldVendor) called(call string) error {

@@ -77,7 +77,7 @@ type Gateway struct {
 	routes      atomic.Pointer[Routes]
 	volumes     *Volumes
 	concurrency Concurrency
-	accessors   []accessor  // in the order in which they are asked; used under asking
+	accessors   []accessor  // in the order in which they are asked; set by Open only
 	asking      sync.Mutex  // held while accessors are asked
 	cannotSay   atomic.Bool // the provider's Offers has returned an error
 	// changing counts the changes that have not returned, including those that

@@ -115,8 +115,8 @@ func TestIdentityByTheOlderInterface(t *testing.T) {
 	}
 }
 
-// TestIdentityIsAskedForEachRequest shows that an answer to a call that began
-// before a request was known is not used for it, not even if it comes late.
+// TestIdentityIsAskedForEachRequest shows that a request never gets the answer of a
+// call that began before the request was known, not even if that answer comes late.
 func TestIdentityIsAskedForEachRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxInflight bounds the questions of one kind without an answer, including those
-	// for which no caller waits any more.
+	// maxInflight bounds the questions of one inflight that have no answer yet, including
+	// those for which no caller waits any more.
 	maxInflight = 256
 	// keepLateAnswer is how long an answer that came too late is kept for the
 	// next caller. It is longer than a loop waits after a failed pass.

@@ -228,7 +228,7 @@ func (l *limiter) hangsAfter() time.Duration {
 
 // told takes note of what the end of a call means for the breaker. If the cloud is
 // down, the quota is not the cause of the failures. A rate that was lowered only on
-// suspicion becomes what it was.
+// suspicion becomes again what it was before.
 func (l *limiter) told(e effect) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

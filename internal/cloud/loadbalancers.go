@@ -94,9 +94,9 @@ func key(service *corev1.Service) string {
 	return types.NamespacedName{Namespace: service.Namespace, Name: service.Name}.String()
 }
 
-// copies returns nodes for one call. The provider may change them, and keep them
-// after its deadline, so no two calls share any. They are made when the call
-// begins: 5,000 of them take about 10 MB, and hundreds of calls may wait.
+// copies returns copies of the nodes, for one call. The provider may change them, and
+// keep them after its deadline, so no two calls share any. They are made when the
+// call begins: 5,000 of them take about 10 MB, and hundreds of calls may wait.
 func copies(nodes []*corev1.Node) []*corev1.Node {
 	all := make([]*corev1.Node, len(nodes))
 	for n, node := range nodes {

@@ -21,7 +21,7 @@ type extras struct {
 	reloader provider.Reloader
 	// offerer reports whether the accessors can tell what the provider offers.
 	offerer provider.Offerer
-	// classifier knows what its own errors mean.
+	// classifier says what the provider's errors mean.
 	classifier provider.ErrorClassifier
 	// concurrent says how many calls of each kind may be made at once.
 	concurrent provider.ConcurrentCaller

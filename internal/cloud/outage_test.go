@@ -65,7 +65,7 @@ func (o *outage) answer(ctx context.Context, method, object string) error {
 	return err
 }
 
-// errHangs is for a call that returns at its deadline.
+// errHangs stands for a call that hangs until its deadline.
 var errHangs = errors.New("the call hangs")
 
 func (o *outage) count(is func(made) bool) int {

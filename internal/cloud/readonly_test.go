@@ -183,8 +183,8 @@ func arguments(t *testing.T, method string, f reflect.Type) (all []reflect.Value
 	return all
 }
 
-// A read-only gateway lets no call pass that changes the cloud, whichever method of
-// the provider it is, fast paths included. With a gateway that is not read-only, the
+// A read-only gateway makes no call that changes the cloud, by whichever method of
+// the provider, fast paths included. With a gateway that is not read-only, the
 // same walk calls all these methods. So the walk leaves none out.
 func TestReadOnlyGateway(t *testing.T) {
 	for name, isReadOnly := range map[string]bool{"ReadOnly": true, "Usual": false} {

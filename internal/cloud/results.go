@@ -11,11 +11,11 @@ type objectResult struct {
 	err   error
 }
 
-// resultsFor returns the result for each of n objects. For one of the provider's
-// results, of returns the index of its object and its error. Nothing is known of an
+// resultsFor returns the result for each of n objects. The function of takes one of the
+// provider's results, and returns the index of its object and its error. Nothing is known of an
 // object without a result, or with two that differ. If a result is about an object
-// that was not asked for, the provider's indexes mean something else, and nothing is
-// known of any object.
+// that was not asked for, the provider's indexes are not those of the question, and
+// nothing is known of any object.
 func resultsFor[T any](n int, theirs []T, of func(T) (int, error)) []objectResult {
 	results, differ := make([]objectResult, n), make([]bool, n)
 	for _, t := range theirs {

@@ -36,7 +36,7 @@ func (g *Gateway) retries(ctx context.Context, t tried) bool {
 		return sleep.For(ctx, RetryAfter(t.err))
 	case KindOf(t.err) == Throttled:
 		if g.limiter.retriesInside(t.took) {
-			return false // The provider itself retries calls; both numbers of tries would be multiplied.
+			return false // The provider itself retries calls. Its tries would be multiplied by those of the gateway.
 		}
 		if EvidenceOf(t.err) == Typed {
 			return true // The limiter holds all calls back.

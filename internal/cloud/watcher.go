@@ -24,7 +24,7 @@ const (
 var errNoToken = errors.New("the provider returned no token to go on with")
 
 // Watcher waits for changes of instances. What a watch says is a hint: the cloud
-// is asked about each node that it names (decision 10).
+// is then asked about each node that the watch has named (decision 10).
 type Watcher struct {
 	gateway *Gateway
 	watcher provider.InstanceWatcher

@@ -22,8 +22,8 @@ type event struct {
 // each with the kind of the object that has the condition.
 var begins = map[string]string{"CloudInitFailed": "Node", "NodeDeletionHeld": "Node", "NodeDeletionCanceled": "Node", "ServingCertificateHeld": "CertificateSigningRequest"}
 
-// recorded returns, of events about objects of this kind, those whose reason the daemon
-// writes, the newest first.
+// recorded returns the events whose reason the daemon writes about objects of this kind,
+// the newest first.
 func (all Reasons) recorded(on string, events []corev1.Event) []event {
 	var known []event
 	for i := range events {

@@ -81,8 +81,8 @@ type NodeStatusPatch struct {
 	Condition *corev1.NodeCondition
 }
 
-// Cached returns the Node from the informer. If the informer does not yet have
-// our own last write, it returns the Node as it was after that write. Otherwise
+// Cached returns the Node from the informer. If our own last write has not reached
+// the informer yet, Cached returns the Node as it was after that write. Otherwise
 // the same decision would be made twice. The caller must not change the Node. If
 // the Node does not exist, apierrors.IsNotFound reports true for the error.
 func (n *Nodes) Cached(name string) (*corev1.Node, error) {
@@ -108,7 +108,9 @@ func (n *Nodes) Live(ctx context.Context, name string) (*corev1.Node, error) {
 // All reads all Nodes from the API server instead of a cache: at least those that
 // existed when the request was made. The answer is complete, or an error.
 func (n *Nodes) All(ctx context.Context) ([]corev1.Node, error) {
-	list, err := n.client.List(ctx, metav1.ListOptions{}) // Without a resourceVersion it does not come from the API server's cache either.
+	// Without a resourceVersion the answer is never older than the request, even if it
+	// comes from the API server's own cache.
+	list, err := n.client.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}

@@ -46,7 +46,7 @@ func (s *suite) runAsChild(ctx context.Context, id string) error {
 }
 
 // childAnswer is what a child process tells its parent. If all checks run in child
-// processes, only they know the provider.
+// processes, the parent makes no provider, and learns from Provider what was tested.
 type childAnswer struct {
 	Result   CheckResult `json:"result"`
 	Failures []string    `json:"failures,omitempty"`

@@ -30,7 +30,7 @@ type LoadBalancer struct {
 	// HealthCheckPort is the port that is checked on all machines; 0 means the node
 	// ports.
 	HealthCheckPort int32 `json:"healthCheckPort,omitempty"`
-	// Other is what annotations of the vendor set.
+	// Other has the settings that were made with the vendor's own annotations.
 	Other map[string]string `json:"other,omitempty"`
 }
 

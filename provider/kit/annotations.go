@@ -13,9 +13,9 @@ import (
 
 // Annotations reads the annotations of a Service or a Node and gathers all that is
 // wrong with them. Each method reads one key. It returns false if the annotation is
-// not there or is wrong. Err returns what is wrong: it names each key, its value and
-// what is allowed. Read all keys before you call Err, because a key that was never read
-// counts as unknown.
+// not there or is wrong. Err returns what is wrong: it names each key and what is
+// allowed, and the value of a key that was read. Read all keys before you call Err,
+// because a key that was never read counts as unknown.
 type Annotations struct {
 	values   map[string]string
 	prefix   string
@@ -126,7 +126,7 @@ func (a *Annotations) Err() error {
 	return Join(all...)
 }
 
-// ours returns the keys with the prefix.
+// ours returns the keys with the prefix that have been read.
 func (a *Annotations) ours() (keys []string) {
 	for _, key := range a.known {
 		if strings.HasPrefix(key, a.prefix) && !slices.Contains(keys, key) {

@@ -118,8 +118,8 @@ func parse(text []byte) (document, another *yaml.Node, err error) {
 	return documents[0].Content[0], another, nil
 }
 
-// readable returns the parser's error without text of the file, which some
-// errors quote, because that text may be a password.
+// readable returns the parser's error in one line. Some errors quote the file. Such an
+// error is replaced, because what it quotes may be a password.
 func readable(err error) error {
 	text := strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", " ")
 	if strings.Contains(text, "unknown anchor") {

@@ -15,9 +15,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/kit/suggest"
 )
 
-// maxValues is how many values a file may have. An alias counts as often as it is
-// used. maxDepth is how deep values may be nested. Without it, an alias that contains
-// itself would be read without end.
+// maxValues is how many values a file may have. The values of an alias count each time
+// the alias is used. maxDepth is how deep values may be nested. It soon ends the reading
+// of an alias that contains itself.
 const (
 	maxValues = 100_000
 	maxDepth  = 50
@@ -259,7 +259,7 @@ func join(path, key string) string {
 	return strings.TrimPrefix(path+"."+printable(key), ".")
 }
 
-// printable returns a key in one line. It cuts off a long key, and quotes one that is not a
+// printable returns a key in one line. It shortens a long key, and quotes one that is not a
 // plain word.
 func printable(key string) string {
 	const longest = 64

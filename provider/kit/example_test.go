@@ -82,7 +82,7 @@ func ExampleInstances() {
 		ByID: func(_ context.Context, id string) (machine, error) { // one call of the cloud
 			found, ok := cloud[id]
 			if !ok {
-				return machine{}, cloudprovider.InstanceNotFound // only if the cloud itself has answered that
+				return machine{}, cloudprovider.InstanceNotFound // only if the cloud itself says that there is none
 			}
 			return found, nil
 		},

@@ -86,9 +86,9 @@ type Found[T any] struct {
 }
 
 // FindAll returns an answer for each Node, in the order of nodes. A Node whose
-// instance is in the list costs no call. About each other Node the cloud is asked
-// separately, so a list that is incomplete, old or of another region makes no
-// instance absent.
+// instance is in the list costs no call. The cloud is asked separately about every
+// Node whose instance is not in the list. So a list that is incomplete, old or of
+// another region makes no instance absent.
 func (i Instances[T]) FindAll(ctx context.Context, nodes []*corev1.Node, list []T) []Found[T] {
 	byID, byName := map[string][]T{}, map[string][]T{}
 	for _, instance := range list {

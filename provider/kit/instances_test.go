@@ -27,7 +27,7 @@ type servers struct {
 	all    []server
 	err    error // of each call
 	calls  int
-	answer *server // what each call of ByID returns; nil: what it finds in all
+	answer *server // what each call of ByID returns; nil: the server with the ID
 }
 
 func (c *servers) instances() kit.Instances[server] {
@@ -78,7 +78,7 @@ var rows = []struct {
 	want string
 }{
 	{node("a", ""), "i-1"},
-	{node("a", "acme://eu/i-2"), "i-2"}, // the provider ID alone
+	{node("a", "acme://eu/i-2"), "i-2"}, // by the provider ID, whatever the name
 	{node("b", "acme:///i-1"), "i-1"},
 	{node("none", ""), "absent"},
 	{node("none", "acme://eu/i-9"), "absent"},

@@ -30,7 +30,8 @@ var (
 // Examples are "acme:///{id}", and "{id}" for IDs without a scheme. If several forms
 // fit, the first one counts. Between two slashes a form has nothing, a part, a word, or a
 // word and then a part, as in "acme://bm-{id}". NewProviderIDs panics if a form has
-// anything else, no part or a part twice, or if the form that is written has no scheme.
+// anything else between two slashes, if it has no part, or if it has a part twice. It
+// also panics if the form that is written has no scheme.
 //
 // Do not change the form that is written, because the provider ID of a Node can never
 // change.

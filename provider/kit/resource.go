@@ -15,8 +15,8 @@ var ErrExists = errors.New("it exists already")
 
 // Resource is one resource of the cloud that belongs to one owner, such as the load
 // balancer of a Service, or a listener of it. Ensure and Remove keep nothing in memory:
-// after a lost reply, a crash or another leader, the next call finds what is there and
-// goes on. T is the cloud's type for the resource.
+// after a lost reply, a crash or a change of the leader, the next call finds what is
+// there and goes on. T is the cloud's type for the resource.
 //
 // This works only if the call that creates the resource also marks it with its owner,
 // by a tag or by a name that is made of the cluster's name and the UID of the Service.
@@ -52,11 +52,11 @@ type Resource[T any] struct {
 // ResourceState is the part of a resource's state on which the next step depends.
 type ResourceState struct {
 	ID string
-	// Pending says what the cloud is still doing, such as "creating". Ensure then
-	// returns an error made by the function Pending. It is empty if the resource is
-	// ready.
+	// Pending says what the cloud is still doing, such as "creating". It is empty if
+	// the resource is ready. Otherwise Ensure returns an error made by the function
+	// Pending.
 	Pending string
-	// Locked means that the cloud accepts no change while it is pending.
+	// Locked means that the cloud accepts no change while the resource is pending.
 	Locked bool
 }
 
@@ -80,8 +80,8 @@ func (r Resource[T]) Ensure(ctx context.Context) (T, error) {
 	if state := r.State(is); state.Locked && state.Pending != "" {
 		return is, r.pending(state)
 	}
-	// What create returns may differ, too: it may come from an earlier call whose reply
-	// was lost, and the owner may have changed since then.
+	// What create returns may also differ from what is wanted: it may come from an
+	// earlier call whose reply was lost, and the owner may have changed since then.
 	changed, err := r.Change(ctx, is)
 	if err != nil {
 		return none, fmt.Errorf("update %s %s: %w", r.Kind, r.State(is).ID, err)

@@ -180,8 +180,8 @@ func (c *Cloud) Routes() (cloudprovider.Routes, bool) {
 }
 
 // routesAlone is embedded by a value that has the methods of the contract and no
-// others. The name is not exported, so the daemon does not log it as a wrapper that
-// hides optional interfaces.
+// others. The daemon logs wrappers that hide optional interfaces. It does not log this
+// value, because the name of the embedded field is not exported.
 type routesAlone = cloudprovider.Routes
 
 // Clusters implements cloudprovider.Interface. Nothing calls it.

@@ -84,7 +84,9 @@ func (l lists) ListInstances(ctx context.Context, token string) (provider.Instan
 		if i.State == simulator.Terminated {
 			continue
 		}
-		if m, err := metadata(i); err == nil { // otherwise InstanceMetadata returns the error
+		// The daemon asks about an instance that is left out, and gets the error from
+		// InstanceMetadata.
+		if m, err := metadata(i); err == nil {
 			page.Instances = append(page.Instances, *m)
 		}
 	}
@@ -117,7 +119,7 @@ func (w watches) WatchInstances(ctx context.Context, token string) (provider.Ins
 	for _, ref := range found.Changed {
 		id, err := providerIDs.Print(ref.Region, ref.ID)
 		if err != nil {
-			id = "" // InstanceMetadata returns the error
+			id = "" // the daemon asks about the Node, and gets the error from InstanceMetadata
 		}
 		changes.Changed = append(changes.Changed, provider.InstanceRef{ProviderID: id, NodeName: ref.Name})
 	}

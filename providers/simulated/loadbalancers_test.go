@@ -109,7 +109,7 @@ var writes = []simulator.Call{
 	simulator.CreateStaticIP, simulator.ReleaseStaticIP,
 }
 
-// costs checks that do makes want writes in the cloud.
+// costs checks how many writes the function do makes in the cloud.
 func (b balancing) costs(t *testing.T, want int64, what string, do func()) {
 	t.Helper()
 	count := func() int64 {

@@ -16,8 +16,8 @@ type optional struct {
 	ConcurrentServices bool `json:"withoutConcurrentServices"` // provider.ConcurrentLoadBalancer
 }
 
-// fastPaths has such fields for the interfaces that tell of many instances in one
-// call.
+// fastPaths has a field for each optional interface that tells of many instances in
+// one call. A field that is true switches its interface off.
 type fastPaths struct {
 	Batches bool `json:"withoutBatches"` // provider.InstanceMetadataBatcher
 	Lists   bool `json:"withoutLists"`   // provider.InstanceLister

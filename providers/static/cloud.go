@@ -17,7 +17,7 @@ func init() {
 }
 
 // Cloud is the provider. It never changes: when its file changes, the daemon ends and
-// is started again. Then it asks at once about all Nodes that wait.
+// is started again. The new daemon asks at once about all Nodes that wait.
 type Cloud struct{ config config }
 
 var _ cloudprovider.Interface = (*Cloud)(nil)

@@ -18,7 +18,8 @@ import (
 const (
 	idPrefix  = Name + "://"
 	namePlace = "{{name}}"
-	// keepID in place of a template leaves each Node the provider ID that it has.
+	// keepID stands in the file instead of a template. Then each Node keeps the
+	// provider ID that it has.
 	keepID = "keep"
 	// noExternal and fromAnnotation are the values of externalIPs. The key of the
 	// annotation follows fromAnnotation.
@@ -132,7 +133,8 @@ func (w *element) Check(wrong kit.Wrong) {
 	}
 }
 
-// reserved matches the keys that the daemon never writes for a provider.
+// reserved matches the keys of labels that only Kubernetes itself may set. The daemon
+// ignores such labels among those of a provider.
 var reserved = regexp.MustCompile(`(^|\.)(kubernetes|k8s)\.io/`)
 
 // wrongLabel returns what is wrong with a label that Nodes are to get.

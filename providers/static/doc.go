@@ -12,9 +12,9 @@
 //	  externalIPs: fromAnnotation example.com/public-ip # optional; or none
 //	providerID: static://home/{{name}} # or keep
 //
-// A Node that no entry selects, or that has the provider ID of another provider,
-// is not described and waits. With "providerID: keep" each Node keeps the ID that
-// its kubelet has set, and a Node without an ID waits.
+// A Node that no entry selects is not described and waits. With a template, so does a
+// Node that has the provider ID of another provider. With "providerID: keep" each Node
+// keeps the ID that its kubelet has set, and a Node without an ID waits.
 //
 // The provider never says that a machine does not exist, so the daemon deletes no
 // Node because of it. It has neither load balancers nor routes. It cannot verify

@@ -93,7 +93,8 @@ func (c config) idOf(node *corev1.Node) (string, error) {
 // addressesOf returns the internal addresses, followed by the external ones. The
 // internal ones are those of --node-ip, or else those in the Node's status.
 func (e entry) addressesOf(node *corev1.Node) ([]corev1.NodeAddress, error) {
-	// If the kubelet's annotation is invalid, the daemon itself reports it.
+	// An invalid annotation of the kubelet is no error here, because the daemon itself
+	// reports it.
 	addresses, err := listed(corev1.NodeInternalIP, node.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr])
 	if err != nil || len(addresses) == 0 {
 		addresses = nil

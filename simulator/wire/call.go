@@ -109,9 +109,9 @@ type CallCounter struct {
 type CallRecord struct {
 	Time time.Time `json:"time"`
 	Call Call      `json:"call"`
-	// One of Instance, LoadBalancer, StaticIP, Route and Volume is set, depending on the
-	// call. Its value is the ID of the resource that the call was about, or the
-	// name in a creation. All are empty if the call was not about a single
+	// At most one of Instance, LoadBalancer, StaticIP, Route and Volume is set. Its
+	// value is the ID of the resource that the call was about, or the name if there is
+	// no ID, as in a creation. All are empty if the call was not about a single
 	// resource.
 	Instance     string `json:"instance,omitempty"`
 	LoadBalancer string `json:"loadBalancer,omitempty"`

@@ -6,7 +6,7 @@ const MaxRouteChanges = 250
 // RouteChange is the creation or the deletion of one route.
 type RouteChange struct {
 	Create *Route `json:"create,omitempty"`
-	// Delete is the ID of a route.
+	// Delete is the ID of the route to delete.
 	Delete string `json:"delete,omitempty"`
 }
 

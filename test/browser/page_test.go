@@ -74,8 +74,8 @@ func (p *page) complain(text string) {
 	p.complaints = append(p.complaints, text)
 }
 
-// expect allows complaints that have a text in them, because browsers log each answer
-// that is an error, even if the page shows it in its own words.
+// expect allows complaints that contain the text. It is needed because browsers log
+// each answer that is an error, even if the page handles it.
 func (p *page) expect(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -166,7 +166,7 @@ func TestWriteThatIsNeverOverKeepsTheLease(t *testing.T) {
 	asked := time.Now()
 	keepsTheLease(t, b, leader, standby)
 	ended := time.Since(asked)
-	trap.Cut() // The request is lost, because the connections of the process have ended with it.
+	trap.Cut() // The leader's connections have ended with its process, so the request is lost.
 	b.AwaitNode(t, node.Name, crashHandOver+noise, nodes.As(i, nodes.AddressesOf(i)...))
 	t.Logf("a write that is never over: the leader ended after %v, the other had initialised the Node after %v",
 		ended.Round(time.Millisecond), time.Since(asked).Round(time.Millisecond))

@@ -69,7 +69,7 @@ func TestNodeCIDRs(t *testing.T) {
 			trap.Release() // The write arrives before the next daemon leads.
 		}
 		awaitCIDRs(t, b, 3+len(names))
-		trap.Release() // The write arrives when its Node has CIDRs from the next leader.
+		trap.Release() // In rounds 2 and 4 the write arrives only now: its Node has CIDRs from the next leader.
 		d = next
 	}
 

@@ -19,7 +19,7 @@ import (
 )
 
 // charts are the command lines that public charts and manifests of other
-// cloud-controller-managers render. Only the provider is the simulated one.
+// cloud-controller-managers render. Each names the simulated provider instead of its own.
 var charts = []struct {
 	name string
 	args []string

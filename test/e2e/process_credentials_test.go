@@ -112,7 +112,7 @@ func TestCredentialsOfAFactoryThatWorksOnce(t *testing.T) {
 			joins(t, b, before, expect.Soon) // The other replica leads.
 		}
 	}
-	replicas.New(t, b, after, setup) // as the kubelet starts it again
+	replicas.New(t, b, after, setup) // in a cluster, the kubelet would start the container again
 	joins(t, b, after, expect.Soon)
 }
 

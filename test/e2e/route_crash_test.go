@@ -62,7 +62,7 @@ func (l *routeLife) requests() map[string][]proxy.Place {
 // it and after the server has carried it out. The next one brings the route to
 // the same end (S7), and there is never a second route.
 func TestRouteKilledAtEachRequest(t *testing.T) {
-	const regular = "--route-reconciliation-period=10m" // so rare that it causes no request
+	const regular = "--route-reconciliation-period=10m" // so long that the routes are not listed periodically during the test
 	n := podnetwork.New(t, onOwn(t))
 	counted := life(t, n)
 	d := counted.begins(t, regular)

@@ -94,7 +94,7 @@ func (s *scene) requests(t *testing.T) audit.Requests {
 	return s.Audit(t).Since(s.mark)
 }
 
-// play plays the scene to its end, or until the test has failed or the scene is over.
+// play plays the scene. It stops early if the test has failed or s.over returns true.
 func (s *scene) play(t *testing.T) {
 	t.Helper()
 	witness := s.cloud.Instance(t, simulator.Instance{Name: s.Name("witness")})

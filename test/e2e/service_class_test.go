@@ -124,8 +124,8 @@ func TestServiceOfAnotherClassBecomesInternal(t *testing.T) {
 }
 
 // A Service can get another class only while it has another type than
-// LoadBalancer. Then the daemon deletes the load balancer, even if it never saw
-// the other type.
+// LoadBalancer. When it has got another class, the daemon deletes its load
+// balancer, even if the daemon never saw the other type.
 func TestServiceIsGivenToAnotherClass(t *testing.T) {
 	s := lbservice.New(t, onShared(t), 2)
 	d := s.Runs(t, daemon.Setup{})
@@ -169,7 +169,7 @@ func TestServiceIsGivenToAnotherClass(t *testing.T) {
 	}
 }
 
-// One daemon serves a class and leaves Services without a class to the other. While
+// One daemon serves a class and another serves Services without a class. While
 // neither daemon runs, one Service of each becomes internal, so it no longer has a
 // class. Each daemon cleans up what it has made, and leaves the other's Service
 // alone.

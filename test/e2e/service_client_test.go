@@ -203,8 +203,8 @@ func (v *trafficClient) stays(t *testing.T, m *machine) *session {
 	return nil
 }
 
-// With externalTrafficPolicy Local only nodes with an endpoint get traffic:
-// those whose health check node port says so.
+// With externalTrafficPolicy Local only nodes with an endpoint get traffic. A
+// node's health check node port reports whether it has one.
 func testLocalTrafficPolicy(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b, "--traffic=true", "--check-interval=100ms")
 	s.Runs(t, daemon.Setup{})

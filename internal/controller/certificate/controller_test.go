@@ -29,9 +29,11 @@ import (
 type vendor struct {
 	cloudprovider.Interface
 
-	mu        sync.Mutex
-	instances []cloudprovider.InstanceMetadata // named by the end of their ID; guarded by mu
-	asked     int                              // guarded by mu
+	mu sync.Mutex
+	// instances are the cloud's instances; guarded by mu. The provider ID "p://n1" is
+	// that of the instance with the name n1.
+	instances []cloudprovider.InstanceMetadata
+	asked     int // guarded by mu
 	// answers, if not nil, is called first; guarded by mu.
 	answers func(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error)
 }

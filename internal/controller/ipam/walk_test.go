@@ -154,7 +154,7 @@ type leader struct {
 
 	controller *Controller
 	handler    cache.ResourceEventHandler
-	seen       int // how many changes its cache has
+	seen       int // how many changes of the history are in its cache
 	cache      map[string]*corev1.Node
 	own        map[string]*corev1.Node // its own writes
 	writes     int                     // how many writes it has begun

@@ -22,7 +22,7 @@ type index struct {
 	withID  int                  // Nodes of this daemon that have a provider ID
 	kins    map[kin]*absentees
 	circles map[circle]*tally
-	due     ordered // members that time alone changes
+	due     ordered // members that will count otherwise after some time, even if nothing happens
 	// confirmed has the provider-ID schemes of Nodes whose instances the provider
 	// has ever called present.
 	confirmed map[string]bool

@@ -118,8 +118,8 @@ func (c *Controller) carryOut(ctx context.Context, j job) result {
 	return r
 }
 
-// isNewFailure reports whether the last job for the CIDR did not fail in the
-// same way.
+// isNewFailure reports whether the failure is of another kind than that of the last
+// job for the CIDR. It returns true if that job has not failed.
 func (c *Controller) isNewFailure(cidr netip.Prefix, f failure) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

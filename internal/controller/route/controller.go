@@ -50,8 +50,8 @@ type nodes interface {
 	PatchStatus(ctx context.Context, name string, p kube.NodeStatusPatch) (*corev1.Node, error)
 }
 
-// recorder records events. Events about routes of no Node are recorded on the
-// Lease of the process.
+// recorder records events. An event about stray routes is recorded on the Lease of
+// the process, because they have no Node.
 type recorder interface {
 	Node(node *corev1.Node, eventType, reason, message string)
 	Lease(lease types.NamespacedName, eventType, reason, message string)

@@ -34,9 +34,9 @@ type claim struct {
 type observed struct {
 	now      time.Time
 	clusters []netip.Prefix
-	// table is what was planned before; nil: the whole table is planned. Then nodes
-	// has all Nodes. Otherwise node returns the Node of a name as it is now, nil if
-	// there is none.
+	// table is what was planned before. If it is nil, the whole table is planned, and
+	// nodes has all Nodes. Otherwise the function node returns the Node of a name as
+	// it is now, nil if there is none.
 	table *table
 	nodes []*corev1.Node
 	node  func(name string) *corev1.Node
@@ -75,7 +75,7 @@ type plan struct {
 	strays   map[identity]time.Time
 	resolved []netip.Prefix
 	counts   counts
-	// after is the longest time until the next decision.
+	// after is the time after which the table is planned again at the latest.
 	after time.Duration
 	// table is for the next plan. It is nil if the routes are to be listed first: then
 	// the next plan makes a new table.

@@ -1,5 +1,5 @@
-// Package route gives the pod CIDRs of every Node a route in the cloud, and
-// removes routes that lead nowhere.
+// Package route gives the pod CIDRs of every Node a route in the cloud, and removes
+// routes that no Node needs.
 //
 // The table is planned as a whole after each listing. Later passes plan what has
 // changed since, with the same rules and the same result (rules_table.go). A pass

@@ -195,9 +195,9 @@ func (a *answers) List(context.Context) ([]cloud.Route, error) {
 	return nil, err
 }
 
-// If a caller has given up a call, the gateway gives its answer to the next
-// caller. That answer may show the routes as they were when the first call
-// began.
+// If a caller has stopped waiting for a call, the gateway gives the answer of that
+// call to the next caller. That answer may show the routes as they were when the
+// first call began.
 func TestLateAnswerIsAsOldAsItsCall(t *testing.T) {
 	late := func(kind cloud.Kind) error {
 		return &cloud.Error{Call: "ListRoutes", Kind: kind, Err: errors.New("no answer")}
@@ -313,7 +313,8 @@ func TestSlowPatchIsNotRepeated(t *testing.T) {
 }
 
 // If the API server keeps refusing the write of a condition, an event on the Node
-// reports it once. It reports it again only if a later write has succeeded in between.
+// reports it once. A later refusal is reported only if a write has succeeded in
+// between.
 func TestRefusedPatchIsReportedAndRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, Config{}, bare(1))

@@ -198,7 +198,7 @@ func check(t *testing.T, rows []row) {
 	}
 }
 
-// Routes of several rows.
+// Routes that several rows use.
 var (
 	unknown   = newRoute("s", "gone", "10.244.99.0/24")
 	gateway   = newRoute("e", "", "10.244.99.0/24")

@@ -100,8 +100,8 @@ func randomSteps(t *testing.T, seed uint64) {
 		names[n.Name] = true
 	}
 	got := slices.DeleteFunc(b.routes(), func(route string) bool {
-		// A Node of that name may keep the route of an earlier one whose deletion was not
-		// seen.
+		// A Node may keep the route of an earlier Node of its name, if the deletion of
+		// the earlier one was not seen. Such routes are left out.
 		_, node, _ := strings.Cut(route, " ")
 		return names[node] && !slices.Contains(want, route)
 	})

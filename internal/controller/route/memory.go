@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// memory is what this process knows beyond the Nodes. A process that loses it
-// lists the routes once more, removes some of them later, and may repeat calls
-// and events.
+// memory is what this process knows beyond the Nodes. A new process starts without
+// it. So it lists the routes once more, removes some of them later, and may repeat
+// calls and events.
 type memory struct {
 	listing        listing
 	listingFailure failure   // the failure of the last listing; zero if it has succeeded
@@ -21,7 +21,7 @@ type memory struct {
 	strays   map[identity]time.Time     // when an answer first showed the route as stray
 	deleted  map[string]deletedNode     // Nodes whose deletion was seen, by name
 	failures map[netip.Prefix]failure   // the failure of the last job for a CIDR
-	recorded byClaim[string]            // the kind of the last event about a CIDR of a Node; the zero CIDR stands for its condition
+	recorded byClaim[string]            // the kind of the last event about a CIDR of a Node; the zero CIDR stands for the Node's condition
 	pending  map[netip.Prefix]time.Time // when the job that is queued or under way was planned
 	patched  map[types.UID]patched      // the condition that was last written
 	// touched is what has changed since the last plan.

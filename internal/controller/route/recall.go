@@ -47,7 +47,8 @@ func (m *memory) recall(cidr netip.Prefix) (r step.Memory, known bool) {
 	return r, known || failed
 }
 
-// mostTargets is how many targets of one CIDR are named. There should be one.
+// mostTargets is the largest number of targets that are named for one CIDR. A CIDR
+// should have only one.
 const mostTargets = 10
 
 // targets returns the Nodes to which the listed routes of a CIDR lead.

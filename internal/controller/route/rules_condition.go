@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// unreachableAfter is how long a route has to be missing before a Node that
-	// had its routes counts as unreachable. The condition keeps pods away from
-	// the Node, and most failures are over sooner. A new Node has as much time
-	// for its first route.
+	// unreachableAfter is how long a route has to be missing before a Node that had
+	// its routes counts as unreachable. The condition keeps pods away from the Node,
+	// and most failures are over sooner. A new Node has as much time for its first
+	// route, as long as no call has failed.
 	unreachableAfter = time.Minute
 	// rewriteAfter is the shortest time between two writes of a condition that
 	// somebody else changes (promise S4).
@@ -97,8 +97,8 @@ func (x *index) explain(node *corev1.Node) (message.Cause, []nodeEvent) {
 func (x *index) statusOf(node *corev1.Node, isTarget bool) (status corev1.ConditionStatus, until time.Time) { //nolint:revive // flag-parameter: it is a fact
 	wanted := cidrsOf(node)
 	if len(wanted) == 0 {
-		// The routes may be those of an earlier Node of that name, and this
-		// Node may get its own CIDRs soon.
+		// The listed routes may be those of an earlier Node of that name. This Node may
+		// get its own CIDRs soon, so it counts as unreachable only after a while.
 		if isTarget {
 			return x.unavailableSince(node.CreationTimestamp.Time)
 		}

@@ -44,7 +44,8 @@ func (x *index) jobFor(cidr netip.Prefix, e *entry, s *share) *job {
 }
 
 // rejection says why no route is created for a CIDR although a Node claims it
-// (promise S5 d). A kubelet may write any CIDR into its own Node.
+// (promise S5 d). The CIDR has to be checked because a kubelet may write any CIDR
+// into its own Node.
 type rejection struct {
 	// holder is another Node, held is its CIDR, and the rejected CIDR is a part of
 	// held. If holder is nil, the rejected CIDR is not inside the cluster's.
@@ -67,13 +68,13 @@ func (x *index) rejection(cidr netip.Prefix) *rejection {
 	return nil
 }
 
-// usualBits returns, for each family, the most frequent length of the Nodes' CIDRs that
-// lie inside the cluster's CIDRs. The key true is IPv4. If several lengths are equally
-// frequent, the shortest counts. counts has the number of CIDRs of each length. If a
-// Node has a CIDR of the usual length, no other Node gets a route for a part of it: the
-// more specific route would take the traffic of the first Node's pods. CIDRs of other
-// lengths are not protected, because a single kubelet could write a CIDR in which those
-// of many other Nodes lie.
+// usualBits returns, for each family, the most frequent length of the Nodes' CIDRs
+// that lie inside the cluster's CIDRs. The key true is IPv4. If several lengths are
+// equally frequent, it is the shortest of them. The parameter counts has the number
+// of CIDRs of each length. If a Node has a CIDR of the usual length, no other Node
+// gets a route for a part of it: the more specific route would take the traffic of
+// the first Node's pods. CIDRs of other lengths are not protected, because a single
+// kubelet could write a CIDR in which the CIDRs of many other Nodes lie.
 func usualBits(counts map[bool]map[int]int) map[bool]int {
 	usual := map[bool]int{}
 	for family, lengths := range counts {

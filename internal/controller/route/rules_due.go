@@ -49,7 +49,7 @@ func (t *table) isCurrent(d due) bool {
 	return t.shares[d.cidr].until.Equal(d.at)
 }
 
-// after returns the longest time until the next decision.
+// after returns the time after which the table is planned again at the latest.
 func (t *table) after(o observed) time.Duration {
 	after := untilListing(o)
 	for len(t.due) > 0 {

@@ -35,7 +35,7 @@ type answer struct {
 	routes []route
 	failed *failure // nil: the cloud has answered
 	// underWay means that the call has timed out and has not returned yet. The next
-	// call gets its answer.
+	// call gets the answer of this one.
 	underWay bool
 }
 

@@ -41,7 +41,7 @@ func listingRows() []row {
 		{"FailedListingIsRecordedOnANewNode", given(2, unlisted("r1"), node("node-1", noCondition), listingFailing(at(1001))), []string{
 			"node-1 NetworkUnavailable=True NoRouteCreated", "event on node-1: Could not create route uid-1 10.244.1.0/24 for node node-1 after 3m20s: no answer",
 		}},
-		{"FailedListingIsNotRecordedOnAReachableNode", given(1, func(o *observed) { o.memory.listing = listing{} }, listingFailing(at(1001))), nil}, // a new leader does this during an outage
+		{"FailedListingIsNotRecordedOnAReachableNode", given(1, func(o *observed) { o.memory.listing = listing{} }, listingFailing(at(1001))), nil}, // a new leader during an outage of the cloud
 	}
 }
 

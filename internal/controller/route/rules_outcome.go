@@ -30,7 +30,7 @@ const kindUnwritten = "Unwritten"
 // that no call has failed.
 type failure struct {
 	count     int
-	since, at time.Time // of the first and the last attempt
+	since, at time.Time // of the first and the last failed attempt
 	until     time.Time // when it is tried again
 	took      time.Duration
 	kind      string        // from a closed set: the kind of the cloud's error, or kindBlackhole
@@ -67,8 +67,8 @@ func (f failure) backoff() time.Duration {
 	return min(minBackoff<<f.count, longest)
 }
 
-// concerns reports whether the failure is about the route of this Node. A nil
-// owner stands for a route that no Node gets.
+// concerns reports whether the failure is about the route of this Node. If owner is
+// nil, it reports whether the failed job had no route to create.
 func (f failure) concerns(owner *corev1.Node) bool {
 	return owner == nil && f.node == "" || owner != nil && f.node == owner.UID
 }
@@ -101,9 +101,8 @@ func (r result) failure(j job) *failure {
 	}
 }
 
-// event returns the event for the owner of the Node whose route could not be
-// created, nil if there is none. A blackhole causes no event, because the
-// condition shows it.
+// event returns the event on the Node whose route could not be created, nil if there
+// is none. A blackhole causes no event, because the condition shows it.
 func (r result) event(j job) *nodeEvent {
 	if r.failed == nil || j.create == nil {
 		return nil

@@ -61,7 +61,7 @@ func TestFinishedJobs(t *testing.T) {
 		name    string
 		job     job
 		result  result
-		created bool   // the route counts as there
+		created bool   // the memory has the route as created
 		failure string // its kind
 		event   string
 	}{

@@ -142,8 +142,8 @@ func removed(n int) []string {
 	return lines
 }
 
-// kept returns the digest of n routes that the budget holds because 4 of all
-// routes are stray.
+// kept returns the digest of n routes that the budget holds. The parameter all is the
+// number of listed routes, of which 4 are stray.
 func kept(n, all int) []string {
 	var lines []string
 	for i := 1; i <= n; i++ {

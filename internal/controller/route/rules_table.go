@@ -29,7 +29,8 @@ type table struct {
 	cidrs     map[string][]netip.Prefix
 	claimants map[netip.Prefix]map[string]bool // names of Nodes
 	routes    map[netip.Prefix][]route
-	// targets has the CIDRs of the routes that lead to a Node of the name.
+	// targets has, by the name of a Node, the CIDRs of the routes that lead to that
+	// name.
 	targets map[string][]netip.Prefix
 	// lengths counts, by family and length, the claimed CIDRs that lie inside the
 	// cluster's CIDRs. usual is what usualBits computes from lengths. parts has, for
@@ -95,7 +96,7 @@ func (t *table) all(m *memory) touched {
 	return all
 }
 
-// isTarget reports whether a listed route leads to a Node of the name.
+// isTarget reports whether a listed route leads to this name.
 func (t *table) isTarget(name string) bool {
 	_, is := t.targets[name]
 	return is
@@ -110,7 +111,7 @@ func (t *table) wholeOf(cidr netip.Prefix) (whole netip.Prefix, isPart bool) {
 	return netip.PrefixFrom(cidr.Addr(), bits).Masked(), true
 }
 
-// update replaces what a Node of this name claims.
+// update stores in the table what the Node of this name claims now.
 func (t *table) update(o *observed, name string) {
 	for _, cidr := range t.cidrs[name] {
 		if nodes := t.claimants[cidr]; nodes[name] { // A Node may have a CIDR twice.
@@ -346,7 +347,7 @@ func (t *table) setShare(cidr netip.Prefix, s share) {
 	if before := t.shares[cidr]; !s.until.IsZero() && !s.until.Equal(before.until) {
 		heap.Push(&t.due, due{at: s.until, cidr: cidr})
 	}
-	s.job = nil // The job is carried out once.
+	s.job = nil // The table does not keep the job, because a job is carried out once.
 	if t.shares[cidr] = s; t.claimants[cidr] == nil && t.routes[cidr] == nil {
 		delete(t.shares, cidr)
 	}

@@ -264,7 +264,8 @@ func TestPlanOfAChangeIsThatOfTheWholeTable(t *testing.T) {
 }
 
 // A change of a Node costs a plan of this Node and its CIDRs, however many others
-// there are. The test counts the Nodes that are read, and decisions about their owners.
+// there are. The test counts how often a Node is read, and how often it is checked
+// whether a Node is this daemon's.
 func TestPlanOfAChangeCostsThisNodeOnly(t *testing.T) {
 	for _, n := range []int{1000, 20000} {
 		nodes, looks := map[string]*corev1.Node{}, 0

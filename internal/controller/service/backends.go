@@ -136,8 +136,9 @@ func (b *backends) remakeEarly() bool {
 }
 
 // isNews reports whether the current set differs from the set at the last call of
-// isNews, or remakeEarly has made a new set since then. follow calls isNews only once the
-// Nodes have settled, so an early set gives the other Services no pass before that.
+// isNews, or whether remakeEarly has made a new set since then. follow calls isNews
+// only once the Nodes have settled, so an early set gives the other Services no pass
+// before that.
 func (b *backends) isNews() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -170,8 +171,9 @@ func (b *backends) follow(ctx context.Context, changed func()) {
 	}
 }
 
-// warn logs the provider-ID schemes of others' Nodes behind load balancers when these
-// schemes change. Clouds often cannot reach such Nodes, and some providers fail.
+// warn logs the provider-ID schemes of foreign Nodes behind load balancers when these
+// schemes change. Clouds often cannot reach such Nodes, and some providers fail if
+// they get one.
 func (b *backends) warn(ctx context.Context) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

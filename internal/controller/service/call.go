@@ -31,10 +31,11 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 	return nil
 }
 
-// prepareNext writes the finalizer of the Service that gets a worker next, while a call
-// about another Service is under way. So with few workers the cloud waits less for the
-// API server. It does so only after a short call. Compared with a long call, a write
-// takes hardly any time, but whoever deletes a Service with a finalizer has to wait for
+// prepareNext writes the finalizer of the Service that gets a worker next, while a
+// call about another Service is under way. So with few workers the cloud waits less
+// for the API server. prepareNext does this only after a short call. After a long one
+// it would gain little, because a write takes hardly any time compared with such a
+// call. And it has a cost: whoever deletes a Service with a finalizer has to wait for
 // a worker and a call. A Service whose last pass has failed is not prepared, because
 // its passes have delays.
 func (c *Controller) prepareNext(ctx context.Context) {

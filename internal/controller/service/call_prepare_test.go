@@ -200,7 +200,7 @@ func TestPreparedServiceIsToldOnceThatItWaits(t *testing.T) {
 		l.after(99 * time.Second)
 		l.change(func() { l.takes = shortCall / 2 })
 		l.after(time.Second + shortCall/4)
-		l.change(func() { l.takes = 5 * time.Minute }) // for s-002, while s-003 is prepared
+		l.change(func() { l.takes = 5 * time.Minute }) // the time of the call for s-002, during which s-003 is prepared
 		l.after(30 * time.Minute)
 		l.mu.Lock()
 		defer l.mu.Unlock()

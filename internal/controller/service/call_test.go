@@ -73,8 +73,8 @@ func TestSlowCallIsShown(t *testing.T) {
 	})
 }
 
-// A call that follows a failure shows that it is slow once the failure has been
-// shown for a minute.
+// If a call that follows a failure is slow, the Service shows that only after it has
+// shown the failure for a minute.
 func TestSlowCallAfterAFailureIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))

@@ -79,8 +79,8 @@ func hasFailed(during action, of *corev1.Service, ago time.Duration) func(*memor
 	}
 }
 
-// row is what decide does in one situation. In a row without an edit it is noon, and
-// there is one Node that could be a backend.
+// row is what decide does in one situation. Unless edit changes it, the time is noon,
+// and there is one Node that could be a backend.
 type row struct {
 	name    string
 	service *corev1.Service

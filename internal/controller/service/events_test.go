@@ -59,7 +59,7 @@ func reasonsIn(t *testing.T, text, heading string, column int) (reasons []string
 		if len(cells) <= column {
 			continue
 		}
-		if column > 1 { // The type is in a column of its own and stands for all reasons below it.
+		if column > 1 { // The type is in a column of its own. If a row has none, the type of the row above holds.
 			if m := quoted.FindStringSubmatch(cells[1]); m != nil {
 				kind = m[1]
 			}

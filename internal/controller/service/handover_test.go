@@ -77,7 +77,7 @@ func TestLoadBalancerIsEnsuredAgainAfterAnotherDaemonHasCleanedUp(t *testing.T) 
 		l.after(time.Second)
 		l.update(class("a"), func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer })
 		l.after(20 * time.Second)
-		l.change(func() { clear(l.balancers); l.calls = nil }) // by the other daemon
+		l.change(func() { clear(l.balancers); l.calls = nil }) // the other daemon deletes the load balancer
 		l.update(withoutFinalizer, func(s *corev1.Service) { delete(s.Annotations, AnnotationClass) })
 		l.after(time.Minute)
 		if !slices.Equal(l.calls, list("ensure s")) || len(l.balancers) != 1 {

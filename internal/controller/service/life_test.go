@@ -79,7 +79,8 @@ func beginMany(t *testing.T, most int, cfg Config, objects ...runtime.Object) *l
 }
 
 // slowServices is an API server whose writes take a time. The time passes before the
-// fake API server gets the write, because that makes one write after the other.
+// fake API server gets the write, because the fake API server makes one write after
+// the other.
 type slowServices struct {
 	services
 

@@ -63,8 +63,8 @@ type memory struct {
 	namedAt time.Time
 }
 
-// failure is why the last call did not succeed. The zero value means that it
-// has succeeded.
+// failure is why the last call did not succeed. The zero value means that the last
+// call has succeeded, or that there was none.
 type failure struct {
 	cause message.Cause
 	// text is the provider's error, for upstream's events.

@@ -59,7 +59,7 @@ func (c *Controller) Plan(_ context.Context, key string) ([]step.Step, error) {
 				return []step.Step{s}, nil
 			}
 			o.service, o.memory = p.written(o.service), p.memory
-		case remove: // Here it is known what follows if the call succeeds.
+		case remove: // What follows a removal that succeeds does not depend on the provider.
 			m, events := conclude(p, outcome{result: succeeded, at: o.now, nodes: c.backends.newest()})
 			s.Writes, o.memory = append(s.Writes, step.Events(events)...), m
 		case doNothing, forget, ensure, update, release, wait:

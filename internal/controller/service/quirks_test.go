@@ -17,7 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// unaddressed is what the API server does when a Service gets another type.
+// unaddressed removes the address, as the API server does when a Service gets another
+// type.
 func unaddressed(s *corev1.Service) { s.Status.LoadBalancer = corev1.LoadBalancerStatus{} }
 
 // Linode's provider deletes the load balancer whose address is in the status.
@@ -120,7 +121,7 @@ func TestBackendsFollowTheNodesWhileEnsureFails(t *testing.T) {
 						updates++
 					}
 				}
-				if updates < sets || updates > 2*sets { // The old Node may go after the new one has joined, which makes two sets.
+				if updates < sets || updates > 2*sets { // If the old Node goes only after the new one has joined, there are two sets.
 					t.Errorf("%d updates for %d replaced Nodes: %v", updates, sets, l.calls)
 				}
 				if c := findCondition(l.service(), ConditionProvisioning); c.Status != metav1.ConditionTrue || c.Reason != "CloudFailed" {
@@ -168,7 +169,7 @@ func TestUpdateThatFailsWhileEnsureFailsIsMadeOnceForEachFailure(t *testing.T) {
 }
 
 // If calls take longer than the delay after a failure, there is never a wait in which
-// the backends could be updated. They are updated before an Ensure that is due.
+// the backends could be updated. So they are updated before an Ensure that is due.
 func TestBackendsFollowTheNodesWhileSlowCallsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(named("s1")), balanced(named("s2")), host("a"))
@@ -230,8 +231,9 @@ func TestRefusedConditionDoesNotDelayAnUpdate(t *testing.T) {
 	}
 }
 
-// The Service shows that a call is about to be made. While the calls fail, no newer
-// condition can be written, and the write is not tried all the time.
+// The Service shows that a call is about to be made. From then on the API server
+// refuses all writes, and all calls but the first fail. The write of a newer
+// condition is not tried all the time.
 func TestRefusedConditionIsNotWrittenInALoop(t *testing.T) {
 	for name, refusal := range refusals() {
 		t.Run(name, func(t *testing.T) {
@@ -259,8 +261,8 @@ func TestRefusedConditionIsNotWrittenInALoop(t *testing.T) {
 	}
 }
 
-// The backends follow the Nodes between two calls of Ensure. That does not make the delay
-// of a refused condition short again.
+// Updates of the backends are tried between two calls of Ensure. They do not make the
+// delay of a refused condition short again.
 func TestRefusedConditionIsWrittenRarelyWhileAllCallsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))
@@ -445,8 +447,8 @@ func TestServiceWithAnEarlySetFollowsTheNodes(t *testing.T) {
 }
 
 // An update is carried out while Ensure fails, and its reply is lost. Then the set of
-// nodes is again the one before the update. The load balancer has to get it again,
-// although it had it before.
+// nodes is again the one before the update. The load balancer has to get that set
+// again, although it had the set before the update.
 func TestSetIsOfferedAgainAfterALostReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"), host("b"), balanced())

@@ -20,7 +20,7 @@ var editLimit = allowance.Limit{Burst: 5, Every: 2 * time.Minute, Least: 5 * tim
 
 // tried has the shape for which the provider was last called about a Service, and the
 // allowance for edits. It outlives the memory, which ends with the load balancer.
-// Otherwise each change of its type would give a Service a new allowance.
+// Otherwise a Service would get a new allowance with each change of its type.
 type tried struct {
 	uid types.UID
 	// shape is the shape of the Service, or removal.
@@ -103,8 +103,8 @@ func withPauseBetweenRemovals(o observed, p plan) plan {
 	return p
 }
 
-// recorded returns the event that reports that an edit waits, unless it was recorded
-// a short time ago, and what is known afterwards.
+// recorded returns what is known afterwards, and the event that reports that an edit
+// waits. If such an event was recorded a short time ago, it returns none.
 func (t tried) recorded(now time.Time) (tried, []message.Event) {
 	if now.Sub(t.recordedAt) < repeatEvent {
 		return t, nil

@@ -65,7 +65,7 @@ func TestEdits(t *testing.T) {
 			p := decide(observed{now: noon, service: tt.service, memory: tt.memory, tried: tt.tried, policy: policy, backends: "set", hosts: 1})
 			events := len(p.writes.events)
 			if p.do == ensure || p.do == remove {
-				events = 0 // these events announce the call
+				events = 0 // events that announce the call do not count
 			}
 			if p.do != tt.do || p.after != tt.after || events != tt.events {
 				t.Errorf("%v after %v with %d events (%s), want %v after %v with %d", p.do, p.after, events, p.why, tt.do, tt.after, tt.events)

@@ -34,9 +34,9 @@ type member struct {
 	foreign bool
 }
 
-// next returns the member as it is now. A member that has moved too often stays what
-// it was, and the second result is the time until it may move. A Node that is leaving
-// does not wait.
+// next returns the member as it is now. A member that has moved too often stays in
+// the set or outside of it, and later is the time until it may move. A Node that is
+// leaving does not wait.
 func (m member) next(b BackendPolicy, node *corev1.Node, now time.Time) (next member, later time.Duration) {
 	is := b.isBackend(node)
 	switch wait := m.moves.Next(moveLimit).Sub(now); {

@@ -136,8 +136,8 @@ func TestMembershipEqualsThatOfAllNodes(t *testing.T) {
 				}
 			}
 			before := r.set.id
-			// After this time no Node has moved too often. A membership that is
-			// made anew knows of no earlier moves.
+			// So much time passes that no Node has moved too often, because the
+			// membership that is made anew knows of no earlier moves.
 			now = now.Add(moveLimit.Every)
 			differs := r.change(slices.Sorted(maps.Keys(changed)), func(name string) *corev1.Node { return all[name] }, now)
 			want := membershipOf(policy, slices.Collect(maps.Values(all))...)
@@ -161,7 +161,8 @@ func TestMembershipEqualsThatOfAllNodes(t *testing.T) {
 	}
 }
 
-// A Node that has moved too often leaves the set once it may.
+// A Node that has moved too often leaves the set as soon as moveLimit allows another
+// move.
 func TestHeldMoves(t *testing.T) {
 	a := host("a")
 	r := membershipOf(BackendPolicy{}, a)

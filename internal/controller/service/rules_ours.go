@@ -8,15 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// AnnotationClass on a Service names the class under which its load balancer was made.
-// Only a daemon that leaves Services without a class to others writes it. When the
-// type changes, the API server removes the class. All controllers have the same
-// finalizer, so from then on only this annotation shows whose the load balancer is.
+// AnnotationClass on a Service names the class under which its load balancer was
+// made. Only a daemon with ClassesOnly writes it. When the type changes, the API
+// server removes the class. All controllers have the same finalizer, so from then on
+// only this annotation shows whose the load balancer is.
 const AnnotationClass = "fairlead.dev/load-balancer-class"
 
 // servedAs returns the class under which the Service is served, nil if there is none.
-// Until the finalizer is removed, that is the class of its load balancer. Otherwise it
-// is the Service's own class.
+// While the Service has the finalizer, the class in AnnotationClass counts, if there
+// is one. Otherwise the Service's own class counts.
 func servedAs(service *corev1.Service) *string {
 	if made := service.Annotations[AnnotationClass]; made != "" && hasFinalizer(service) {
 		return &made
@@ -39,8 +39,7 @@ func (p Policy) isGivenAway(service *corev1.Service) bool {
 }
 
 // isOurs reports whether a Service is served here, or was served here and a flag asks
-// for its cleanup. A Service of another class is never touched otherwise, not even to
-// clean up (promise S4).
+// for its cleanup. For any other Service, giveUp says what is done (promise S4).
 func (p Policy) isOurs(service *corev1.Service) bool {
 	class := servedAs(service)
 	isLeft := service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer || !isSame(class, service.Spec.LoadBalancerClass)
@@ -55,8 +54,8 @@ func (p Policy) isRetired(service *corev1.Service) bool {
 	return class != nil && slices.Contains(p.Retired, *class)
 }
 
-// concerns reports whether this controller may have something to do for a
-// Service. Most Services of a cluster do not.
+// concerns reports whether this controller may have something to do for a Service. It
+// returns false for most Services of a cluster.
 func (p Policy) concerns(service *corev1.Service) bool {
 	return p.isOurs(service) &&
 		(service.Spec.Type == corev1.ServiceTypeLoadBalancer || hasFinalizer(service) || len(ownConditions(service)) > 0)
@@ -107,9 +106,9 @@ func (p Policy) named(service *corev1.Service) *string {
 }
 
 // stale returns the write that removes the annotation after somebody else has removed
-// the finalizer. Otherwise the load balancer that another daemon makes next would count
-// as ours. The informer may not keep the annotation, so the Service of the last call
-// shows whether it was written.
+// the finalizer. Otherwise the load balancer that another daemon makes next would
+// count as ours. The informer may have dropped the annotation, so the Service of the
+// last call shows whether it was written.
 func (o observed) stale() *string {
 	isKept := o.service.Spec.Type == corev1.ServiceTypeLoadBalancer
 	switch made := o.memory.service; {

@@ -19,11 +19,11 @@ type Policy struct {
 	// Classes are the values of spec.loadBalancerClass that are served. Services
 	// without a class are served, too, unless ClassesOnly is set.
 	Classes []string
-	// ClassesOnly leaves Services without a class to others.
+	// If ClassesOnly is set, a Service without a class is left alone.
 	ClassesOnly bool
 	// Retired are classes that were served here in the past. Their Services lose
-	// their load balancer and the finalizer when they are deleted or get another
-	// type, and are left alone otherwise.
+	// their load balancer and the finalizer when they are deleted or change their
+	// type or class. Otherwise they are left alone.
 	Retired []string
 	// Resync is the period in which an unchanged load balancer is compared with
 	// the cloud; 0 means never.

@@ -35,7 +35,7 @@ type shape struct {
 func shapeOf(service *corev1.Service) string {
 	spec := service.Spec
 	sum := sha256.New()
-	_ = json.NewEncoder(sum).Encode(shape{ // Plain data always encodes, and a hash takes all of it.
+	_ = json.NewEncoder(sum).Encode(shape{ // There is no error: plain data always encodes, and a hash takes all of it.
 		Annotations:              othersOf(service.Annotations),
 		Ports:                    spec.Ports,
 		SessionAffinity:          spec.SessionAffinity,

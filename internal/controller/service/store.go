@@ -174,8 +174,8 @@ func (s *store) isQueued(key string) bool {
 	return ok
 }
 
-// noteQueued records which Services wait behind others, by key. A Service that
-// waited before keeps its time.
+// noteQueued records which Services wait behind others, by key. A Service that waited
+// before keeps the time at which its wait began.
 func (s *store) noteQueued(since map[string]time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

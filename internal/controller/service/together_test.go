@@ -172,7 +172,8 @@ func TestFaultsOfASharedUpdate(t *testing.T) {
 	}
 }
 
-// draws returns a source of random numbers below n that several goroutines may use.
+// draws returns a function that returns a random number below n. Several goroutines
+// may call it.
 func draws(seed uint64) func(n int) int {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 19))

@@ -14,8 +14,8 @@ import (
 // requests to it.
 //
 // Requests that reach the cloud by a host name are refused, unless the name is
-// one of allowed: an attacker can point a name at this machine, but not an IP
-// address. They are refused from every program, because a browser that reads over
+// localhost or in allowed, because an attacker can point any other name at this
+// machine. They are refused from every program, because a browser that reads over
 // HTTP from such a name does not show that it is a browser. In the remaining requests
 // a browser names the site for which it sends them. If that is another site, the
 // request is refused, unless the user has followed a link to the page.

@@ -16,8 +16,8 @@ func lists(call wire.Call) bool { return strings.HasPrefix(string(call), "List")
 
 func reads(call wire.Call) bool { return lists(call) || strings.HasPrefix(string(call), "Get") }
 
-// maxLatency is the maximum of latency and of jitter. It keeps the sum of many delays
-// within the range of a duration.
+// maxLatency is the longest latency and the longest jitter that a fault may have. It
+// keeps the sum of many delays within the range of a duration.
 const maxLatency = wire.Duration(24 * time.Hour)
 
 // hits reports whether a fault of this kind can hit a call.

@@ -60,7 +60,7 @@ func (f *Forwarder) Enabled() bool { return f.config.Enabled }
 func (f *Forwarder) IsRunning() bool { return f.plane.Load() != nil }
 
 // Start carries traffic until the context ends. It returns a function that
-// waits until everything that it started has ended.
+// waits until everything that Start began has ended.
 func (f *Forwarder) Start(ctx context.Context) (wait func()) {
 	if !f.config.Enabled {
 		return func() {}
@@ -113,8 +113,8 @@ func (f *Forwarder) Apply(ctx context.Context) {
 	}
 }
 
-// carry updates the traffic to the present state. It returns the time for the next
-// update, zero if that is not known, and whether the state had changed.
+// carry updates the traffic to the present state. It returns when the next update is
+// due, zero if none is, and whether the state had changed.
 func (f *Forwarder) carry(ctx context.Context) (next time.Time, changed bool) {
 	f.carrying.Lock()
 	defer f.carrying.Unlock()

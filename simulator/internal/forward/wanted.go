@@ -25,14 +25,14 @@ func wantedBalancer(b state.ActiveLoadBalancer, drain time.Duration) traffic.Bal
 		Address:  netip.MustParseAddr(b.Address), // the state has checked it already
 		Affinity: time.Duration(b.Affinity),
 		Drain:    drain,
-		Check:    traffic.Check{Port: uint16(b.HealthCheck.Port), Path: b.HealthCheck.Path}, //nolint:gosec // the state has ports only
+		Check:    traffic.Check{Port: uint16(b.HealthCheck.Port), Path: b.HealthCheck.Path}, //nolint:gosec // the state has checked the port
 	}
 	if b.Drain != nil {
 		w.Drain = time.Duration(*b.Drain)
 	}
 	for _, l := range b.Listeners {
 		w.Listeners = append(w.Listeners, traffic.Listener{
-			Protocol: traffic.Protocol(l.Protocol), Port: uint16(l.Port), BackendPort: uint16(l.BackendPort), //nolint:gosec // the state has ports only
+			Protocol: traffic.Protocol(l.Protocol), Port: uint16(l.Port), BackendPort: uint16(l.BackendPort), //nolint:gosec // the state has checked the ports
 		})
 	}
 	for _, r := range b.SourceRanges {

@@ -32,7 +32,8 @@ func CheckWord(field, word string) error {
 	return nil
 }
 
-// CheckName is CheckWord with a limit for the length, in bytes.
+// CheckName is CheckWord for the field "name", with a limit of its own for the length
+// in bytes.
 func CheckName(name string, longest int) error {
 	if len(name) > longest {
 		return Invalid("name", "is longer than %d bytes", longest)

@@ -141,8 +141,9 @@ func (s *Store) addressUser(address string) string {
 	return ""
 }
 
-// freeBalancerAddress returns a free address. It reuses the address of a deleted
-// load balancer only if there is no other. s.mu is held.
+// freeBalancerAddress returns a free address. The more load balancers and static IPs
+// have been created, the further up it begins to look, so the address of a deleted one
+// is rarely reused. s.mu is held.
 func (s *Store) freeBalancerAddress(ctx context.Context) (string, error) {
 	ip, err := balancerAddresses.free(s.lastLoadBalancer+s.lastStaticIP, func(ip netip.Addr) bool {
 		return s.config.IsForeign(ctx, ip) || s.addressUser(ip.String()) != ""

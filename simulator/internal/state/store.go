@@ -133,14 +133,14 @@ func (s *Store) expectMoves() {
 	}
 }
 
-// commit replaces a row and makes that durable before any caller can see it. If
-// that fails, it changes nothing. s.mu is held.
+// commit replaces a row and makes the change durable before any caller can see it. If
+// the change cannot be made durable, commit undoes it. s.mu is held.
 func commit[T any](s *Store, now time.Time, t *table[T], id string, row *T) error {
 	return keep(s, t, []change[T]{t.exchange(now, id, row)})
 }
 
-// keep makes replacements of rows durable before any caller can see them. If
-// that fails, it undoes them. s.mu is held.
+// keep makes replacements of rows durable before any caller can see them. If they
+// cannot be made durable, keep undoes them. s.mu is held.
 func keep[T any](s *Store, t *table[T], made []change[T]) error {
 	if len(made) == 0 {
 		return nil
@@ -165,8 +165,8 @@ func (s *Store) revise() {
 	s.changed = make(chan struct{})
 }
 
-// conflict returns the error about a resource whose state does not allow the
-// request.
+// conflict returns the error for a request that the present resources do not allow,
+// for example because a name or an address is taken.
 func conflict(code, format string, args ...any) error {
 	return &wire.APIError{StatusCode: http.StatusConflict, Code: code, Message: fmt.Sprintf(format, args...)}
 }

@@ -17,7 +17,7 @@ type table[T any] struct {
 	past []change[T] // the oldest first
 	// longest is the maximum number of remembered changes.
 	longest  int
-	changes  int64 // how many were ever made
+	changes  int64 // number of changes ever remembered
 	identify func(T) identity
 }
 
@@ -67,7 +67,8 @@ func (t *table[T]) replace(id string, row *T) {
 	}
 }
 
-// exchange replaces a row, and returns the change for keep.
+// exchange replaces a row, and returns the change. The caller passes the change to
+// remember or keep.
 func (t *table[T]) exchange(at time.Time, id string, row *T) change[T] {
 	made := change[T]{at: at, id: id, before: t.rows[id]}
 	t.replace(id, row)

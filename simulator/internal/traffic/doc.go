@@ -16,7 +16,8 @@
 //   - When Apply returns, no new connection goes to a removed backend.
 //   - Traffic from outside the source ranges is refused. Without ranges, all
 //     traffic is refused.
-//   - A connection without a backend is reset, and a datagram dropped.
+//   - If no backend takes a connection, the connection is reset. A datagram is
+//     dropped.
 //   - All sockets and goroutines end with Close.
 //
 // A new backend is checked at once, and gets connections after its first

@@ -51,8 +51,8 @@ type Plane struct {
 	balancers map[string]*balancer // guarded by mu; written with applying held
 }
 
-// New returns a plane that carries nothing yet. Close ends it, and waits. After
-// the end of the context Apply does nothing, but only Close closes the sockets.
+// New returns a plane that carries nothing yet. Once ctx has ended, Apply does
+// nothing. The sockets stay open until Close.
 func New(ctx context.Context, config Config) *Plane {
 	p := &Plane{
 		clock:     config.Clock,

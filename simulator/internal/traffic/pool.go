@@ -152,7 +152,7 @@ func (p *pool) returning(at place) *member {
 }
 
 // drain waits for the connections of a member to end, for at most the given
-// time. It ends early if the member returns.
+// time. It stops waiting if the member joins the pool again.
 func (p *pool) drain(stay context.Context, m *member, d time.Duration) {
 	timer := p.plane.clock.NewTimer(d)
 	defer timer.Stop()

@@ -11,7 +11,7 @@ type Health string
 
 // The health of a backend.
 const (
-	Checking  Health = "checking" // it has not answered yet
+	Checking  Health = "checking" // no check has succeeded yet
 	Healthy   Health = "healthy"
 	Unhealthy Health = "unhealthy"
 	Draining  Health = "draining" // it was removed

@@ -44,7 +44,7 @@ func someAddress() netip.Addr {
 	return netip.AddrFrom4([4]byte{127, byte(128 + rand.IntN(120)), byte(rand.IntN(256)), byte(1 + rand.IntN(250))})
 }
 
-// machine is a backend that echoes each line with its own name before it.
+// machine is a backend. It answers each line with its own name and the line.
 type machine struct {
 	name     string
 	address  netip.Addr
@@ -99,7 +99,7 @@ func (m *machine) answer(conn net.Conn) {
 			return
 		}
 	}
-	_, _ = fmt.Fprintf(conn, "%s: the end\n", m.name) // only a client that has closed just its own direction reads this
+	_, _ = fmt.Fprintf(conn, "%s: the end\n", m.name) // a client reads this only if it has closed no more than its sending side
 }
 
 // stop accepts no more connections, and keeps those that are open.

@@ -99,7 +99,7 @@ func (p *pair) carry() {
 }
 
 // copy copies the data of one direction. When the data ends, it closes that
-// direction. If the direction breaks, it ends the other one, too.
+// direction. If reading, writing or closing fails, it cuts both connections.
 func (p *pair) copy(to, from net.Conn, count *atomic.Int64) {
 	if _, err := io.Copy(counter{to, count}, reader{from}); err != nil {
 		p.cut()

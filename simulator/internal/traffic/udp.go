@@ -164,8 +164,8 @@ func (s *session) carryBack() {
 func (s *session) idleAt() time.Time { return time.Unix(0, s.last.Load()).Add(s.plane().idleUDP) }
 
 // endIfIdle ends the session if it is idle, and reports whether it did. A
-// datagram that arrives before that keeps the session alive. One that arrives
-// afterwards begins a new session.
+// datagram that arrives before the end keeps the session alive. A later one
+// begins a new session.
 func (s *session) endIfIdle() bool {
 	s.socket.mu.Lock()
 	defer s.socket.mu.Unlock()

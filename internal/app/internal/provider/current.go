@@ -56,8 +56,8 @@ func (c *Current) get() Made {
 // provider is in use.
 func (c *Current) Drop() { c.get().Drop() }
 
-// replace replaces the provider, and drops the former one. It returns false if the
-// provider cannot be replaced any more; then it drops next.
+// replace makes next the provider, and drops the former one. If the provider cannot
+// be replaced any more, it stays: replace drops next and returns false.
 func (c *Current) replace(next Made) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
