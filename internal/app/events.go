@@ -42,7 +42,7 @@ var (
 	}
 	cloudCallsNotLimited = message.Reason{
 		Name: "CloudCallsNotLimited", On: "Lease", Type: corev1.EventTypeNormal,
-		When: "No call to the cloud has waited for a minute, after `CloudCallsLimited`.",
+		When: "`CloudCallsLimited` was recorded, and then for a minute no call to the cloud had to wait.",
 	}
 )
 
