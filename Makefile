@@ -10,7 +10,7 @@ RACE  = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 # By default a program with the race detector waits for a second before it ends. Some tests start hundreds.
 export GORACE ?= atexit_sleep_ms=0
 
-# The linter runs vet on whatever has types in it, so the tests need not: vet reads all dependencies.
+# The linter runs vet on all packages that it lints with types, so go test need not: vet reads all dependencies.
 TEST  = $(GO) test -vet=off -shuffle=on
 
 # The packages that have unit tests. For the others go test would compile all of Kubernetes a second time, for the race detector.
@@ -88,7 +88,7 @@ check: lint ## Before each commit: lint and the fast tests.
 	cd ccm/skeleton && $(GO) test -short ./...
 	cd examples/provider && $(GO) test -short $$($(TESTED))
 
-# Modules that link Kubernetes or AWS are linted without types: with types the linter reads all of Kubernetes, which takes ten minutes and 8 GB.
+# Packages that link Kubernetes, AWS or Prometheus are linted without types. With types the linter would read all of Kubernetes, which takes ten minutes and 8 GB.
 lint: | need-go ## The linter, in all modules.
 	$(LINT) run ./...
 	cd test/scale && $(LINT) run ./...
@@ -145,7 +145,7 @@ bin/playground: $(shell find playground simulator deploy internal/manifest -type
 	@cd playground && ../tools/go-build.sh $@ -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)" -o $(BIN)/playground .
 	@touch $@
 
-# kubectl of the same release, for the tests, and for whoever has none.
+# The tests use this kubectl, and so can users who have none. Its release is that of the control plane.
 bin/kubectl: playground/go.mod bin/.go-version ## A kubectl of the release of Kubernetes that the demo runs.
 	@cd playground && ../tools/go-build.sh $@ -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)" -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kubectl
 	@touch $@

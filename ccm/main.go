@@ -20,9 +20,10 @@ const ExitRestart = 75
 
 // Main is the whole main function of a program: it runs the daemon until
 // SIGTERM or SIGINT and ends the process. The exit code is 0 if it stopped as
-// asked, ExitRestart after a planned restart, and 1 otherwise. A second signal
-// ends it at once, with 1. To try a changed configuration, the daemon starts the
-// program again for a moment, with the same arguments.
+// asked, ExitRestart after a planned restart, and 1 otherwise. The sub-commands plan
+// and conformance have more exit codes. A second signal ends the process at once,
+// with 1. To try a changed configuration, the daemon starts the program again for a
+// moment, with the same arguments.
 func Main() { MainWith(Options{}) }
 
 // MainWith is Main with options.
@@ -45,8 +46,8 @@ func Run(o Options) int {
 }
 
 // collectEarly makes the garbage collector run when the heap has grown by half, not
-// when it has doubled. While 5,000 Nodes are initialised, that takes 15 % less
-// memory for 17 % more CPU. If GOGC is set in the environment, it counts instead.
+// when it has doubled. While 5,000 Nodes are initialised, the process then takes 15 %
+// less memory and 17 % more CPU. If the environment sets GOGC, nothing changes.
 func collectEarly() {
 	if _, set := os.LookupEnv("GOGC"); !set {
 		debug.SetGCPercent(50)

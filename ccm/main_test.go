@@ -91,7 +91,7 @@ func TestEndOfTheProcess(t *testing.T) {
 		name string
 		does string
 		// signals are sent one after the other. After each, the test waits until
-		// the daemon logs that it stops, or ends.
+		// the daemon logs that it stops, or until the process ends.
 		signals []syscall.Signal
 		want    int // exit code
 	}{

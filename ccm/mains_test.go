@@ -24,7 +24,7 @@ import (
 const examples = "../deploy/examples"
 
 // elsewhere are the clouds without a main.go in their folder: that of AWS is in
-// examples/aws, and Talos, which adds only controllers, has none.
+// examples/aws, and Talos has none.
 var elsewhere = []string{"aws", "talos"}
 
 // The programs link modules that are not ours, so they are not compiled here.

@@ -18,7 +18,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/ports"
 )
 
-// program has one of everything that a program may add.
+// program returns options with a provider, a default, a flag, a controller, a webhook
+// and Stopped.
 func program() ccm.Options {
 	var flags cliflag.NamedFlagSets
 	zone := flags.FlagSet("acme").String("acme-zone", "north", "The zone of this cluster.")

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Lints the chart, and renders what is made from it: the plain manifests in deploy/, a manifest beside each values*.yaml in
-# deploy/examples, and in charts/fairlead/ci a golden file for each NAME-values.yaml and an error for each refused/NAME.yaml. What a change of the chart does is then a difference in git.
+# deploy/examples, and in charts/fairlead/ci the golden files, and an error for each refused/NAME.yaml. What a change of the chart does is then a difference in git.
 set -eu
 
 helm=$(go tool -modfile=tools/helm/go.mod -n helm)
@@ -43,7 +43,7 @@ for values in deploy/examples/*/values*.yaml; do
 	golden <"$rendered/known" >"${values%/*}/manifest${values##*/values}"
 done
 
-# The daemon that only looks: after the values with everything, and after those of each known cloud.
+# The values of the daemon that only looks come after those of each known cloud, and after everything-values.yaml. The golden file is rendered with the latter.
 shadow=$chart/examples/shadow-values.yaml
 for values in deploy/examples/*/values*.yaml "$chart"/ci/everything-values.yaml; do
 	"$helm" lint --strict --quiet $kube "$chart" --values "$values" --values "$shadow"
@@ -67,7 +67,7 @@ for values in "$chart"/ci/refused/*.yaml; do
 done
 # The values that "fairlead new" writes for a vendor.
 "$helm" template $kube cloud-controller-manager "$chart" --values examples/provider/deploy/values.yaml >/dev/null
-# What is rendered is checked: rights of containers, probes, selectors. Four checks do not fit. A CPU limit costs a throttled leader its lease, the
+# kube-score checks what is rendered: rights of containers, probes, selectors. Four checks do not fit. A CPU limit costs a throttled leader its lease, the
 # daemon writes no files, the pull policy is the user's choice, and so is the NetworkPolicy, which has no effect on the host's network.
 score=$(go tool -modfile=tools/manifests/go.mod -n kube-score)
 "$score" score --output-format ci --enable-optional-test container-seccomp-profile \

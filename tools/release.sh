@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds what a release consists of, into bin/release, and checks it: programs, bills of materials, the chart, checksums.
-# It builds everything a second time, from a copy of the sources in another folder, which must give the same bytes. It uploads nothing.
+# It builds everything a second time, from a copy of the sources in another folder. Both builds must have the same bytes. It uploads nothing.
 # release.sh build FOLDER only builds.
 set -eu
 export LC_ALL=C
@@ -13,7 +13,7 @@ v[0-9]*) chart=${version#v} ;;
 *) chart=0.0.0-g$version ;; # helm wants a semantic version
 esac
 
-# archive ROOT NAME FILE packs a folder, in the same bytes each time.
+# archive ROOT NAME FILE packs the folder ROOT/NAME into FILE, with the same bytes each time.
 archive() {
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$date" -C "$1" -cf - "$2" | gzip -n >"$3"
 }

@@ -11,7 +11,8 @@ import (
 // Run is the playground's command that runs a child.
 const Run = "run"
 
-// Names of the components. The sub-commands of Run and the processes have these names.
+// Names of the components, of the sub-commands of Run and of the processes. The process
+// of a kubelet has the name kubelet-NODE.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"

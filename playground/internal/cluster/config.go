@@ -25,7 +25,7 @@ type Config struct {
 	// PodCIDRs and ServiceCIDRs are the networks of pods and Services: one, or two of different families. Empty means
 	// the default.
 	PodCIDRs, ServiceCIDRs []netip.Prefix
-	// AuditLog makes the API server log each request to a file.
+	// AuditLog makes the API server log all requests but health checks to a file.
 	AuditLog bool
 	// NodeMonitorGracePeriod is how long a kubelet may be silent before its Node's Ready condition becomes Unknown; 0
 	// means the default of kube-controller-manager.

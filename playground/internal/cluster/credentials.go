@@ -37,8 +37,9 @@ type credentials struct {
 	tokens    map[string]string // by user
 }
 
-// ensureCredentials writes the credentials that the components need. It keeps authorities, tokens and the key of the
-// service accounts that exist already, and issues the other certificates again.
+// ensureCredentials writes the credentials that the components need. It keeps existing
+// authorities, existing tokens and an existing key of the service accounts, and issues
+// all other certificates again.
 func ensureCredentials(c Config, l layout, now time.Time) (*credentials, error) {
 	authority, err := pki.LoadOrCreate(l.in("pki"), now)
 	if err != nil {
@@ -87,7 +88,8 @@ func writeEtcdCertificates(l layout, now time.Time) error {
 	return nil
 }
 
-// serverIdentity returns the identity that all servers but etcd share, because all are on the loopback interface.
+// serverIdentity returns the identity that kube-apiserver, kube-controller-manager and
+// kube-scheduler share, because all of them serve on the loopback interface.
 func serverIdentity(services netip.Prefix) pki.Identity {
 	return pki.Identity{
 		Name:  "playground",
@@ -144,7 +146,8 @@ func (s *credentials) writeKubeconfigs(l layout, server string, now time.Time) e
 	return nil
 }
 
-// writeNodeKubeconfig writes the kubeconfig of a kubelet. Its user may change only its own Node and the pods on it.
+// writeNodeKubeconfig writes the kubeconfig of a kubelet. Of all Nodes and pods, its user
+// may change only the kubelet's own Node and the pods on that Node.
 func (s *credentials) writeNodeKubeconfig(file, server, node string, now time.Time) error {
 	auth, err := s.certificateAuth(pki.Identity{Name: "system:node:" + node, Groups: []string{"system:nodes"}}, now)
 	if err != nil {

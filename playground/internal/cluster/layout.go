@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// layout has a method for the path of each file in the data folder.
+// layout has the paths of the control plane's files in the data folder.
 type layout struct {
 	dir string
 }

@@ -32,7 +32,7 @@ type Daemon struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
-// Held is the deletion of a Node or Service that has to wait.
+// Held is the deletion of a Node that has to wait, or any unfinished deletion of a Service.
 type Held struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
@@ -179,8 +179,8 @@ func condition(kind, status, reason, message string) Condition {
 	return Condition{Type: kind, Status: status, Reason: reason, Message: message, Good: status == wanted}
 }
 
-// heldNode returns the deletion of a Node, if it is held back. Until the condition says so, a minute
-// after the event, the newest event counts.
+// heldNode returns the deletion of a Node, if it is held. The condition says so only a minute
+// after the event. Until then the newest event counts, unless the Node is Ready.
 func heldNode(n corev1.Node, events []Event) (Held, bool) {
 	ready := false
 	for _, c := range n.Status.Conditions {

@@ -1,5 +1,7 @@
-// Package component has the programs that the child processes of the playground run: the unchanged commands of
-// Kubernetes, and etcd. A process runs only one of them, because they share global flags, feature gates and metrics.
+// Package component has the programs that the child processes of the playground run: the
+// unchanged commands of the control plane, etcd, and a kubelet without containers. A
+// process runs only one of these programs, because they share global flags, feature gates
+// and metrics.
 package component
 
 import (
@@ -12,8 +14,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/playground/internal/child"
 )
 
-// upstream lists the commands of Kubernetes. Creating a command changes global state, so only the command that is to run
-// is created.
+// upstream lists the commands of the control plane. Creating a command changes global
+// state, so only the command that is to run is created.
 var upstream = []struct {
 	name string
 	new  func() *cobra.Command

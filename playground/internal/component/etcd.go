@@ -61,7 +61,7 @@ func etcdConfig(o child.EtcdOptions) (*embed.Config, error) {
 		CertFile: o.CertFile, KeyFile: o.KeyFile, TrustedCAFile: o.CAFile, ClientCertAuth: true,
 	}
 	// The data must survive the end of the process, for which the page cache is
-	// enough. It need not survive a crash of the machine.
+	// enough. The data need not survive a crash of the machine.
 	config.UnsafeNoFsync = true
 	return config, nil
 }

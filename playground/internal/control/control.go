@@ -62,8 +62,9 @@ func Serve(ctx context.Context, listener net.Listener, children Children) error 
 	return nil
 }
 
-// shortPath returns a short path of the socket that leads through an open file descriptor of the folder. The path of a
-// Unix socket can have only about a hundred characters, and the paths of test folders are longer.
+// shortPath returns a short path of the socket that leads through an open file descriptor
+// of the folder. The path of a Unix socket can have only about a hundred characters, and
+// the paths of test folders may be longer.
 func shortPath(dir string) (path string, release func(), err error) {
 	folder, err := os.Open(dir)
 	if err != nil {

@@ -101,8 +101,9 @@ func address(s corev1.Service) string {
 	return ""
 }
 
-// serviceURL returns the URL at which the load balancer listens. The port is not 80 if the cloud has no privilege for
-// that. serviceURL returns "" while the load balancer does not listen.
+// serviceURL returns the URL at which the load balancer listens. The port is not 80 if the
+// cloud lacks the privilege to listen on port 80. serviceURL returns "" while the load
+// balancer does not listen.
 func serviceURL(balancers []simulator.LoadBalancer) string {
 	for _, b := range balancers {
 		if b.Traffic != nil && len(b.Traffic.Listeners) > 0 && b.Traffic.Listeners[0].Address != "" {

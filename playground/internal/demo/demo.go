@@ -1,6 +1,6 @@
-// Package demo shows what Fairlead does, on one machine: a simulated cloud, a real control plane with a kubelet for each
-// instance of the cloud, and the cloud-controller-manager between the two. The demo checks everything that it shows, so
-// that it is also a test.
+// Package demo shows what Fairlead does, on one machine: a simulated cloud, a real control
+// plane with a kubelet for each instance of the cloud, and the cloud-controller-manager
+// between the two. With Options.Check, the demo is also a test: it checks what it has shown.
 package demo
 
 import (
@@ -26,7 +26,7 @@ import (
 type Options struct {
 	// Playground, Simcloud and CCM are the executables.
 	Playground, Simcloud, CCM string
-	// Check makes the demo check what it shows, and then end.
+	// Check makes the demo delete the Service, check what it has shown, and end.
 	Check bool
 	// Timeout is how long the demo may take to show everything.
 	Timeout time.Duration

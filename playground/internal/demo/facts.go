@@ -17,7 +17,7 @@ type facts struct {
 	instances []simulator.Instance
 	// waited is how many nodes were registered but not yet initialised before the daemon was started.
 	waited int
-	// pendingBecause is the scheduler's message while they waited.
+	// pendingBecause is the scheduler's message while the nodes waited.
 	pendingBecause string
 	// nodes and pod are as they were when the pod ran and all nodes had their routes.
 	nodes []corev1.Node

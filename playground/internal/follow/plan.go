@@ -34,9 +34,10 @@ type action struct {
 	why      string
 }
 
-// plan returns the actions that make a kubelet run for each running instance and for no other. The
-// keys of machines are instance IDs: those of all instances that were booted and may run again. Kills
-// come first, so that the names of the killed nodes are free for the boots.
+// plan returns the actions that boot a kubelet for each running instance without one, and kill
+// the kubelets of instances that are stopped or gone. The keys of machines are the IDs of all
+// instances that were booted and may run again. Kills come first, so that the names of the killed
+// nodes are free for the boots.
 func plan(instances []simulator.Instance, machines map[string]machine) []action {
 	known := make(map[string]simulator.Instance, len(instances))
 	for _, i := range instances {

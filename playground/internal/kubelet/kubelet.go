@@ -56,7 +56,7 @@ func Run(ctx context.Context, o child.KubeletOptions) error {
 	return nil
 }
 
-// runtime is a container runtime that answers every request with success.
+// runtime is a container runtime that only pretends to run containers.
 type runtime struct {
 	*crifake.FakeRuntimeService
 
@@ -113,8 +113,8 @@ func configuration(o child.KubeletOptions) (*kubeletconfig.KubeletConfiguration,
 	return c, nil
 }
 
-// clients returns the kubelet's two clients. The client for heartbeats has no rate limit, but a
-// timeout, so that heartbeats are sent even when the kubelet is busy.
+// clients returns the kubelet's two clients. The client for heartbeats has a timeout and no rate
+// limit, so that heartbeats are sent even when the kubelet is busy.
 func clients(kubeconfig string, heartbeat time.Duration) (client, heartbeats *kubernetes.Clientset, err error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

@@ -16,8 +16,9 @@ import (
 const (
 	// healthPort is the default port on which kube-proxy serves its own and its node's health.
 	healthPort = 10256
-	// leaving is the taint of a node that the cluster autoscaler is about to remove. Load balancers that check kube-proxy's
-	// health notice it before the node is removed (KEP-3458).
+	// leaving is the taint of a node that the cluster autoscaler is about to remove. Load
+	// balancers that check kube-proxy's health notice it before the node is removed
+	// (KEP-3836).
 	leaving = "ToBeDeletedByClusterAutoscaler"
 )
 

@@ -1,5 +1,5 @@
-// Package pki is the certificate authority of one playground. Its certificates are only for servers and clients on the
-// loopback interface.
+// Package pki has the certificate authorities of one playground. Their certificates are
+// only for servers and clients on the loopback interface.
 package pki
 
 import (

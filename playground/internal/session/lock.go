@@ -35,7 +35,8 @@ func lock(dir string) (unlock func(), err error) {
 }
 
 // openLock opens a lock file. Temporary folders are shared with other users, who can put anything
-// in its place: a pipe would make the call wait for ever, and a link would lead to another file.
+// in place of the file: a pipe would make the call wait for ever, and a link would lead to another
+// file.
 func openLock(name string, flags int) (*os.File, error) {
 	file, err := os.OpenFile(name, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
