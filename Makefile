@@ -141,7 +141,7 @@ bin/scale/upstream: always | need-go
 		../../../tools/go-build.sh $@ -ldflags "-X k8s.io/component-base/version.gitVersion=v1.$${version#v0.}" -o $(CURDIR)/$@ .
 
 # The control plane is big, so make calls go build only when a source, a dependency or the Go version has changed.
-bin/playground: $(shell find playground simulator deploy internal/manifest -type f ! -name '*_test.go' 2>/dev/null) bin/.go-version | need-linux
+bin/playground: $(shell find playground simulator deploy internal/manifest internal/ports internal/printable -type f ! -name '*_test.go' 2>/dev/null) bin/.go-version | need-linux
 	@cd playground && ../tools/go-build.sh $@ -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes)" -o $(BIN)/playground .
 	@touch $@
 

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Prints the statement coverage of each decide.go and rules_*.go under internal/controller, internal/app and internal/doctor, by the tests of its own package, and fails
+# Prints the statement coverage of each decide.go and rules_*.go under internal, by the tests of its own package, and fails
 # below 100 %: each rule has a test.
 set -eu
 
 profile=$(mktemp)
 trap 'rm -f "$profile"' EXIT
-go test -vet=off -coverprofile="$profile" ./internal/controller/... ./internal/app/internal/provider ./internal/app/internal/skeleton ./internal/app/internal/shadow ./internal/doctor >"$profile.log" 2>&1 || { cat "$profile.log" >&2; rm -f "$profile.log"; exit 1; }
+go test -vet=off -coverprofile="$profile" ./internal/controller/... ./internal/app/internal/provider ./internal/app/internal/skeleton ./internal/app/internal/shadow ./internal/doctor ./internal/explain >"$profile.log" 2>&1 || { cat "$profile.log" >&2; rm -f "$profile.log"; exit 1; }
 rm -f "$profile.log"
 
 # A line of the profile: module/path/file.go:12.5,14.3 statements count

@@ -35,7 +35,7 @@ func (all Reasons) route(v View) Answer {
 	}
 	to := "It leads to the pods of node/" + owner.Name
 	if len(v.Owners) > 1 {
-		to += fmt.Sprintf(", and %d other Nodes have the CIDR, too", len(v.Owners)-1)
+		to += fmt.Sprintf(", the oldest of %d Nodes that have the CIDR", len(v.Owners))
 	}
 	switch shown := all.created(owner); {
 	case len(claims) > 0:

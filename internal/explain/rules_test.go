@@ -202,6 +202,31 @@ func TestStates(t *testing.T) {
 	}
 }
 
+func TestSummaries(t *testing.T) {
+	younger := change(aNode(), func(n *corev1.Node) {
+		n.Name, n.CreationTimestamp.Time = "worker-10", n.CreationTimestamp.Add(time.Minute)
+	})
+	for name, row := range map[string]struct {
+		view View
+		want string
+	}{
+		"ServiceWithAClass": {
+			ofService(change(aService(), func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("acme.example/inner") })),
+			"It waits for its load balancer. No daemon has said why. Its class is acme.example/inner: find out which controller serves it.",
+		},
+		"RouteOfSeveralNodes": {
+			View{Object: Object{Kind: kindRoute}, CIDR: cidr, Daemon: working(), Now: noon, Owners: []corev1.Node{*younger, *aNode()}},
+			"It leads to the pods of node/worker-9, the oldest of 2 Nodes that have the CIDR. No daemon has said whether it exists: routes may be switched off (--configure-cloud-routes).",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := all().Explain(row.view).Summary; got != row.want {
+				t.Errorf("%s, want %s", got, row.want)
+			}
+		})
+	}
+}
+
 // What was said while a request waited is not shown once it is decided.
 func TestWhatIsReportedOfARequest(t *testing.T) {
 	held := heldFor("csr-1", "AddressUnproven", time.Minute)
