@@ -136,10 +136,14 @@ func testRestartsMeanwhile(t *testing.T, b *bed.Bed) {
 // The leader is killed while it gathers evidence. The next one starts without
 // evidence: no Node is deleted twice, nor on evidence of both leaders together.
 func TestLeaderIsKilledWhileEvidenceIsGathered(t *testing.T) {
+	const absentFor = 15 * time.Second // so long that the leader is killed before it deletes a Node
 	b := onOwn(t)
 	p := nodepool.New(t, b, 12)
+	for _, m := range p.Members {
+		m.Rules.AbsentFor = absentFor
+	}
 	p.Begun = append(p.Begun, time.Now())
-	leader, standby := replicas.Pair(t, b, p.Cloud, daemon.Setup{Flags: nodepool.Quickly()})
+	leader, standby := replicas.Pair(t, b, p.Cloud, daemon.Setup{Flags: nodepool.AbsentAfter(absentFor)})
 	gone, alive := p.Members[:3], p.Members[3]
 	p.Terminate(t, gone...)
 	p.Silence(t, append(slices.Clone(gone), alive)...)
