@@ -336,8 +336,8 @@ func testNodeStatus(t *testing.T, s served, own simulator.Instance) {
 	s.isHeld(t, s.asks(t, own.Name, forgery{template: dns("victim.internal")}), "AddressUnproven")
 }
 
-// testProviderIDOfAnother covers kubelets that create their Nodes with the provider
-// ID of another instance, before and after the Node of that instance exists.
+// testProviderIDOfAnother covers a kubelet that creates its Node with the provider ID of
+// another instance. It requests a certificate before and after that instance has a Node.
 func testProviderIDOfAnother(t *testing.T, s served) {
 	victim := s.cloud.Instance(t, simulator.Instance{Name: s.Name("robbed"), Addresses: nodes.CloudAddresses("InternalIP=10.81.0.6")})
 	robber := s.cloud.Instance(t, simulator.Instance{Name: s.Name("robber"), Addresses: nodes.CloudAddresses("InternalIP=10.81.0.7")})
@@ -391,7 +391,8 @@ func testCloudThatProvesNothing(t *testing.T, s served) {
 	}
 }
 
-// testFlood covers a kubelet that makes requests all the time.
+// testFlood covers a kubelet that makes many requests. Another kubelet still gets its
+// certificate.
 func testFlood(t *testing.T, s served, flood, calm simulator.Instance) {
 	victim := forgery{template: dns("victim.internal")}
 	for range 40 {
@@ -457,7 +458,7 @@ func (s served) approved(ctx context.Context, name string) error {
 }
 
 // asKubelet returns a client with the credentials of the Node's kubelet: a
-// certificate of the cluster's authority.
+// certificate that the cluster's authority has signed.
 func asKubelet(t *testing.T, b *bed.Bed, node string) kubernetes.Interface {
 	t.Helper()
 	authority, err := tls.LoadX509KeyPair(b.Cluster.CAFile, filepath.Join(b.Cluster.DataDir, "pki", "ca.key"))

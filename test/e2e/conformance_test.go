@@ -82,7 +82,7 @@ func program(t *testing.T, name string) string {
 	return path
 }
 
-// slowCloud serves a cloud whose customers wait for each call, and returns its URL.
+// slowCloud serves a cloud that delays each call, and returns its URL.
 func slowCloud(ctx context.Context, t *testing.T, dir string) string {
 	t.Helper()
 	cloud, err := process.Start(dir, program(t, "simcloud"), "serve", "--listen", "127.0.0.1:0", "--latency", "100ms", "--traffic=false")

@@ -78,7 +78,8 @@ type server struct {
 // undisturbed returns the requests of an initialisation without a crash, and checks
 // the Node and its event. A request that is not the first of its kind is a retry: the
 // Node's taints have changed meanwhile, so the API server has refused the write. Other
-// initialisations need not make those requests. Therefore one without retries counts.
+// initialisations need not make that request, so undisturbed counts the requests of an
+// initialisation without retries.
 func undisturbed(t *testing.T, b *bed.Bed, to server) []proxy.Place {
 	t.Helper()
 	const tries = 5

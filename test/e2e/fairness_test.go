@@ -49,8 +49,8 @@ func measured(ctx context.Context, t *testing.T, c *bed.Cloud, f func()) figures
 	return figures{report.Count(), took}
 }
 
-// compare fails the test if the cloud gets over a quarter more calls with the
-// attacker than without, and a few on top. The times are only logged.
+// compare fails the test if the cloud gets more than 1.25 times as many calls with the
+// attacker as without it, plus a few. The times are only logged.
 func compare(t *testing.T, alone, attacked figures) {
 	t.Helper()
 	t.Logf("without the attacker: %v; with the attacker: %v (calls %.2f, time %.2f times as much)",
@@ -61,7 +61,8 @@ func compare(t *testing.T, alone, attacked figures) {
 	}
 }
 
-// repeatedly calls f until the end of the test, which waits for the last call.
+// repeatedly calls f in the background until the test ends or f returns an error. The
+// end of the test waits for the last call.
 func repeatedly(t *testing.T, every time.Duration, f func(ctx context.Context, n int) error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -158,9 +159,9 @@ func attack(t *testing.T, s lbservice.Services, service *corev1.Service) {
 	})
 }
 
-// Two kubelets change their own Nodes all the time, while other Nodes join. One Node
-// waits, because the cloud does not know its instance. The Ready condition of the
-// other Node changes with an old heartbeat (P2 b).
+// Two kubelets change their own Nodes all the time, while other Nodes join. The first
+// kubelet's Node waits, because the cloud does not know its instance. The second
+// kubelet changes its Node's Ready condition, with an old heartbeat (P2 b).
 func TestKubeletsShareTheCloud(t *testing.T) {
 	b := onOwn(t)
 	c := b.NewCloudWithoutTraffic(t, smallQuota...)

@@ -131,7 +131,7 @@ func someAddress() string {
 	return fmt.Sprintf("127.%d.%d.%d", 1+rand.N(60), 1+rand.N(250), 1+rand.N(250))
 }
 
-// runs starts a daemon that speaks to the cloud c, in place of the daemon before.
+// runs starts a daemon that speaks to the cloud c, in place of the previous daemon.
 func (s *hybridCloud) runs(t *testing.T, c *bed.Cloud) {
 	t.Helper()
 	if s.daemon != nil {
@@ -149,8 +149,9 @@ func (s *hybridCloud) initialised(t *testing.T) {
 	}
 }
 
-// joinsRack writes to a Node what a kubelet writes with --node-labels and --node-ip,
-// and waits until the Node is initialised.
+// joinsRack writes to a Node the label and the address that a kubelet writes with
+// --node-labels and --node-ip, and the annotation with the public address. Then it waits
+// until the Node is initialised.
 func joinsRack(t *testing.T, b *bed.Bed, name string) {
 	t.Helper()
 	internal := someAddress()

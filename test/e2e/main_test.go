@@ -69,7 +69,7 @@ func run(m *testing.M) (code int) {
 		return fail(err)
 	}
 	fmt.Printf("e2e: Kubernetes %s is ready after %v\n", version, time.Since(began).Round(time.Second))
-	// Tests that run side by side only wait, so there may be more of them than
+	// Tests that run side by side mostly wait, so there may be more of them than
 	// cores.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		return fail(err)

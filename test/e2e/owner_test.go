@@ -12,8 +12,8 @@ import (
 )
 
 // A daemon with flags for its own Nodes leaves the Nodes of others alone, even if its
-// own cloud has an instance of the same name. It writes none of them, does not ask
-// about them, and gives them to no load balancer.
+// own cloud has an instance of the same name. The daemon writes none of these Nodes, and
+// makes none of them a backend.
 func TestNodesOfOthersAreLeftAlone(t *testing.T) {
 	b := onShared(t)
 	s := lbservice.New(t, b, 2)

@@ -118,7 +118,7 @@ func (p *planned) changeServices(t *testing.T, services []string) {
 	key(p.Balanced(t, "other", func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("example.com/other") }), "otherService")
 }
 
-// cloudChanged returns how many calls that change something a cloud has got.
+// cloudChanged returns how many calls the cloud has received that change something.
 func cloudChanged(t *testing.T, c *bed.Cloud) int64 {
 	t.Helper()
 	report, err := c.Calls(t.Context())

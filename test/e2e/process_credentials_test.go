@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
-// The file in --cloud-config changes while two replicas run, whose provider is not a
+// The file in --cloud-config changes while two replicas run. Their provider is not a
 // provider.Reloader. A wrong file is not used, and an event reports it. The standby
 // uses a correct file at once; the leader releases its lease and ends.
 func TestCredentialsAreRotated(t *testing.T) {

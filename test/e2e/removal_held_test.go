@@ -30,8 +30,8 @@ const (
 	invisibleFor = sideAbsentFor + time.Second
 )
 
-// silences are silent Nodes beside thirty healthy ones, with one daemon. Each of the
-// silent Nodes has another fault.
+// silences are silent Nodes beside thirty healthy ones, with one daemon. Each case has
+// silent Nodes of its own.
 type silences struct {
 	*nodepool.Pool
 

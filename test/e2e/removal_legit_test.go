@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// With default flags, and Nodes that are not young any more: when 5 % of the
-// instances are terminated, their Nodes go soon after their kubelets are
+// The flags are the defaults, and the Nodes are not young any more. When 5 % of the
+// instances are terminated, their Nodes are deleted soon after their kubelets are
 // silent.
 func TestTerminatedInstancesAreGoneInTime(t *testing.T) {
 	if testing.Short() {

@@ -57,8 +57,9 @@ func testLosesARegion(t *testing.T, b *bed.Bed) {
 	control(t, p)
 }
 
-// testLosesItsCredentials: the cloud has just confirmed other instances when the credentials become invalid, and it
-// answers 404 for everything. Earlier answers do not count as witnesses.
+// testLosesItsCredentials: the cloud has just confirmed other instances when the
+// credentials become invalid. From then on the cloud answers 404 for everything.
+// Nodes whose instances it confirmed earlier do not count as witnesses.
 func testLosesItsCredentials(t *testing.T, b *bed.Bed) {
 	for _, witnesses := range []int{10, 1} {
 		t.Run(fmt.Sprintf("%dWitnesses", witnesses), func(t *testing.T) {

@@ -23,8 +23,8 @@ type wrongAnswer struct {
 	fault simulator.Fault
 	// provider is a provider of testccm. Empty means the simulated one.
 	provider string
-	// nodes is the number of Nodes. The kubelets of the last ones are silent: silent is
-	// their number.
+	// nodes is the number of Nodes. silent is the number of silent kubelets: those of the
+	// last Nodes.
 	nodes, silent int
 	// reasons are the reasons for which the deletions may be held.
 	reasons []string

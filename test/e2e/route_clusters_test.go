@@ -31,7 +31,7 @@ const (
 	checked = 2 * time.Second
 )
 
-// starts a daemon for one of the clusters.
+// starts runs a daemon for one of the clusters.
 func starts(t *testing.T, n *podnetwork.Network, name string, s daemon.Setup) *side {
 	t.Helper()
 	on := &side{Network: n, front: bed.BeforeCloud(t, n.Cloud), mark: n.Audit(t).Mark()}
@@ -152,8 +152,8 @@ func (s *side) testFailsOften(t *testing.T) {
 	}
 }
 
-// idle checks that nothing is written, and that the cloud gets no calls but the
-// periodic listings.
+// idle checks that nothing is written, and that the cloud gets no calls about routes
+// but the periodic listings.
 func idle(t *testing.T, sides ...*side) {
 	t.Helper()
 	const times = 5

@@ -59,7 +59,7 @@ func (l *routeLife) requests() map[string][]proxy.Place {
 }
 
 // The daemon is killed at each request of a route's life, before the server has
-// it and after the server has carried it out. The next one brings the route to
+// it and after the server has carried it out. The next daemon brings the route to
 // the same end (S7), and there is never a second route.
 func TestRouteKilledAtEachRequest(t *testing.T) {
 	const regular = "--route-reconciliation-period=10m" // so long that the routes are not listed periodically during the test

@@ -24,8 +24,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/tutorial"
 )
 
-// A newcomer writes a project with `fairlead new` and follows its README word
-// by word. The result is a cluster whose node is initialised by the new
+// A newcomer writes a project with `fairlead new` and runs the commands of its
+// README. The result is a cluster whose node is initialised by the new
 // provider. Then the commands of the tutorial break the cloud and repair it, and the
 // next tutorial gives the provider load balancers and routes.
 func TestNewcomersRun(t *testing.T) {

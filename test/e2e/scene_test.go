@@ -271,8 +271,8 @@ func (s *scene) volumeIsLabelled(t *testing.T) {
 	s.await(t, func(ctx context.Context) error { return placed(ctx, s.Bed, name, "sim-1b") })
 }
 
-// pairInitialised creates an instance and its Node, as a daemon would have initialised
-// it.
+// pairInitialised creates an instance, and its Node as if a daemon had initialised the
+// Node.
 func (s *scene) pairInitialised(t *testing.T, base string) (simulator.Instance, *corev1.Node) {
 	t.Helper()
 	i := s.cloud.Instance(t, simulator.Instance{Name: s.Name(base)})

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// TestServicesSideBySide runs the tests that mostly wait: their daemons share a
-// bed and its Nodes, and each has a class of Services and a cloud of its own.
+// TestServicesSideBySide runs the tests of Services that mostly wait. They share a bed
+// and its Nodes. Each test has a load balancer class and a cloud of its own.
 func TestServicesSideBySide(t *testing.T) {
 	b := onOwn(t)
 	registerHosts(t, b)

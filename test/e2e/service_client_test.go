@@ -23,8 +23,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
-// machine is an instance that answers on ports: to the first line of a connection with
-// its ID, and to all others with an echo.
+// machine is an instance that answers on ports. It answers the first line of a
+// connection with its ID, and echoes each later line.
 type machine struct {
 	instance  simulator.Instance
 	listeners []net.Listener
@@ -69,7 +69,7 @@ func (m *machine) serve(conn net.Conn) {
 	}
 }
 
-// goes ends the machine: it no longer answers, and its instance is terminated.
+// goes ends the machine: it accepts no more connections, and its instance is terminated.
 func (m *machine) goes(t *testing.T, s traffic) {
 	t.Helper()
 	for _, listener := range m.listeners {
@@ -138,7 +138,7 @@ func (v *trafficClient) note(is connection) {
 	v.all = append(v.all, is)
 }
 
-// since returns the connections that began later and have ended.
+// since returns the connections that began at this time or later and have ended.
 func (v *trafficClient) since(from time.Time) []connection {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -18,9 +18,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// testFaultAtEachCall makes the cloud fail at the n-th call of a Service's life,
-// for every n. The Service is served all the same, by the only load balancer that was
-// ever made for it, and nothing is left after its deletion (S2).
+// testFaultAtEachCall returns a test in which the n-th call of a Service's life meets a
+// fault of the cloud, for every n. The Service is served all the same, by the only load
+// balancer that was ever made for it, and nothing is left after its deletion (S2).
 func testFaultAtEachCall(kind simulator.FaultKind) func(*testing.T, *bed.Bed) {
 	return func(t *testing.T, b *bed.Bed) {
 		s := newClass(t, b, "--provisioning=500ms")
@@ -42,7 +42,8 @@ func testFaultAtEachCall(kind simulator.FaultKind) func(*testing.T, *bed.Bed) {
 	}
 }
 
-// lives takes one Service from its creation to its deletion, with a fault.
+// lives takes one Service from its creation to its deletion, with a fault unless it is
+// nil.
 func lives(t *testing.T, s lbservice.Services, fault *simulator.Fault) {
 	t.Helper()
 	if err := s.Cloud.ResetCalls(t.Context()); err != nil {

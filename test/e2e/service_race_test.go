@@ -81,7 +81,8 @@ func TestLastSetOfNodesWins(t *testing.T) {
 }
 
 // churn lets Nodes join, deletes them, and excludes and includes them, one step after
-// the other, until enough returns true. It returns the number of steps.
+// the other. It makes at least 40 steps, and ends once enough returns true. It returns
+// the number of steps.
 func churn(t *testing.T, p *nodepool.Pool, enough func() bool) int {
 	t.Helper()
 	const (
@@ -106,7 +107,7 @@ func churn(t *testing.T, p *nodepool.Pool, enough func() bool) int {
 	}
 }
 
-// backendsNow returns the instances of the Nodes that belong behind load balancers.
+// backendsNow returns the instance IDs of the Nodes that belong behind load balancers.
 func backendsNow(ctx context.Context, s lbservice.Services) ([]string, error) {
 	list, err := s.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

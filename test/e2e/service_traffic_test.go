@@ -102,7 +102,7 @@ type traffic struct {
 type removal struct {
 	*machine
 
-	// began is when the removal began. From done until back, no connection may reach
+	// began is when the removal began. From done until back, no new connection may reach
 	// the machine. If back is zero, the machine never comes back.
 	began, done, back time.Time
 }

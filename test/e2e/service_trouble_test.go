@@ -295,8 +295,8 @@ func testProviderHangsForAll(t *testing.T, b *bed.Bed) {
 	s.AwaitServingWithin(t, lbservice.RetriesWithin, first, s.Hosts...)
 }
 
-// Two clusters have one account. A daemon touches no load balancer of the other cluster,
-// whatever its name and its other tags are.
+// Two clusters have one account. A daemon touches no load balancer but those of its own
+// cluster's Services, even if one of the tags agrees.
 func testTwoClustersInOneAccount(t *testing.T, b *bed.Bed) {
 	one := newClass(t, b)
 	two := one

@@ -24,8 +24,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/process"
 )
 
-// shadowName is the program name of the daemon with --shadow, which decides and
-// changes nothing. By this name the daemon's requests are found in the audit log.
+// shadowName is the program name of the daemon with --shadow, which decides but changes
+// nothing. By this name the daemon's requests are found in the audit log.
 const shadowName = "shadow"
 
 // runSkeleton runs the community's skeleton with the cloud of the pool, as the admin.

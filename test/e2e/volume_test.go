@@ -103,8 +103,8 @@ func newPV(t *testing.T, b *bed.Bed, name, driver, handle string) string {
 	return name
 }
 
-// placed returns an error unless the volume has these zones, and a node affinity that
-// agrees.
+// placed returns an error unless the volume has labels with these zones, and a node
+// affinity that agrees.
 func placed(ctx context.Context, b *bed.Bed, name, zones string) error {
 	pv, err := b.Admin.CoreV1().PersistentVolumes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

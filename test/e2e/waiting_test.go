@@ -23,7 +23,8 @@ import (
 
 const (
 
-	// retriedWithin is longer than the longest delay of a Node that waits.
+	// retriedWithin is the timeout for the initialisation of a Node once the reason of its
+	// wait is removed.
 	retriedWithin = 2 * time.Minute
 )
 
@@ -211,8 +212,8 @@ func (w *waiting) shows(t *testing.T) {
 	}
 }
 
-// explained compares what `kubectl fairlead explain` says with what the Nodes show, in
-// the same words.
+// explained checks that `kubectl fairlead explain` gives the same reasons and messages as
+// the Nodes show.
 func explained(t *testing.T, b *bed.Bed, d *daemon.Daemon, all []*waiting) {
 	var found struct {
 		Items []struct {
