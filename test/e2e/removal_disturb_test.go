@@ -99,7 +99,8 @@ func testChangedOnTheWay(t *testing.T, b *bed.Bed) {
 				return nil
 			})
 			p.Stay(t, now)
-			// The daemon goes on: when the Node that stayed is silent and its instance is gone, it is deleted.
+			// The daemon goes on: the Node that stayed is deleted when its kubelet is silent and
+			// its instance is gone.
 			p.Terminate(t, now)
 			p.Silence(t, now)
 			p.AwaitGone(t, nodepool.GoneWithin, now)

@@ -30,7 +30,8 @@ func TestRights(t *testing.T) {
 	skipWithoutPrograms(t)
 	t.Parallel()
 	b := unchecked(t)
-	// Streaming lists are off. So the daemon uses the right to list, as it does with an older API server.
+	// Streaming lists are off, so the daemon uses the right to list, as with an older API
+	// server.
 	b.Environment = []string{"KUBE_FEATURE_WatchListClient=false"}
 	tried := map[rights.Right]bool{}
 	for _, way := range []struct {
