@@ -36,7 +36,7 @@ func balanced(f func(*balancing)) func(*trial) {
 	}
 }
 
-// in returns a balancing of the same trial for another cluster.
+// in returns a balancing of the same trial for the cluster.
 func (b *balancing) in(cluster string) *balancing {
 	other := &balancing{trial: b.trial, cluster: cluster, gone: b.gone, known: b.known}
 	for _, r := range other.resources() {
@@ -45,8 +45,8 @@ func (b *balancing) in(cluster string) *balancing {
 	return other
 }
 
-// resources are what the world finds in the cluster. There are none if the world is
-// no Inventory.
+// resources returns what the world finds in the cluster, or nil if the world is no
+// Inventory.
 func (b *balancing) resources() []Resource {
 	inventory, ok := worldAs[Inventory](b.world, NeedInventory)
 	if !ok {
@@ -139,7 +139,7 @@ func (t *trial) repeated(f func() error) error {
 	ctx, cancel := context.WithTimeout(t.ctx, t.suite.target.EventuallyWithin)
 	defer cancel()
 	for n, pause := 0, time.Millisecond; ; n, pause = n+1, min(2*pause, time.Second) {
-		last := n > 0 && ctx.Err() != nil // f is called at least twice, even on a slow machine.
+		last := n > 0 && ctx.Err() != nil // Even on a slow machine, f gets a second call.
 		err := f()
 		if last || !t.asksAgain(err) {
 			return err
@@ -176,7 +176,7 @@ func (t *trial) callLimit() time.Duration {
 // brief is the time limit of a call that the cloud does not answer.
 const brief = 100 * time.Millisecond
 
-// inTime requires that a call returns soon. The context of f ends if it does not.
+// inTime requires that a call returns soon. If the call does not, the context of f ends.
 func (t *trial) inTime(call, when string, f func(ctx context.Context)) {
 	ctx, cancel := context.WithCancel(t.ctx)
 	defer cancel()
@@ -217,8 +217,8 @@ func (b *balancing) made() []LoadBalancer {
 	return all
 }
 
-// byProviderID returns backends as the provider IDs of nodes. A world need not know the
-// provider IDs of its machines.
+// byProviderID replaces the world's IDs of machines with their provider IDs, because a
+// world need not know the provider IDs.
 func (b *balancing) byProviderID(backends []string) []string {
 	var all []string
 	for _, backend := range backends {

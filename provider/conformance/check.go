@@ -32,8 +32,8 @@ type Check struct {
 	run func(*trial)
 	// bare means that the check makes the provider itself.
 	bare bool
-	// judge reads what a child process has written, and returns what is wrong with
-	// it, or "". It may be nil.
+	// judge reads what a child process has written, and returns what is wrong with it, or
+	// "". The field judge may be nil.
 	judge func(target Target, output string) string
 }
 

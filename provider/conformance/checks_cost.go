@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// costChecks count calls of the cloud.
+// costChecks returns the checks that count calls to the cloud.
 func costChecks() []Check {
 	needs := []Need{NeedMachines, NeedMeter}
 	const budget = "The cloud's quota of calls bounds how large a cluster can be."

@@ -79,7 +79,8 @@ func fastPathChecks() []Check {
 	return all
 }
 
-// offered returns the value that has an optional interface, or ends the check.
+// offered returns a part of the provider as the optional interface T. It ends the check if
+// the part does not implement T.
 func offered[T any](t *trial, part any, name string) T {
 	switch listed := part.(type) {
 	case listedLoadBalancer:
@@ -143,8 +144,8 @@ func (t *trial) offersBatch() provider.InstanceMetadataBatcher {
 	return offered[provider.InstanceMetadataBatcher](t, t.instances(), "InstanceMetadataBatcher")
 }
 
-// batcher does the same as offersBatch. It also ends the check if a batch takes fewer
-// nodes than these.
+// batcher does the same as offersBatch. It also ends the check if a batch cannot take as
+// many nodes as these.
 func (t *trial) batcher(nodes []*corev1.Node) provider.InstanceMetadataBatcher {
 	batcher := t.offersBatch()
 	if most := batcher.MaxInstanceMetadataBatch(); most < len(nodes) {
@@ -215,7 +216,7 @@ func fastList(t *trial) {
 	}
 }
 
-// maxPages is far more than any account has.
+// maxPages is far more pages than the list of any account has.
 const maxPages = 10000
 
 // listAll returns what all pages of the list say, by provider ID.
@@ -249,7 +250,7 @@ func fastListFault(t *trial) {
 	}
 }
 
-// watch calls WatchInstances.
+// watch calls WatchInstances, and fails the check if there is an error or no token.
 func (t *trial) watch(watcher provider.InstanceWatcher, token string) provider.InstanceChanges {
 	changes, err := watcher.WatchInstances(t.ctx, token)
 	if err != nil || changes.Resume == "" {

@@ -37,7 +37,7 @@ func fastRoutes(r *routing) {
 	}
 }
 
-// applied returns the error of each change.
+// applied calls ApplyRoutes and returns the error of each change.
 func (r *routing) applied(applier provider.RouteApplier, call string, changes []provider.RouteChange) []error {
 	var results []provider.RouteResult
 	err := r.repeated(func() (err error) {

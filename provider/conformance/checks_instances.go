@@ -87,8 +87,8 @@ func (t *trial) is(n *corev1.Node, m Machine) error {
 	return nil
 }
 
-// callTime is how long brief waits for a call. That is enough, because in the checks that
-// use brief the cloud answers a call at once, or not at all.
+// callTime is how long the method brief waits for a call. That is enough, because in the
+// checks that use this method the cloud answers a call at once, or not at all.
 const callTime = 2 * time.Second
 
 // brief calls f with a context that ends soon.
@@ -101,7 +101,7 @@ func (t *trial) brief(f func(context.Context)) {
 // errNone stands for nil in a text.
 var errNone = errors.New("nil")
 
-// shown returns an error that can be printed.
+// shown returns the error, or errNone if the error is nil.
 func shown(err error) error {
 	if err == nil {
 		return errNone

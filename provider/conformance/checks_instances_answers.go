@@ -14,7 +14,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// answerChecks are about what the answers contain.
+// answerChecks returns the checks of what the answers contain.
 func answerChecks() []Check {
 	machines := []Need{NeedMachines}
 	return []Check{
@@ -72,7 +72,8 @@ func addresses(t *trial) {
 	if hostnames > 1 {
 		t.errorf("InstanceMetadata(%s) has %d addresses of type Hostname; want at most one", show(joined(m)), hostnames)
 	}
-	for range 20 { // so often, because even a map may yield two addresses in the same order several times
+	// One repetition is not enough: even a map may yield two addresses in the same order.
+	for range 20 {
 		if again := t.metadata(joined(m)).NodeAddresses; !slices.Equal(first, again) {
 			t.failf("InstanceMetadata(%s) had the addresses %v and has then %v", show(joined(m)), first, again)
 		}

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// changeChecks are about machines that somebody changes.
+// changeChecks returns the checks of machines that somebody changes.
 func changeChecks() []Check {
 	return []Check{
 		{
@@ -40,7 +40,8 @@ func (t *trial) down(n *corev1.Node, want bool) error { //nolint:revive // what 
 	return nil
 }
 
-// stopIt returns a machine that is shut down, and its Node.
+// stopIt creates a machine, stops it and waits until the provider calls it shut down. It
+// returns the machine and its Node.
 func stopIt(t *trial) (Machine, *corev1.Node) {
 	m := t.machine("a")
 	n := joined(m)

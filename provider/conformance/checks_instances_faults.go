@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// faultChecks are about clouds that fail.
+// faultChecks returns the checks of a cloud that fails.
 func faultChecks() []Check {
 	needs := []Need{NeedMachines, NeedFaulter}
 	return []Check{
@@ -46,8 +46,8 @@ func failures() []FaultKind {
 	return []FaultKind{FaultError, FaultUnavailable, FaultThrottled, FaultUnauthenticated, FaultForbidden, FaultReset, FaultGarbage}
 }
 
-// under makes a new provider that remembers nothing, and calls call while the cloud
-// has the fault. It reports whether the world can set the fault.
+// under calls refresh, and then call while the cloud has the fault. It reports whether the
+// world can set the fault.
 func (t *trial) under(f Fault, call func()) bool {
 	t.refresh()
 	restore, err := t.setFault(f)

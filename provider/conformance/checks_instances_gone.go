@@ -8,7 +8,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// goneChecks are about machines that are terminated.
+// goneChecks returns the checks of machines that are terminated.
 func goneChecks() []Check {
 	return []Check{
 		{
@@ -52,8 +52,8 @@ func goneChecks() []Check {
 	}
 }
 
-// onGone terminates a machine and waits until the provider calls it absent. It returns
-// a function that asks the question about the machine's Node.
+// onGone terminates a machine and waits for a while until the provider calls it absent. It
+// returns a function that asks the question about the machine's Node.
 func onGone(t *trial, node func(Machine) *corev1.Node, question func(*corev1.Node) error) func() error {
 	m := t.machine("a")
 	n := node(m)
@@ -72,7 +72,8 @@ func (t *trial) noMetadata(n *corev1.Node) error {
 	return fmt.Errorf("InstanceMetadata(%s) = %+v, %w; want nil and an error", show(n), got, shown(err))
 }
 
-// notFound checks that the error says that there is no instance.
+// notFound checks that InstanceMetadata returns nil and an error that wraps
+// InstanceNotFound.
 func (t *trial) notFound(n *corev1.Node) error {
 	got, err := t.instances().InstanceMetadata(t.ctx, n)
 	if got == nil && errors.Is(err, cloudprovider.InstanceNotFound) {

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// identityChecks are about how the instance of a Node is found.
+// identityChecks returns the checks of how the instance of a Node is found.
 func identityChecks() []Check {
 	machines := []Need{NeedMachines}
 	return []Check{
@@ -135,7 +135,7 @@ func malformedID(t *trial) {
 	for _, id := range []string{scheme, scheme + "://", scheme + ":///", scheme + ":// ", scheme + "://..", scheme + "://../..", scheme + ":// /.."} {
 		t.notAbsent(t.ctx, identified(t.name("malformed"), id), "malformed provider ID")
 	}
-	const mutations, callers = 200, 4     // one after the other, they would take a minute in a real cloud
+	const mutations, callers = 200, 4     // one caller alone would take a minute in a real cloud
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same mutations each time
 	nodes := make(chan *corev1.Node, mutations)
 	for range mutations {

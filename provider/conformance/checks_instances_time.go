@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// timeChecks are about calls that the cloud does not answer, and about an answer that
-// names the time of the next call.
+// timeChecks returns the checks of calls that the cloud does not answer, and of an answer
+// that names the time of the next call.
 func timeChecks() []Check {
 	needs := []Need{NeedMachines, NeedFaulter}
 	return []Check{
@@ -128,8 +128,8 @@ func othersHang(t *trial) {
 	}
 }
 
-// promptly fails the check if a call that brief has made returned long after its context
-// had ended.
+// promptly fails the check if a call, made through the method brief, returned long after
+// its context had ended.
 func (t *trial) promptly(n *corev1.Node, began time.Time) {
 	if took := time.Since(began); took > callTime+much {
 		t.failf("while another caller waits for the cloud, InstanceExists(%s) has taken %v; its context had ended after %v", show(n), took.Truncate(time.Second), callTime)

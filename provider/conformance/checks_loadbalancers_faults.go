@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// troubleChecks are about what others do, and about failures.
+// troubleChecks returns the checks of what others do, and of failures.
 func troubleChecks() []Check {
 	const taken = "A load balancer that somebody else needs is changed or deleted."
 	const source = sourceEnsure
@@ -106,7 +106,7 @@ func lbDrift(b *balancing, what Drift) {
 	b.only("after EnsureLoadBalancer = nil", nil)
 	all, err := b.world.(Viewer).LoadBalancers(b.ctx, b.cluster) //nolint:forcetypeassert // the check says that it needs one
 	b.must("load balancers of cluster "+b.cluster, err)
-	if len(all) != 1 { // The world changes the cluster's only load balancer.
+	if len(all) != 1 { // Drift needs a cluster with only one load balancer.
 		b.notRunf("needs a cluster without other load balancers, and %s has %s", b.cluster, balancersText(all))
 	}
 	b.must("remove "+string(what), b.world.(Drifter).Drift(b.ctx, b.cluster, what)) //nolint:forcetypeassert // the check says that it needs one
@@ -121,12 +121,12 @@ func lbDrift(b *balancing, what Drift) {
 	b.backendsAre(when, nodes)
 }
 
-// maxWrites bounds how many writes of one call are made to fail, one after the other.
+// maxWrites bounds the number of calls that the method failing makes.
 const maxWrites = 20
 
-// failing makes one call of f after the other. A fault hits the first write of the
-// first call, the second write of the second call and so on, until a call makes
-// too few writes. After each call, failing calls the function then.
+// failing makes the calls that f returns, one after the other. A fault hits the first write
+// of the first call, the second write of the second call and so on, until a call makes so
+// few writes that the fault hits none of them. After each of the calls, failing calls then.
 func (b *balancing) failing(kind FaultKind, f func(k int) (*corev1.Service, func() error), then func(s *corev1.Service, when string)) {
 	for k := range maxWrites {
 		s, call := f(k)

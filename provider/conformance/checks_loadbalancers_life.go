@@ -271,8 +271,8 @@ func lbDeletePending(b *balancing) {
 	b.nothingLeft("after " + b.call("EnsureLoadBalancerDeleted", s, nil) + " = nil, for a load balancer that the cloud was still making")
 }
 
-// hold keeps the load balancer of a new Service from becoming ready, until the returned
-// function is called or the check ends.
+// hold keeps new load balancers from becoming ready until the returned function is called
+// or the check ends. After the check, the load balancer of the Service is deleted.
 func (b *balancing) hold(s *corev1.Service) (release func()) {
 	release, err := b.setHold()
 	b.must("keep load balancers from becoming ready", err)
@@ -283,7 +283,7 @@ func (b *balancing) hold(s *corev1.Service) (release func()) {
 			release()
 		}
 	}()
-	b.keep(s) // What is kept first is undone last: some clouds do not delete what is not ready.
+	b.keep(s) // The last cleanup runs first, and some clouds do not delete what is not ready.
 	b.cleanup("let load balancers become ready", func(context.Context) error { release(); return nil })
 	listed = true
 	return release

@@ -13,8 +13,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// processChecks are about the process that the provider lives in. Each one runs in
-// a child process.
+// processChecks returns the checks of the process that the provider is part of. Each one
+// runs in a child process.
 func processChecks() []Check {
 	const initialize = "Interface.Initialize: any tasks started here should be cleaned up when the stop channel closes"
 	const guest = "the process is the daemon's; other parts live in it, too"
@@ -75,7 +75,7 @@ func unmentioned(text string, words []string) error {
 	return nil
 }
 
-// never returns a Node whose machine has never existed.
+// A call of never returns a Node whose machine has never existed.
 func (t *trial) never() *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: t.name("never")}}
 }
@@ -112,8 +112,8 @@ func badConfigs(t *trial) {
 	}
 }
 
-// ask makes the provider do something, and returns the error. The answer does not
-// matter.
+// ask calls InstanceExists, if the provider offers InstancesV2, and returns the error. The
+// answer does not matter.
 func (t *trial) ask(from cloudprovider.Interface) error {
 	v2, ok := from.InstancesV2()
 	if !ok {

@@ -265,15 +265,15 @@ func (w *cleaner) removeRoute(ctx context.Context, e Entry) (string, error) {
 }
 
 const (
-	// removalTimeout is how long a provider may answer with errors until something is
-	// removed. Clouds refuse to delete what they are still creating.
+	// removalTimeout is how long the removal of one thing may keep failing. Clouds refuse
+	// to delete what they are still creating.
 	removalTimeout = 3 * time.Minute
 	// removalPause is the pause between two tries.
 	removalPause = 2 * time.Second
 )
 
-// repeatedly calls remove until it returns nil, and returns its last error if that
-// takes too long.
+// repeatedly calls remove until it returns nil or NotImplemented. If that takes too long,
+// repeatedly returns its last error.
 func repeatedly(ctx context.Context, remove func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
 	defer cancel()

@@ -29,8 +29,8 @@ type AddressFinder interface {
 	FindAddress(ctx context.Context, name string) ([]Address, error)
 }
 
-// errByHand is the error if the world cannot find a thing by its name. The ID in the
-// ledger is not enough: in another account it may be that of another thing.
+// errByHand means that the world cannot find a thing by its name. The ID in the ledger is
+// not enough: in another account it may be that of another thing.
 var errByHand = fmt.Errorf("%w: find it by its name; look for it by hand", ErrCannot)
 
 // removeForeign removes a resource that the world has created as if by hand.

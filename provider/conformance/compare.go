@@ -18,8 +18,8 @@ type Change struct {
 	Why string
 }
 
-// Worse reports whether the second report is worse: the check has failed, or it
-// passed before and no longer does.
+// Worse reports whether the second report is worse: the check has failed, or it passed
+// before and no longer does. A check of level Measured is never worse.
 func (c Change) Worse() bool {
 	if c.Level == Measured {
 		return false

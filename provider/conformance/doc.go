@@ -1,11 +1,10 @@
 // Package conformance tests a cloud provider against the contract of
 // k8s.io/cloud-provider: what its doc comments say, and what daemons rely on.
 //
-// A vendor writes a [Target]: how to make the provider, and the world around it. The
-// world is the other side of the cloud, where the suite creates machines, sets
-// faults and counts calls. It is any value with some of the methods in this
-// package, such as [Machines]. A check that needs more than the world has is not
-// run, and the report says what it needs.
+// A vendor writes a [Target]: how to make the provider, and the world around it. Through
+// the world, the suite creates machines, sets faults and counts calls. The world is any
+// value that implements some of the interfaces of this package, such as [Machines]. A check
+// that needs more than the world has is not run, and the report says what it needs.
 //
 //	func TestConformance(t *testing.T) {
 //		conformance.Test(t, conformance.Target{

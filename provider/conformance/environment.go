@@ -48,7 +48,7 @@ func environment(live bool) Environment {
 	}
 }
 
-// identify finds out from which module the provider is.
+// identify records which module the provider comes from.
 func (s *suite) identify(made cloudprovider.Interface) {
 	t := reflect.TypeOf(made)
 	for t.Kind() == reflect.Pointer {

@@ -218,7 +218,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// shown returns the end of an error's text: what was written to standard error.
+// shown returns what was written to standard error, as the end of an error's text.
 func (t *tail) shown() string {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(t.text), "\uFFFD"))
 	if text == "" {

@@ -267,8 +267,8 @@ func TestServeAndExecutableAgree(t *testing.T) {
 	}
 }
 
-// If the world is no HoldReleaser, the verb for holds is not known: its process ends at
-// once, and nothing could end the hold.
+// If the world is no HoldReleaser, the verbs for holds are not known: the process that
+// begins a hold ends at once, and nothing could end the hold.
 func TestServeDoesNotHoldWhatItCannotRelease(t *testing.T) {
 	world := struct{ Holder }{&recorder{}}
 	answer, err := Serve(t.Context(), world, nil, nil)

@@ -109,8 +109,8 @@ func TestExpectedFailuresOfAChild(t *testing.T) {
 	}
 }
 
-// A failure that is expected hides neither that the provider then ends the goroutine of
-// the check, nor that the check takes too long.
+// After an expected failure the provider may end the goroutine of the check, or the check
+// may take too long. The result then says so, unless the check itself explains its end.
 func TestExpectedFailuresHideNoEarlyEnd(t *testing.T) {
 	const id = "instances/by-id"
 	tooLong := func(t *trial) {

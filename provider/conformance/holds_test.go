@@ -130,8 +130,8 @@ func TestHoldsAreListed(t *testing.T) {
 	}
 }
 
-// A check hangs while load balancers are held. They are released before its load balancer
-// is deleted, because some clouds do not delete what is not ready.
+// A check hangs while load balancers are held. The hold ends before the load balancer of
+// the check is deleted, because some clouds do not delete what is not ready.
 func TestHoldOfACheckThatHangs(t *testing.T) {
 	cloud, over := &holding{}, make(chan struct{})
 	defer close(over)
@@ -230,7 +230,8 @@ func TestHoldsThatTheirCheckHasNotEnded(t *testing.T) {
 }
 
 // Cleanup ends holds before it deletes load balancers, because some clouds do not delete a
-// load balancer that is not ready. It tries the deletion even if a hold cannot be ended.
+// load balancer that is not ready. Cleanup tries the deletion even if a hold cannot be
+// ended.
 func TestCleanupReleasesLoadBalancersFirst(t *testing.T) {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "u-1"}}
 	balancer := Entry{Kind: KindLoadBalancer, Name: "u-1", Service: service}
@@ -278,8 +279,8 @@ func TestCleanupNeedsAWorldThatReleases(t *testing.T) {
 	})
 }
 
-// A check that needs no Inventory runs if the executable does not know the verb
-// list-leftovers. The type program implements Inventory nevertheless.
+// A check that needs no Inventory runs even if the executable does not know the verb
+// list-leftovers, although the type program implements Inventory.
 func TestLoadBalancersNeedNoInventory(t *testing.T) {
 	target := (&holding{}).target()
 	target.World = script(t, `echo '{"verbs": ["hold-load-balancers", "release-load-balancers"]}'`).World

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance/internal/broken"
 )
 
-// hostile is a provider that does the same in all its calls.
+// hostile is a provider whose InstancesV2 does the same in each call.
 type hostile struct {
 	cloudprovider.Interface
 

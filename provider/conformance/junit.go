@@ -38,7 +38,7 @@ type junitMessage struct {
 }
 
 // JUnit returns the results of the checks in JUnit's XML, as CI systems show it. Checks
-// that were not run are skipped tests.
+// that were not run, or that have failed as expected, are skipped tests.
 func (r *Report) JUnit() ([]byte, error) {
 	all := junitSuites{Name: "conformance of " + r.Provider.Name}
 	for _, p := range r.Profiles {

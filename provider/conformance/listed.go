@@ -8,9 +8,10 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// Checks get the load balancers and routes of the provider wrapped in these types. They
-// write into the ledger what the provider is about to create, and remove it from there once
-// the provider has deleted it. The function optional finds optional interfaces through Unwrap.
+// Checks with Writes get the load balancers and routes of the provider wrapped in these
+// types. The types write into the ledger what the provider is about to create, and remove
+// it from there once the provider has deleted it. The function optional finds optional
+// interfaces through Unwrap.
 type (
 	listedLoadBalancer struct {
 		cloudprovider.LoadBalancer
@@ -30,8 +31,8 @@ func (l listedLoadBalancer) Unwrap() cloudprovider.LoadBalancer { return l.LoadB
 // Unwrap implements provider.Unwrapper.
 func (r listedRoutes) Unwrap() cloudprovider.Routes { return r.Routes }
 
-// optional returns the optional interface of a part of the provider. If one of these
-// types wraps the part, optional looks inside.
+// optional returns the optional interface of a part of the provider. If one of the types
+// above wraps the part, optional unwraps it.
 func optional[T, Part any](part Part) (found T, ok bool) {
 	if wrapper, wrapped := any(part).(interface{ Unwrap() Part }); wrapped {
 		part = wrapper.Unwrap()

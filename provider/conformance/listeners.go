@@ -41,7 +41,7 @@ func listeners() (map[string]netip.AddrPort, error) {
 	return found, nil
 }
 
-// firstEphemeral is the first port that Linux gives to listeners that name none.
+// firstEphemeral is the first port that Linux gives by default to listeners that name none.
 const firstEphemeral = 32768
 
 func reachable(a netip.AddrPort) bool { return !a.Addr().IsLoopback() && a.Port() < firstEphemeral }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// machine creates a machine, which is terminated after the check. The role is what
-// its name ends with.
+// machine creates a machine, which is terminated after the check. Its name ends with the
+// role. The world may lend a machine instead.
 func (t *trial) machine(role string) Machine { return t.machineNamed(t.name(role)) }
 
 func (t *trial) machineNamed(name string) Machine {
@@ -67,7 +67,7 @@ func (t *trial) terminateNamed(ctx context.Context, machines Machines, entry Ent
 	return t.ended(entry)
 }
 
-// terminateAfterwards removes a machine after the check.
+// terminateAfterwards makes the cleanup terminate the machine, unless it is borrowed.
 func (t *trial) terminateAfterwards(m Machine, entry Entry) {
 	if m.Borrowed {
 		return
@@ -80,7 +80,7 @@ func (t *trial) terminateAfterwards(m Machine, entry Entry) {
 	})
 }
 
-// terminate removes a machine for good.
+// terminate terminates the machine. If the machine is borrowed, terminate ends the check.
 func (t *trial) terminate(m Machine) {
 	if m.Borrowed {
 		t.notRunf("needs a machine that may be terminated")

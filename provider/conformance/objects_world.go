@@ -117,7 +117,8 @@ func (t *trial) listedUntilEnd(entry Entry, begin func() (end func(), err error)
 	return sync.OnceFunc(func() {
 		endInWorld()
 		if w, says := t.world.(interface{ stuckError() error }); says && w.stuckError() != nil {
-			// It stays in the ledger. What fails from now on is not the provider's mistake.
+			// The entry stays in the ledger. What fails from now on is not the provider's
+			// mistake.
 			t.errorf("world: the %s %s could not be ended: %v", entry.Kind, entry.Name, w.stuckError())
 			return
 		}
@@ -158,7 +159,7 @@ func (s *suite) claim(ctx context.Context) error {
 }
 
 // takeBack ends the faults and holds that a check has not ended itself. While one of them
-// cannot be ended, no other check is tried, because it would meet them.
+// cannot be ended, no other check is tried, because the fault or the hold would affect it.
 func (s *suite) takeBack(run context.Context) {
 	s.stuck = nil
 	left, listed, err := s.lasting()

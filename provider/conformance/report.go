@@ -74,8 +74,9 @@ type Verdict string
 
 // The verdicts.
 const (
-	// Success means that the race detector was on, and that each core check has passed
-	// or is about something that the provider does not offer.
+	// Success means that the race detector was on, and that each core check has passed or
+	// is about something that the provider does not offer. The result of a run leaves out
+	// the profiles whose result is Nothing.
 	Success Verdict = "success"
 	// Partial means that no core check has failed unexpectedly, but that this does not
 	// prove success: a core check was not run, was skipped or is expected to fail, or
@@ -161,7 +162,8 @@ const (
 	Unsupported Outcome = "unsupported"
 )
 
-// summarize computes the other fields from the results of the checks.
+// summarize computes Profiles, Measurements, Leftovers and Result from the results of the
+// checks.
 func (r *Report) summarize() {
 	r.Profiles, r.Measurements, r.Leftovers = nil, map[string]float64{}, nil
 	for _, check := range r.Checks {

@@ -34,7 +34,7 @@ func route(m Machine, destination string) *cloudprovider.Route {
 	return &cloudprovider.Route{TargetNode: types.NodeName(m.Name), TargetNodeAddresses: m.Addresses, DestinationCIDR: destination}
 }
 
-// hint returns the name hint that the daemon gives to CreateRoute.
+// hint returns a name hint for CreateRoute. All routes to a node have the same hint.
 func hint(wanted *cloudprovider.Route) string { return "hint-" + string(wanted.TargetNode) }
 
 // create calls CreateRoute until it no longer asks for another call.

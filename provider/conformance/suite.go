@@ -129,8 +129,9 @@ type suite struct {
 	results []CheckResult
 	about   Provider
 
-	// shared is the world that all checks share; nil if each has its own, or before
-	// the first check. If the target is a Singleton, its one provider is in singleton.
+	// shared is the world that all checks share. It is nil if each check has its own, or
+	// until the world is made. If the target is a Singleton, its one provider is in
+	// singleton.
 	shared    *world
 	singleton cloudprovider.Interface
 	stop      context.CancelFunc // of the singleton

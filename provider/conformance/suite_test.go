@@ -154,8 +154,8 @@ func only(part func(*broken.Cloud) any) func(*conformance.Target) {
 	}
 }
 
-// plainWithoutMachines is a change after which the provider has no fast paths and the
-// world creates no machines.
+// plainWithoutMachines is a change after which the provider has no fast paths for
+// instances, and the world creates no machines.
 func plainWithoutMachines(t *conformance.Target) {
 	cloud := broken.New("")
 	t.World = func(context.Context) (any, error) { return full{cloud}, nil }
@@ -172,7 +172,7 @@ func (full) CreateMachine(context.Context, string) (conformance.Machine, error) 
 	return conformance.Machine{}, errors.New("there is no room")
 }
 
-// plain is a provider that offers the contract alone.
+// plain is a provider whose InstancesV2 has no optional interfaces.
 type plain struct{ cloudprovider.Interface }
 
 func (p plain) InstancesV2() (cloudprovider.InstancesV2, bool) {
@@ -273,8 +273,8 @@ func TestOneCallerAtATime(t *testing.T) {
 	})
 }
 
-// queue is a provider with a lock for all its calls. Each call of the cloud ends after
-// 15 seconds.
+// queue is a provider with a lock for all calls of InstanceExists. Each of them waits for
+// the cloud for at most 15 seconds.
 type queue struct {
 	cloudprovider.Interface
 
@@ -319,7 +319,7 @@ func (l *ledger) End(e conformance.Entry) error {
 	return nil
 }
 
-// Nothing is created that is not in the ledger, and in the end the ledger is empty.
+// The suite creates only what is in the ledger, and in the end the ledger is empty.
 func TestLedger(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		l := &ledger{there: map[string]bool{}, full: full}

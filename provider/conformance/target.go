@@ -67,7 +67,7 @@ type Target struct {
 	MaxRoutes int
 	// Services are Services with the vendor's own annotations.
 	Services []Shape
-	// Configs are configurations that the provider must refuse.
+	// Configs are configurations with a flaw.
 	Configs []Config
 	// Secrets are parts of the configuration that must never be logged, such as
 	// a token.
@@ -148,12 +148,13 @@ const (
 	NotIgnored Want = "notIgnored" // it works or is refused
 )
 
-// Config is a configuration that must be refused.
+// Config is a configuration with a flaw, which the provider must refuse.
 type Config struct {
 	Flaw Flaw
 	// New makes a provider with this configuration, as Target.New does.
 	New func(ctx context.Context, world any) (cloudprovider.Interface, error)
-	// Mentions are texts that the error must have, such as a key of the configuration.
+	// Mentions are texts that an error of New must have, such as a key of the
+	// configuration.
 	Mentions []string
 }
 
@@ -162,7 +163,8 @@ type Flaw string
 
 // The flaws.
 const (
-	// BadCredentials are credentials that the cloud refuses.
+	// BadCredentials are credentials that the cloud refuses. The provider may refuse them
+	// in New, or return an error from its calls.
 	BadCredentials Flaw = "badCredentials"
 	// UnknownKey is a key that the provider does not know, such as a mistyped one.
 	UnknownKey Flaw = "unknownKey"

@@ -9,10 +9,10 @@ import (
 )
 
 // Test runs the suite with a subtest for each check, such as
-// TestConformance/instances/gone-by-id, and returns the report. A check that is not
-// run is a skipped subtest. Checks in which the provider may end the process run in
-// a child process, which is this test binary again. With -v, the last line of
-// the log is the result.
+// TestConformance/instances/gone-by-id, and returns the report. A check that is not run, or
+// that fails as expected, is a skipped subtest. A check in which the provider may end the
+// process runs in a child process, which runs the same test binary. With -v, the last line
+// of the log is the result.
 func Test(t *testing.T, target Target, options Options) *Report {
 	t.Helper()
 	if options.Child == nil {

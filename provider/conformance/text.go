@@ -15,8 +15,8 @@ var titles = map[Profile]string{
 	Instances: "Instances", Cost: "Cost", LoadBalancers: "Load balancers", Routes: "Routes", FastPaths: "Fast paths", Process: "Process",
 }
 
-// WriteText writes the report for people: a line for each profile, and all about what
-// has failed.
+// WriteText writes the report for people: a line for each profile, and the details of each
+// failure.
 func (r *Report) WriteText(to io.Writer) error {
 	var w strings.Builder
 	fmt.Fprintln(&w, r.heading())

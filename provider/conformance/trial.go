@@ -60,7 +60,8 @@ func newTrial(ctx context.Context, s *suite, check Check, around any) *trial {
 // namePrefix begins all names that the suite chooses.
 const namePrefix = "fl-"
 
-// name returns a name that no other check and no other run uses.
+// name returns a name with the run's random ID, the name of the check and the role. Checks
+// of two profiles may have the same name.
 func (t *trial) name(role string) string {
 	const longest = 63 // the name of a Service must be a label of a DNS name
 	name := namePrefix + t.suite.id + "-" + t.check.name()
@@ -132,7 +133,8 @@ func (t *trial) measure(key string, value float64) {
 	}
 }
 
-// cleanup lets undo run after the check. What was passed last runs first.
+// cleanup registers undo to run after the check. What was registered last runs first. If
+// the check was abandoned, cleanup ends the check's goroutine instead.
 func (t *trial) cleanup(what string, undo func(context.Context) error) {
 	t.mu.Lock()
 	abandoned := t.abandoned

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ErrCannot is the error of a method of a world that cannot do what is asked, such as
-// set one kind of fault. The check then ends as NotRun.
+// ErrCannot is the error of a method of a world that cannot do what is asked, such as set
+// one kind of fault. A check that cannot go on without it ends as NotRun or Unsupported.
 var ErrCannot = errors.New("the world cannot do this")
 
 // Identifier is a world that knows its account.
@@ -67,7 +67,7 @@ type Meter interface {
 	Calls(ctx context.Context) (Calls, error)
 }
 
-// Calls counts calls of the cloud's API.
+// Calls counts calls to the cloud's API.
 type Calls struct {
 	Reads  int `json:"reads"`
 	Writes int `json:"writes"`
@@ -92,8 +92,8 @@ type FaultClearer interface {
 // Fault is a deliberate failure of the cloud's API.
 type Fault struct {
 	Kind FaultKind `json:"kind"`
-	// Skip is how many calls the fault lets pass first. Count is how many it then hits;
-	// 0 means no limit.
+	// Skip is how many calls the fault first spares, of those that it can hit, such as
+	// lists or changes. Count is how many it then hits; 0 means no limit.
 	Skip  int `json:"skip,omitempty"`
 	Count int `json:"count,omitempty"`
 	// RetryAfter is how long a throttled answer asks the caller to wait; 0 means that it
@@ -158,7 +158,7 @@ const (
 	KindHold         ResourceKind = "hold"    // a hold of a Holder; only in a ledger
 )
 
-// Drifter is a world that changes a load balancer behind the provider's back.
+// Drifter is a world that changes a load balancer without the provider.
 type Drifter interface {
 	// Drift removes a part of the only load balancer of the cluster, or the whole load
 	// balancer.

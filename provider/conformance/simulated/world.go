@@ -33,10 +33,10 @@ type World struct {
 	faults int // guarded by mu; how many were set, for their names
 }
 
-// New starts a simulated cloud in this process, at a free loopback port, until
-// Close is called. Where config.TerminatedFor is 0, a terminated machine is listed for
-// another hour, as in most clouds, so that a provider must read the machine's state.
-// With time.Nanosecond it is forgotten at once.
+// New starts a simulated cloud in this process, at a free loopback port, until Close is
+// called. If config.TerminatedFor is 0, a terminated machine is listed for another hour, so
+// a provider must read the machine's state. If it is time.Nanosecond, the machine is
+// forgotten at once.
 func New(ctx context.Context, config simulator.Config) (*World, error) {
 	held := &heldClock{Clock: config.Clock}
 	if held.Clock == nil {
@@ -67,7 +67,7 @@ func At(url string) *World {
 	return &World{url: url, operator: simulator.NewClient(url).Operator()}
 }
 
-// URL is where a provider finds the cloud.
+// URL returns the address at which a provider finds the cloud.
 func (w *World) URL() string { return w.url }
 
 // Identity implements conformance.Identifier.
@@ -172,8 +172,9 @@ func changes() []simulator.Call {
 	})
 }
 
-// Leftovers implements conformance.Inventory. A resource belongs to the cluster
-// whose name is the value of one of its tags, or part of its name.
+// Leftovers implements conformance.Inventory. A resource belongs to the cluster if the
+// value of one of its tags is the name of the cluster, or if its own name contains that
+// name.
 func (w *World) Leftovers(ctx context.Context, clusterName string) ([]conformance.Resource, error) {
 	var left []conformance.Resource
 	add := func(kind conformance.ResourceKind, id, name string, tags map[string]string) {

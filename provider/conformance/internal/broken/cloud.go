@@ -155,7 +155,7 @@ func (c *Cloud) done(ctx context.Context) <-chan struct{} {
 	return done
 }
 
-// count counts a call and returns the fault that hits it.
+// count counts a call and returns the fault that hits it. The caller holds mu.
 func (c *Cloud) count(kind class) *fault {
 	if kind == write {
 		c.calls.Writes++

@@ -177,7 +177,7 @@ func (l *loadBalancers) SetBackends(ctx context.Context, cluster string, service
 	return results, nil
 }
 
-// Reload implements provider.Reloader. There is nothing that could be configured.
+// Reload implements provider.Reloader. It accepts only a nil reader.
 func (p *Provider) Reload(_ context.Context, config io.Reader) error {
 	switch {
 	case config != nil && p.cloud.fast("reload-bad"):

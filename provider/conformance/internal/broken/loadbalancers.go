@@ -133,8 +133,8 @@ func (l *loadBalancers) full(uid types.UID) bool {
 	return !l.slots[uid]
 }
 
-// told returns the status that EnsureLoadBalancer returns: without an address if that is the
-// flaw.
+// told returns the status for the caller of EnsureLoadBalancer. With the flaws create and
+// again, the status may lack its address.
 func (l *loadBalancers) told(uid types.UID, status *corev1.LoadBalancerStatus) *corev1.LoadBalancerStatus {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()

@@ -76,8 +76,8 @@ func (c *Cloud) ReleaseAddress(_ context.Context, a conformance.Address) error {
 	return nil
 }
 
-// Warnings implements conformance.Announcer. The provider warns of what it refuses without
-// an error.
+// Warnings implements conformance.Announcer. The provider writes a warning if it ignores a
+// field and returns no error.
 func (c *Cloud) Warnings(_ context.Context, service *corev1.Service) ([]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
