@@ -38,7 +38,7 @@ type Config struct {
 	// Provisioning is how long a load balancer is pending.
 	Provisioning time.Duration
 	// MaxLoadBalancers is how many load balancers the account may have, and
-	// MaxBackends how many backends each of them; 0 means no limit.
+	// MaxBackends is how many backends each of them may have; 0 means no limit.
 	MaxLoadBalancers int
 	MaxBackends      int
 	// MaxRoutes is how many routes the table may have; 0 means no limit.

@@ -1,6 +1,6 @@
-// Package simulator is a small cloud to develop and test against: instances,
-// load balancers and routes behind an HTTP/JSON API with paged lists, a request
-// quota, eventual consistency and faults that can be switched on while it runs.
+// Package simulator is a small cloud to develop and test against: instances, load
+// balancers, static IPs, volumes and routes behind an HTTP/JSON API with paged lists, a
+// request quota, eventual consistency and faults that can be switched on while it runs.
 // Its load balancers carry traffic if Config.Traffic is set. Its routes carry
 // none: they are a table that clients read and change.
 //
@@ -44,7 +44,7 @@
 //	GET    /healthz
 //	GET    /                                            a page that shows it live, for browsers
 //
-// Each kind of resource has one file for its wire types, one for its rules and
-// one for its HTTP endpoints. The code for calls, faults and the state file is
+// Each kind of resource has its own files for its wire types, its rules and its
+// HTTP endpoints. The code for calls, faults and the state file is
 // the same for all kinds.
 package simulator

@@ -154,9 +154,10 @@ func (b *breaker) isFirst(c call) bool {
 	return s != p && p.tried.Before(s.began)
 }
 
-// isMadeFirst reports whether the first call of a part in an outage is made at once. An
-// object waits for it, or it is a watch, which nobody makes again in time for the next
-// probe. All other calls are made when they are the probe.
+// isMadeFirst reports whether the call is made at once if it is the first one of its
+// part in an outage. That holds if an object waits for the call, or if it is a watch,
+// which nobody makes again in time for the next probe. All other calls are made when
+// they are the probe.
 func (c call) isMadeFirst() bool { return c.priority == highPriority || c.waits }
 
 // rank returns 0 for a call that is preferred as the next probe, and more for other
@@ -195,8 +196,8 @@ func (b *breaker) object(s *scope, c call) string {
 
 // hint returns how long to wait before the call is tried again. Preferred calls are told
 // to come back for the next probe, unless they are first calls of a part, of which there
-// may be hundreds. So are two other calls of each part: one whose object has not failed,
-// and one whose object has. All others come back after the probe, first
+// may be hundreds. Two other calls of each part are told the same: one whose object has
+// not failed, and one whose object has. All others come back after the probe, first
 // those that an object waits for. The caller holds mu.
 func (b *breaker) hint(c call, rank int, now time.Time) time.Duration {
 	s, p := b.holder(c)
@@ -223,9 +224,10 @@ func (b *breaker) hint(c call, rank int, now time.Time) time.Duration {
 	return at
 }
 
-// parks reports whether the call waits in the gateway. A call that an object waits for does
-// in a short outage, so that the object shows nothing of it. The first call of the periodic
-// comparison does, because nobody would make it again in time for the next probe.
+// parks reports whether the call waits in the gateway. A call that an object waits for is
+// parked in a short outage, so that the object shows nothing of the outage; it is not
+// parked if calls are denied. The first call of the periodic comparison is parked, too,
+// because nobody would make it again in time for the next probe.
 func (s *scope) parks(c call, isFirst bool) bool {
 	return isFirst && c.priority == refreshPriority || c.priority == highPriority && s.kind != Denied && time.Since(s.opened) < parkedFor
 }

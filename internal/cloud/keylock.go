@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// maxAbandoned is how many changes of load balancers may have outlived their deadline
-// before no other change of load balancers begins. Routes are counted separately.
+// maxAbandoned is the number of abandoned changes at which no other change begins.
+// Changes of load balancers and changes of routes are counted separately.
 const maxAbandoned = 16
 
 // keyLock allows one change at a time for each key. A change that has outlived its

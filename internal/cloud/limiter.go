@@ -11,8 +11,9 @@ const (
 	// throttled a call. The decrease is small, because the cloud's quota has
 	// usually filled up again when the pause is over.
 	decreaseFactor = 0.7
-	// increasePerSecond is how much the rate grows in each second without
-	// another decrease, as a part of the rate after the last decrease.
+	// increasePerSecond times the rate right after a decrease is how much the rate then
+	// grows in each second. If fewer calls succeed than the rate allows, the growth is
+	// slower.
 	increasePerSecond = 0.05
 	// minRate is the lowest rate, in calls a second.
 	minRate = 0.2
@@ -29,8 +30,8 @@ const (
 	maxOwnPause = time.Minute
 	// coldCalls is how many calls may run at the same time when none has succeeded for
 	// coldAfter, or for restAfter while none is under way, because the cloud may be
-	// down. Each one that succeeds allows one more. In case these calls hang, another
-	// one may begin coldEvery after the last one.
+	// down. Each one that succeeds allows one more. If these calls hang, another one
+	// may begin coldEvery after the last one began.
 	coldCalls = 3
 	restAfter = time.Second
 	coldAfter = 10 * time.Second
@@ -51,7 +52,7 @@ const (
 	// when the first call is throttled. While this process makes few calls,
 	// their rate says little about the quota.
 	minInitialRate = 20
-	// minIncrease, in calls a second, is the least growth in each second.
+	// minIncrease, in calls a second, is the lower bound of limiter.increase.
 	minIncrease = 0.1
 )
 
@@ -76,8 +77,8 @@ type limiter struct {
 	// underWay counts the calls that have begun and not returned, lasting those of
 	// them that take long. width is how many others may be under way, firstCalls at
 	// most. begun is when the last call began, and success when one last succeeded.
-	// grown is the time from which their number may grow beyond firstCalls. All are
-	// guarded by mu.
+	// grown is the time from which the number of these others may grow beyond
+	// firstCalls. All are guarded by mu.
 	underWay, lasting, width int
 	begun, success, grown    time.Time
 	// probed is the time until which no other call begins while one call tests
@@ -226,9 +227,9 @@ func (l *limiter) hangsAfter() time.Duration {
 	return max(hangsAfter, time.Duration(4*l.usual*float64(time.Second)))
 }
 
-// told takes note of what the end of a call means for the breaker. If the cloud is
-// down, the quota is not the cause of the failures. A rate that was lowered only on
-// suspicion becomes again what it was before.
+// told takes note of what the end of a call means for the breaker. If the breaker has
+// opened, the quota is not the cause of the failures, so a rate that was lowered only
+// on suspicion becomes what it was before.
 func (l *limiter) told(e effect) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -255,7 +256,7 @@ func (l *limiter) spend(now time.Time) {
 	l.next = l.next.Add(time.Duration(float64(time.Second) / l.rate))
 }
 
-// pause returns for how long the quota lets no call start, 0 if it lets one start now.
+// pause returns how long the quota delays the next call; 0 if the call may start now.
 func (l *limiter) pause() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -186,8 +186,9 @@ func (s *suspicion) compare(o outcome) verdict {
 	return s.decide(o.ended)
 }
 
-// decide compares the suspects' outcomes before and after calls were slowed down,
-// and with the outcomes of other objects.
+// decide returns the verdict of the comparison, or noVerdict if more outcomes are
+// needed. It counts calls that began after calls were slowed down: how many suspects
+// have succeeded, how many have failed again, and the outcomes of other objects.
 func (s *suspicion) decide(now time.Time) verdict {
 	enough := min(enoughAnswers, s.helped+len(s.suspects))
 	failures := distinctFailures(s.recent, s.began)

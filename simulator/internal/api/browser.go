@@ -14,11 +14,11 @@ import (
 // requests to it.
 //
 // Requests that reach the cloud by a host name are refused, unless the name is
-// localhost or in allowed, because an attacker can point any other name at this
-// machine. They are refused from every program, because a browser that reads over
-// HTTP from such a name does not show that it is a browser. In the remaining requests
-// a browser names the site for which it sends them. If that is another site, the
-// request is refused, unless the user has followed a link to the page.
+// localhost, ends in .localhost or is in allowed, because an attacker can point any
+// other name at this machine. They are refused from every program, because a browser
+// that reads over HTTP from such a name does not show that it is a browser. In the
+// remaining requests a browser names the site for which it sends them. If that is
+// another site, the request is refused, unless the user has followed a link to the page.
 func refusedBrowser(r *http.Request, allowed []string) string {
 	const page = "/" // only browsers request it
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
@@ -46,7 +46,8 @@ func hostOf(origin string) string {
 }
 
 // isFixedHost reports whether the host, with or without a port, is an IP address,
-// localhost or allowed. Nobody can make the first two resolve to another machine.
+// localhost, a name that ends in .localhost, or in allowed. An attacker cannot point
+// the first three at another machine.
 func isFixedHost(host string, allowed []string) bool {
 	name := strings.TrimSuffix(strings.ToLower((&url.URL{Host: host}).Hostname()), ".")
 	_, err := netip.ParseAddr(name)

@@ -8,6 +8,6 @@
 //
 // It imports wire and input. It serves no requests, and opens no files and no
 // sockets: Config passes in the function that saves the state, and the one that
-// recognises the addresses of other clouds. Packages faults, forward, persistence,
-// view and api may import it.
+// recognises the addresses of other clouds. Packages faults, forward, persistence
+// and api and the root may import it.
 package state

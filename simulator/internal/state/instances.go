@@ -167,7 +167,8 @@ func (s *Store) settleInstances(ctx context.Context, now time.Time) {
 	}
 }
 
-// restorable completes a saved instance, or returns why it is invalid. s.mu is held.
+// restorable checks a saved instance and puts it into its stored form. It returns
+// an error if the instance is invalid. s.mu is held.
 func (s *Store) restorable(m *machine) error {
 	if err := restorable(instanceIDs, m.ID, s.lastInstance, s.instances); err != nil {
 		return err

@@ -203,8 +203,8 @@ func (s *Store) settleLoadBalancers(ctx context.Context, now time.Time) {
 	}
 }
 
-// restorableBalancer completes a saved load balancer, or returns why it is invalid.
-// s.mu is held.
+// restorableBalancer checks a saved load balancer and puts it into its stored form.
+// It returns an error if the load balancer is invalid. s.mu is held.
 func (s *Store) restorableBalancer(b *balancer) error {
 	if err := restorable(loadBalancerIDs, b.ID, s.lastLoadBalancer, s.loadBalancers); err != nil {
 		return err

@@ -63,8 +63,8 @@ func checkedDestination(text string) (string, error) {
 	return "", input.Invalid("destination", "%q is not a range such as 10.244.1.0/24, nor a name of ranges such as pl-00000001", text)
 }
 
-// restorableRoute completes a saved route, or returns why it is invalid. s.mu
-// is held.
+// restorableRoute checks a saved route, puts it into its stored form and updates its
+// state. It returns an error if the route is invalid. s.mu is held.
 func (s *Store) restorableRoute(r *wire.Route) error {
 	if err := restorable(routeIDs, r.ID, s.lastRoute, s.routes); err != nil {
 		return err

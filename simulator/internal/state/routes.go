@@ -191,8 +191,8 @@ func (s *Store) routeState(r wire.Route) wire.RouteState {
 
 // followTargets updates the state of routes after a call has changed an instance.
 // It is not needed when an instance changes by itself: a pending instance becomes
-// running, and a stopping one stopped or terminated. Neither changes the state of
-// a route. s.mu is held.
+// running, a stopping one stopped or terminated, and a terminated one is removed.
+// None of these changes affects the state of a route. s.mu is held.
 func (s *Store) followTargets(ctx context.Context, now time.Time) {
 	for _, r := range s.routes.all() {
 		state := s.routeState(*r)

@@ -175,8 +175,8 @@ func (s *Store) ReleaseStaticIP(ctx context.Context, id string, v Distortions) (
 	return r.StaticIP, nil
 }
 
-// restorableStaticIP completes a saved static IP, or returns why it is invalid. s.mu
-// is held.
+// restorableStaticIP checks a saved static IP and puts it into its stored form. It
+// returns an error if the static IP is invalid. s.mu is held.
 func (s *Store) restorableStaticIP(r *reserved) error {
 	if err := restorable(staticIPIDs, r.ID, s.lastStaticIP, s.staticIPs); err != nil {
 		return err

@@ -9,8 +9,8 @@ type Subject struct {
 	Tags       map[string]string
 }
 
-// IsEverything reports whether the call has neither IDs nor names, such as a
-// list without a filter.
+// IsEverything reports whether the subject has neither IDs nor names, for example
+// in a list without a filter.
 func (a Subject) IsEverything() bool { return len(a.IDs)+len(a.Names) == 0 }
 
 // One returns the only ID, or the only name if there is no ID; else it returns "".

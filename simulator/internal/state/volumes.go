@@ -132,7 +132,8 @@ func (s *Store) checkVolume(wanted wire.Volume) error {
 	return nil
 }
 
-// restorableVolume completes a saved volume, or returns why it is invalid. s.mu is held.
+// restorableVolume checks a saved volume and puts it into its stored form. It returns
+// an error if the volume is invalid. s.mu is held.
 func (s *Store) restorableVolume(d *disk) error {
 	if err := restorable(volumeIDs, d.ID, s.lastVolume, s.volumes); err != nil {
 		return err

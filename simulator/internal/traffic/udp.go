@@ -66,8 +66,8 @@ func (s *udpSocket) forward(from netip.AddrPort, datagram []byte) {
 	}
 }
 
-// session returns the session of a client. It creates one if there is none, and
-// returns nil if there are too many or no backend takes it.
+// session returns the session of a client, and creates one if there is none. It
+// returns nil if there are too many sessions or no backend takes the client.
 func (s *udpSocket) session(from netip.AddrPort) *session {
 	known, many := s.known(from)
 	switch {
@@ -93,7 +93,8 @@ func (s *udpSocket) session(from netip.AddrPort) *session {
 }
 
 // known returns the session of a client and marks it as active; nil if there is
-// none. It also reports whether the number of sessions has reached its limit.
+// none. If there is none, known also reports whether the number of sessions has
+// reached its limit.
 func (s *udpSocket) known(from netip.AddrPort) (known *session, many bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

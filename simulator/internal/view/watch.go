@@ -66,8 +66,8 @@ func (f *Feed) Wake() { f.watchers.wake() }
 
 // ServeHTTP sends all collections, and then each one that changes, as
 // server-sent events until the caller goes away. Each event has the name of a
-// collection under /operator/v1, and its data is what a GET of that path would
-// return. The event "calls" lists only new calls. The event "cloud" holds the
+// collection under /operator/v1. Its data is what a GET of that path would return if
+// all items were on one page. The event "calls" lists only new calls. The event "cloud" holds the
 // Description. If there is nothing to send, ServeHTTP sends the event "beat".
 //
 // Only the data that was sent last is kept for a watcher. So a slow reader skips
