@@ -81,6 +81,9 @@ func (l wrongAnswer) testDeletesNothing(t *testing.T, p *nodepool.Pool) {
 		s.Settings, s.Flags = "quirks: [GoneIsNotFound]\n", append(s.Flags, "--node-deletion-not-found-error=absent")
 	}
 	p.Lists = l.provider == "listing"
+	for _, m := range p.Members {
+		m.Rules.Compared = true
+	}
 	d := p.Runs(t, s)
 	awaitCalls(t, p.Cloud, 2) // The cloud has given correct answers before.
 

@@ -192,11 +192,6 @@ func (p *Pool) since(at time.Time) time.Time {
 	return since
 }
 
-// others is how many absences may come between the confirmation of another Node and
-// the last absence. The comparison of all Nodes with the cloud asks about the Node,
-// too, while it is being deleted.
-const others = 2
-
 // unproven returns what is missing in the evidence for a deletion, according to
 // the cloud's own answers. Evidence from before the Node or the daemon existed
 // does not count.
@@ -218,12 +213,16 @@ func (m *Member) unproven(all []Answer, deleted, since time.Time) string {
 			witnesses = append(witnesses, a)
 		}
 	}
+	extra := 0 // absences that may come between the confirmation of another Node and the last absence
+	if m.Rules.Compared {
+		extra = 2
+	}
 	switch want := m.Rules; {
 	case len(absent) < want.Absences:
 		return fmt.Sprintf("the cloud had said absent %d times, want %d", len(absent), want.Absences)
 	case absent[len(absent)-1].ended.Sub(absent[0].Began) < want.AbsentFor:
 		return fmt.Sprintf("the cloud had said absent for %v, want %v", absent[len(absent)-1].ended.Sub(absent[0].Began), want.AbsentFor)
-	case !want.Alone && !slices.ContainsFunc(witnesses, between(absent[max(want.Absences-2, len(absent)-2-others)], absent[len(absent)-1])):
+	case !want.Alone && !slices.ContainsFunc(witnesses, between(absent[max(want.Absences-2, len(absent)-2-extra)], absent[len(absent)-1])):
 		return fmt.Sprintf("between the last absences the cloud had not said present of another one; absences %v, present %v",
 			absent[max(0, len(absent)-5):], witnesses[max(0, len(witnesses)-25):])
 	}

@@ -88,6 +88,9 @@ type Rules struct {
 	Absences  int
 	AbsentFor time.Duration
 	Alone     bool // the Node may be deleted without a witness
+	// Compared means that the comparison of all Nodes with the cloud asks about the Node
+	// every few seconds. The comparison may do that while the Node is being deleted.
+	Compared bool
 }
 
 // New makes a cloud with instances and their Nodes. At the end of the test it
