@@ -24,6 +24,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
+// interruptible is how long an instance has to be absent in tests that interrupt the
+// daemon before it deletes the Node.
+const interruptible = 15 * time.Second
+
 // deletes matches the daemon's deletions of Nodes.
 func deletes(r proxy.Request) bool {
 	return r.Method == http.MethodDelete && strings.HasPrefix(r.Path, "/api/v1/nodes/")
@@ -46,12 +50,13 @@ func again(t *testing.T, p *nodepool.Pool, m *nodepool.Member, i simulator.Insta
 func testRecreatedMeanwhile(t *testing.T, b *bed.Bed) {
 	p := nodepool.New(t, b, 6)
 	first := p.Members[2]
-	d := p.Runs(t, daemon.Setup{Flags: nodepool.Quickly()})
+	d := p.Runs(t, daemon.Setup{Flags: nodepool.AbsentAfter(interruptible)})
 	p.Terminate(t, first)
 	p.Silence(t, first)
-	p.AwaitAsked(t, nodepool.Absences-1, first)
+	p.AwaitAbsences(t, nodepool.Absences-1, first)
 	d.Signal(syscall.SIGSTOP)
 	second := again(t, p, first, first.Instance, corev1.ConditionUnknown)
+	second.Rules.AbsentFor = interruptible
 	d.Signal(syscall.SIGCONT)
 	p.AwaitGone(t, nodepool.GoneWithin, second) // This deletion too needs evidence of its own.
 	for _, r := range p.Deletions(t) {
@@ -137,18 +142,17 @@ func testRestartsMeanwhile(t *testing.T, b *bed.Bed) {
 // The leader is killed while it gathers evidence. The next one starts without
 // evidence: no Node is deleted twice, nor on evidence of both leaders together.
 func TestLeaderIsKilledWhileEvidenceIsGathered(t *testing.T) {
-	const absentFor = 15 * time.Second // so long that the leader is killed before it deletes a Node
 	b := onOwn(t)
 	p := nodepool.New(t, b, 12)
 	for _, m := range p.Members {
-		m.Rules.AbsentFor = absentFor
+		m.Rules.AbsentFor = interruptible
 	}
 	p.Begun = append(p.Begun, time.Now())
-	leader, standby := replicas.Pair(t, b, p.Cloud, daemon.Setup{Flags: nodepool.AbsentAfter(absentFor)})
+	leader, standby := replicas.Pair(t, b, p.Cloud, daemon.Setup{Flags: nodepool.AbsentAfter(interruptible)})
 	gone, alive := p.Members[:3], p.Members[3]
 	p.Terminate(t, gone...)
 	p.Silence(t, append(slices.Clone(gone), alive)...)
-	p.AwaitAsked(t, nodepool.Absences-1, gone...)
+	p.AwaitAbsences(t, nodepool.Absences-1, gone...)
 	leader.Kill()
 	died := time.Now()
 	p.Begun = append(p.Begun, died)

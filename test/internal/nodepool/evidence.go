@@ -98,6 +98,22 @@ func (p *Pool) AwaitAsked(t *testing.T, times int, members ...*Member) {
 	})
 }
 
+// AwaitAbsences waits until the cloud has said at least this many times that the
+// instance of each of the members does not exist.
+func (p *Pool) AwaitAbsences(t *testing.T, times int, members ...*Member) {
+	t.Helper()
+	expect.Within(t, 2*time.Minute, func(context.Context) error {
+		all := AnswersOf(t, p.Cloud)
+		for _, m := range members {
+			absent := slices.DeleteFunc(m.About(all), func(a Answer) bool { return a.Status != http.StatusNotFound })
+			if n := len(absent); n < times {
+				return fmt.Errorf("node %s: the cloud has said absent %d times, want %d", m.Name, n, times)
+			}
+		}
+		return nil
+	})
+}
+
 // Judge checks all deletions: no healthy Node was deleted, and none without the
 // evidence that promise S1 requires (docs/promises.md).
 func (p *Pool) Judge(t *testing.T) {
