@@ -13,16 +13,16 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// Kind is the kind of the outcome of a call. The set is closed, because kinds are
-// labels of metrics and parts of reasons on objects.
+// Kind is the kind of the outcome of a call. The set of kinds is closed, because
+// kinds are label values of metrics and parts of reasons on objects.
 type Kind string
 
 // The kinds. Of the failures, only NotFound is an answer about the instance.
-// NotImplemented is an answer about the provider. After all others it is not
-// known whether the instance exists.
+// NotImplemented is an answer about the provider. After any other failure, it is
+// unknown whether the instance exists.
 const (
 	Succeeded      Kind = "Succeeded"
-	Failed         Kind = "Failed"         // an error of no other kind
+	Failed         Kind = "Failed"         // any other error
 	NotFound       Kind = "NotFound"       // the cloud knows no such instance
 	NotImplemented Kind = "NotImplemented" // the provider does not offer this
 	Elsewhere      Kind = "Elsewhere"      // another component does this instead of the provider
@@ -40,21 +40,21 @@ const (
 	Canceled       Kind = "Canceled"       // this process is ending
 )
 
-// Evidence says from what the kind of an error was derived.
+// Evidence is the source from which the kind of an error was derived.
 type Evidence string
 
-// The evidence. The zero value is the weakest.
+// The values of Evidence. The zero value is the weakest.
 const (
-	// Unread means that the error could not be read. Its kind is Failed. An error
-	// that could be read, but is of no other kind, such as a status 404, is
-	// Failed as well, with other evidence.
+	// Unread means that the error could not be classified. Its kind is Failed. A
+	// known error without a Kind of its own, such as a status 404, is Failed as
+	// well, but its evidence is not Unread.
 	Unread Evidence = ""
 	// Text means that the kind was derived from words or a number in the error's
-	// text. The text may quote names that users have chosen, so the error is only
-	// about the object of its call.
+	// text. The text may quote names that users have chosen. So the error counts
+	// only for the object of its call.
 	Text Evidence = "Text"
 	// Typed means that the kind was derived from a sentinel, a status, a code or a
-	// classifier. The error may be about the whole cloud.
+	// classifier. The error can count for the whole cloud.
 	Typed Evidence = "Typed"
 )
 
@@ -63,16 +63,19 @@ type Error struct {
 	// Call is the name of the provider's method.
 	Call string
 	Kind Kind
-	// RetryAfter is how long to wait before the same call is made again, as the cloud,
-	// the provider or the gateway asks; 0 if none of them asks.
+	// RetryAfter is the time to wait before the same call is made again. The cloud,
+	// the provider or the gateway can ask for it. It is 0 if none of them does.
 	RetryAfter time.Duration
-	// Evidence says from what Kind was derived, for an error of the provider.
+	// Evidence says from what the Kind of a provider's error was derived.
 	Evidence Evidence
 	Err      error
-	// held means that the cloud is down for other objects, too, and may work again
-	// after RetryAfter. parked means that a question may wait in the gateway for the
+	// held means that the cloud is down for other objects, too, and might work again
+	// after RetryAfter. parked means that a question waits in the gateway for the
 	// end of the outage.
 	held, parked bool
+	// UnderWay means that the question has no answer yet: it waits for its turn, or a
+	// call that asks it has not returned. The next caller may get its answer.
+	UnderWay bool
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Call, e.Err) }
@@ -80,8 +83,8 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Call, e.Err) }
 // Unwrap returns the error of the provider or of the gateway.
 func (e *Error) Unwrap() error { return e.Err }
 
-// KindOf returns the kind of an error of this package, Failed for any other
-// error, and Succeeded for nil.
+// KindOf returns the Kind of an error of this package. It returns Failed for any
+// other error, and Succeeded for nil.
 func KindOf(err error) Kind {
 	if err == nil {
 		return Succeeded
@@ -101,14 +104,20 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// HeldFor returns how long to wait before a call is tried again, if it was not made
-// or has failed because the cloud is down for all. Nothing is known of the object
-// then. It returns 0 for another error.
+// HeldFor returns the time to wait before a call is tried again, if the call was
+// not made or has failed because the cloud is down for all objects. Such an error
+// says nothing about the object. HeldFor returns 0 for any other error.
 func HeldFor(err error) time.Duration {
 	if e, ok := errors.AsType[*Error](err); ok && e.held {
 		return e.RetryAfter
 	}
 	return 0
+}
+
+// IsUnderWay returns UnderWay of an error of this package, and false for any other error.
+func IsUnderWay(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.UnderWay
 }
 
 func isParked(err error) bool {
@@ -131,8 +140,9 @@ func saysSomething(c provider.Classification) bool {
 	return known || c.Kind == provider.Unclassified && c.Known
 }
 
-// by applies the classification to the error, and reports whether it says
-// something. An error of no known kind stays Failed.
+// by applies the classification to the error. It reports whether the
+// classification says something. If the classification has no known kind, the
+// error stays Failed.
 func (e *Error) by(c provider.Classification) bool {
 	if !saysSomething(c) {
 		return false
@@ -148,7 +158,7 @@ func (e *Error) by(c provider.Classification) bool {
 }
 
 // kinds maps the kinds of a classification to those of this package. NotFound is
-// not among them, because only the sentinel of the contract is an answer about an
+// not in the map, because only the sentinel of the contract is an answer about an
 // instance.
 var kinds = map[provider.ErrorKind]Kind{
 	provider.Throttled:     Throttled,
@@ -159,8 +169,8 @@ var kinds = map[provider.ErrorKind]Kind{
 	provider.QuotaExceeded: QuotaExceeded,
 }
 
-// sentinels are the errors of the contract. If an error wraps several, the first
-// in this list counts.
+// sentinels are the errors of the contract. If an error wraps several sentinels,
+// the first one in this list counts.
 var sentinels = []struct {
 	err  error
 	kind Kind
@@ -175,14 +185,15 @@ var sentinels = []struct {
 type classifier struct {
 	// own is the classification by the program or the provider.
 	own provider.Classification
-	// names are the names of the call's object. They are not taken for words of
-	// the cloud.
+	// names are the names of the call's object. If they occur in a text, they are
+	// not taken for words of the cloud.
 	names []string
 }
 
-// classify returns the error with its kind. A sentinel of the contract counts
-// first, then the classification by the program or the provider, then the status,
-// code or text of the error. A typed nil, which panics when it is read, is Failed.
+// classify returns the error with its kind. It looks for a sentinel of the
+// contract first. Then it uses the classification by the program or the provider,
+// and then the status, code or text of the error. An error that panics when it is
+// read, such as a typed nil, is Failed.
 func (c classifier) classify(err error) (e Error) {
 	e = Error{Kind: Failed, Err: err}
 	defer func() {
@@ -221,9 +232,10 @@ func is(err, target error) bool {
 	return newSearch(func(err error) bool { return err == target }).find(err) //nolint:errorlint // find does the unwrapping
 }
 
-// maxErrors bounds how many errors a search looks at. An error that wraps itself
-// would end the process, because a stack overflow cannot be recovered. The bound is
-// larger than any list of errors of one call.
+// maxErrors is the maximum number of errors that a search looks at. Without a
+// bound, an error that wraps itself would end the process, because a stack overflow
+// cannot be recovered. The bound is larger than any list of errors that a call
+// returns.
 const maxErrors = 10_000
 
 // search looks for an error that matches.
@@ -234,9 +246,8 @@ type search struct {
 
 func newSearch(matches func(error) bool) *search { return &search{matches, maxErrors} }
 
-// find reports whether an error, or one that it wraps, matches. It is used
-// instead of errors.As, which does not look into the Aggregates of
-// apimachinery.
+// find reports whether an error, or an error that it wraps, matches. errors.As is
+// not used, because it does not look into the Aggregates of apimachinery.
 func (s *search) find(err error) bool {
 	if err == nil || s.left == 0 {
 		return false

@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// maxInflight bounds the questions of one inflight that have no answer yet, including
-	// those for which no caller waits any more.
+	// maxInflight bounds the number of questions without an answer in one inflight. It
+	// includes questions for which no caller waits any more.
 	maxInflight = 256
-	// keepLateAnswer is how long an answer that came too late is kept for the
-	// next caller. It is longer than a loop waits after a failed pass.
+	// keepLateAnswer is the time during which a late answer is kept for the next
+	// caller. It is longer than the pause of a loop after a failed pass.
 	keepLateAnswer = 2 * time.Minute
 )
 
@@ -23,17 +23,17 @@ var (
 	errAsked = errors.New("the same question is under way and its answer is not shared")
 )
 
-// inflight coalesces questions. If a question with the same key has no answer yet,
-// a caller waits for that answer. If a question lasts longer than the timeout of
-// callers, they get Slow, and the question keeps its key. So no second call is made
-// while one hangs, and the next caller gets the late answer.
+// inflight coalesces questions. If a question with the same key is under way, a
+// caller waits for its answer. If that takes longer than callerTimeout, the callers
+// get Slow, and the question keeps its key. So no second call is made while the
+// first one hangs, and the next caller gets the late answer.
 type inflight[T any] struct {
 	callerTimeout time.Duration
-	// exclusive means that an answer is not shared: only one caller gets it, the one
-	// that asked the question or, if that one has given up, the next one.
+	// exclusive means that only one caller gets an answer: the caller that asked the
+	// question or, if that caller has given up, the next one.
 	exclusive bool
-	// subject, if not nil, returns what a key is about. Two questions about one
-	// subject are never under way at the same time: the second one waits.
+	// subject, if not nil, returns the subject of a key. Two questions with the
+	// same subject are never under way at the same time: the second one waits.
 	subject func(key string) string
 
 	mu        sync.Mutex
@@ -55,12 +55,13 @@ type question[T any] struct {
 	end     time.Time // zero while under way; guarded by inflight.mu
 }
 
-// asker makes the calls that answer a question.
+// asker makes the calls that lead to the answer.
 type asker[T any] func(context.Context, call) (T, error)
 
 // ask returns the answer to the question with this key. It asks the question
-// unless another caller has asked it already. The end of ctx ends the question
-// and not only the wait, so ctx must be the context of the controller.
+// unless another caller has asked it already. When ctx ends, the question itself
+// ends, and not only this caller's wait. So ctx must be the context of the
+// controller.
 func (i *inflight[T]) ask(ctx context.Context, c call, key string, asks asker[T]) (T, error) {
 	var none T
 	began, timer := time.Now(), time.NewTimer(i.callerTimeout)
@@ -99,8 +100,8 @@ func (i *inflight[T]) ask(ctx context.Context, c call, key string, asks asker[T]
 	}
 }
 
-// join returns the question with the key, or another one about the same subject,
-// which has to end first.
+// join returns the question with the key as current. If a question about the same
+// subject has to end first, join returns that question as other.
 func (i *inflight[T]) join(ctx context.Context, c call, key string, asks asker[T]) (current, other *question[T], err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -129,7 +130,7 @@ func (i *inflight[T]) join(ctx context.Context, c call, key string, asks asker[T
 	return current, nil, nil
 }
 
-// begin takes note of a question that is under way from now on. The caller holds mu.
+// begin adds a question that is now under way. The caller holds mu.
 func (i *inflight[T]) begin(key string, current *question[T]) {
 	if i.byKey == nil {
 		i.byKey, i.bySubject = map[string]*question[T]{}, map[string]*question[T]{}
@@ -157,17 +158,18 @@ func (i *inflight[T]) run(ctx context.Context, c call, current *question[T], ask
 	current.value, current.err = asks(ctx, c)
 }
 
-// late returns why there is no answer yet: the cloud is slow, or the question waits
-// for the cloud's quota or for the end of an outage.
+// late returns the reason why there is no answer yet. Either the cloud is slow, or
+// the question waits for the cloud's quota or for the end of an outage.
 func (q *question[T]) late(c call) error {
 	quota := q.progress.get()
-	if HeldFor(quota) > 0 {
-		return quota
+	e := c.failed(Slow, fmt.Errorf("%w after %v; the call is still under way", errSlow, time.Since(q.started).Round(time.Second)))
+	if held, _ := errors.AsType[*Error](quota); HeldFor(quota) > 0 {
+		e = new(*held)
+	} else if quota != nil {
+		e = &Error{Call: c.method, Kind: Throttled, RetryAfter: RetryAfter(quota), Err: quota}
 	}
-	if quota != nil {
-		return &Error{Call: c.method, Kind: Throttled, RetryAfter: RetryAfter(quota), Err: quota}
-	}
-	return c.failed(Slow, fmt.Errorf("%w after %v; the call is still under way", errSlow, time.Since(q.started).Round(time.Second)))
+	e.UnderWay = true
+	return e
 }
 
 func (i *inflight[T]) leave(key string, current *question[T]) {
@@ -179,8 +181,8 @@ func (i *inflight[T]) leave(key string, current *question[T]) {
 	}
 }
 
-// dropExpired drops answers that came too late and that nobody has asked for
-// again. The caller holds mu.
+// dropExpired drops late answers that no caller has asked for during
+// keepLateAnswer. The caller holds mu.
 func (i *inflight[T]) dropExpired() {
 	now := time.Now()
 	for key, q := range i.byKey {

@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,7 +15,7 @@ import (
 	"k8s.io/cloud-provider/api"
 )
 
-// table is a Routes that calls the function for each call.
+// table is a Routes whose methods call the function.
 type table func(ctx context.Context, call, hint string, route *cloudprovider.Route) ([]*cloudprovider.Route, error)
 
 func (f table) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovider.Route, error) {
@@ -127,7 +128,7 @@ func TestThrottledChangeOfARouteIsMadeAgain(t *testing.T) {
 	})
 }
 
-// The caller gets its error long before the health check calls the worker
+// The caller gets its error long before the health check finds that the worker is
 // stuck.
 func TestChangeWaitsForTheQuotaForABoundedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -182,5 +183,47 @@ func TestRoutesThatNobodyNeedsAreNotAskedFor(t *testing.T) {
 	}
 	if gateway(t, vendor{}, Config{}).Routes() != nil {
 		t.Error("routes of a provider that offers none")
+	}
+}
+
+// The routes are read after a question began that is still under way. So its answer may
+// be newer than that, but never older.
+func TestListThatIsUnderWay(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		isDown   bool // calls about Nodes fail before
+		first    func() error
+		kind     Kind
+		underWay bool
+	}{
+		{"CallHangs", false, func() error { time.Sleep(time.Minute); return nil }, Slow, true},
+		{"QuotaIsUsedUp", false, func() error { return errors.Join(httpError(429), api.NewRetryError("later", time.Minute)) }, Throttled, true},
+		{"HeldInAnOutage", true, func() error { return nil }, Unavailable, true},
+		{"CloudFails", false, func() error { return httpError(503) }, Unavailable, false},
+		{"Panic", false, func() error { panic("no") }, Panicked, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var calls atomic.Int32
+				g := gateway(t, vendor{
+					v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+						return nil, httpError(503)
+					}),
+					routes: table(func(context.Context, string, string, *cloudprovider.Route) ([]*cloudprovider.Route, error) {
+						if calls.Add(1) == 1 {
+							return nil, tt.first()
+						}
+						return nil, nil
+					}),
+				}, Config{CallerTimeout: time.Second})
+				for n := 0; tt.isDown && n < 3; n++ {
+					_, _ = g.Instances().Metadata(t.Context(), node(strconv.Itoa(n)))
+				}
+				if _, err := g.Routes().List(t.Context()); KindOf(err) != tt.kind || IsUnderWay(err) != tt.underWay {
+					t.Errorf("%v, %v, under way: %t; want %v, %t", KindOf(err), err, IsUnderWay(err), tt.kind, tt.underWay)
+				}
+				time.Sleep(2 * time.Minute)
+			})
+		})
 	}
 }

@@ -195,12 +195,15 @@ func (a *answers) List(context.Context) ([]cloud.Route, error) {
 	return nil, err
 }
 
-// If a caller has stopped waiting for a call, the gateway gives the answer of that
-// call to the next caller. That answer may show the routes as they were when the
-// first call began.
+// If a caller stops waiting for a call, the gateway gives the answer of that call to
+// the next caller. The answer can show the routes at the time when the first call
+// began.
 func TestLateAnswerIsAsOldAsItsCall(t *testing.T) {
+	failed := func(kind cloud.Kind) error {
+		return &cloud.Error{Call: "ListRoutes", Kind: kind, Err: errors.New("no")}
+	}
 	late := func(kind cloud.Kind) error {
-		return &cloud.Error{Call: "ListRoutes", Kind: kind, Err: errors.New("no answer")}
+		return &cloud.Error{Call: "ListRoutes", Kind: kind, Err: errors.New("no answer"), UnderWay: true}
 	}
 	for _, tt := range []struct {
 		name    string
@@ -209,7 +212,9 @@ func TestLateAnswerIsAsOldAsItsCall(t *testing.T) {
 	}{
 		{"AtOnce", []error{nil}, 30 * time.Second},
 		{"Late", []error{late(cloud.Slow), late(cloud.Throttled), nil}, 90 * time.Second},
-		{"AfterAFailure", []error{late(cloud.Slow), late(cloud.Unavailable), nil}, 30 * time.Second},
+		{"HeldInAnOutage", []error{late(cloud.Unavailable), late(cloud.Slow), nil}, 90 * time.Second},
+		{"AfterAFailure", []error{late(cloud.Slow), failed(cloud.Unavailable), nil}, 30 * time.Second},
+		{"Throttled", []error{failed(cloud.Throttled), nil}, 30 * time.Second},
 		{"AfterALateOne", []error{late(cloud.Slow), nil, nil}, 30 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -232,7 +237,7 @@ func TestLateAnswerIsAsOldAsItsCall(t *testing.T) {
 	}
 }
 
-// A condition that could not be written is dropped when it has become wrong.
+// A condition that could not be written is dropped when it is no longer right.
 func TestRefusedPatchIsDroppedWhenItIsWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, Config{}, newNode(1)) // The Node shows that it is reachable.

@@ -17,8 +17,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// observe gathers, without I/O, what is known of the table. changed is when a Node last
-// changed before the pass began. The caller holds mu until it has decided.
+// observe gathers the known facts about the table, without I/O. changed is the time of
+// the last change of a Node before the pass began. The caller holds mu until it has
+// decided.
 func (c *Controller) observe(changed time.Time) (observed, error) {
 	o := observed{now: c.clock.Now(), clusters: c.clusters, table: c.table, changed: changed, memory: c.memory, limits: c.limits, claim: c.claim}
 	if o.table == nil {
@@ -71,7 +72,7 @@ func (c *Controller) list(ctx context.Context, why string) {
 	if err != nil {
 		f := failureOf(callList, err)
 		a.failed = &f
-		a.underWay = f.kind == string(cloud.Slow) || f.kind == string(cloud.Throttled)
+		a.underWay = cloud.IsUnderWay(err)
 	}
 	c.mu.Lock()
 	before := c.memory.listingFailure
@@ -93,8 +94,8 @@ func jitter(period time.Duration) time.Duration {
 	return time.Duration(float64(period) * (0.9 + 0.2*rand.Float64())) //nolint:gosec // no secret
 }
 
-// failureOf returns the failure to remember for an error. For a creation, its
-// text is the cloud's own error, because upstream's event shows that
+// failureOf returns the failure to remember for an error. For a creation, the text is
+// the cloud's own error, because upstream's event shows the cloud's own error
 // (upstream-behaviour 5.2).
 func failureOf(o operation, err error) failure {
 	f := failure{kind: string(cloud.KindOf(err)), text: message.Cut(err), pause: cloud.RetryAfter(err)}
@@ -120,7 +121,7 @@ func fromCloud(listed []cloud.Route) []route {
 	return routes
 }
 
-// toCloud returns the route as it was listed.
+// toCloud returns the route in the form in which the cloud has listed it.
 func (r route) toCloud() cloud.Route {
 	return cloud.Route{
 		Name: r.name, Node: r.target, CIDR: r.destination, Blackhole: r.blackhole,
@@ -128,7 +129,7 @@ func (r route) toCloud() cloud.Route {
 	}
 }
 
-// toCloud returns the route that is to be created.
+// toCloud returns the route to create.
 func (c creation) toCloud(cidr netip.Prefix) cloud.Route {
 	return cloud.Route{Node: c.node.Name, CIDR: cidr.String(), Addresses: slices.Clone(c.node.Status.Addresses)}
 }
