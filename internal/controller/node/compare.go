@@ -15,11 +15,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// comparison compares all Nodes with the cloud in endless rounds, a page at a time:
-// with the provider's list or, if it has none or the list has just proved wrong, by
-// questions in the order of the Nodes' names. For the questions it remembers only the
-// last name, so a Node that joins or leaves does not delay another. Only one goroutine
-// uses it.
+// comparison compares all Nodes with the cloud, round after round. A round reads the
+// provider's list, page by page. If there is no list, or if the list has just failed or
+// proved wrong, the round asks about the Nodes in the order of their names. It
+// remembers only the last name, so a Node that joins or leaves does not delay another
+// Node. Only one goroutine uses a comparison.
 type comparison struct {
 	*Controller
 
@@ -27,23 +27,23 @@ type comparison struct {
 	free  chan struct{} // has an element for each page of questions under way
 
 	began    time.Time // when this round began
-	last     string    // the name of the Node that was asked about last
-	unlisted bool      // this round does without the list, which has proved wrong
+	last     string    // name of the last Node that was asked about
+	unlisted bool      // this round does not use the list, which has failed or proved wrong
 	late     bool      // this round's list has more pages than expected
-	token    string    // of the next page of the list
-	pages    int       // how many pages of the list were read in this round
-	size     int       // instances on its largest page, at least 1
+	token    string    // token of the next page of the list
+	pages    int       // number of pages of the list that were read in this round
+	size     int       // number of instances on the largest of these pages, at least 1
 	named    map[string]bool
-	expected int // how many pages the list is expected to have in this round; 0: unknown
-	before   int // how many pages the list had in the round before; 0: unknown
+	expected int // expected number of pages of the list in this round; 0: unknown
+	before   int // number of pages of the list in the round before; 0: unknown
 	sampled  string
 }
 
-// usualPage is the size of a list's page that is assumed for the first round.
+// usualPage is the assumed size of a page of the list before the first one is read.
 const usualPage = 100
 
-// refresh repeats rounds through all Nodes until the context ends. It returns when
-// the last call of the cloud has returned.
+// refresh compares all Nodes with the cloud, round after round, until the context ends.
+// It returns once the last call to the cloud has returned.
 func (c *Controller) refresh(ctx context.Context) {
 	r := &comparison{Controller: c, free: make(chan struct{}, c.refresher.parallel)}
 	r.restart()
@@ -59,13 +59,13 @@ func (c *Controller) refresh(ctx context.Context) {
 		case remaining <= 0:
 			stepped = c.clock.Now()
 			r.step(ctx)
-		case !c.sleep(ctx, min(remaining, max(pause, idle))): // The period may become shorter meanwhile.
+		case !c.sleep(ctx, min(remaining, max(pause, idle))): // The period can become shorter during the sleep.
 			return
 		}
 	}
 }
 
-// steps returns how many steps a round through so many Nodes has.
+// steps returns the number of steps of a round through the given number of Nodes.
 func (r *comparison) steps(nodes int) int {
 	switch {
 	case nodes == 0:
@@ -79,7 +79,7 @@ func (r *comparison) steps(nodes int) int {
 	}
 }
 
-// pagesOf returns how many pages of this size hold so many Nodes.
+// pagesOf returns the number of pages of the given size that the Nodes need.
 func pagesOf(nodes, size int) int { return (nodes + size - 1) / size }
 
 func (r *comparison) step(ctx context.Context) {
@@ -99,7 +99,7 @@ func (r *comparison) step(ctx context.Context) {
 // walk asks about the next page of Nodes.
 func (r *comparison) walk(ctx context.Context) {
 	page, more := r.index.page(r.last, r.instances.BatchSize())
-	if len(page) > 0 { // Meanwhile all Nodes may have gone.
+	if len(page) > 0 { // All Nodes might have gone since the last count.
 		r.last = page[len(page)-1]
 		r.ask(ctx, page)
 	}
@@ -108,7 +108,7 @@ func (r *comparison) walk(ctx context.Context) {
 	}
 }
 
-// completed begins the next round.
+// completed ends this round and begins the next one.
 func (r *comparison) completed() {
 	r.compared(r.began)
 	r.restart()
@@ -120,7 +120,7 @@ func (r *comparison) restart() {
 	r.expected, r.late = r.before, false
 }
 
-// doWithout begins a round that does without the list.
+// doWithout begins a round that does not use the list.
 func (r *comparison) doWithout(ctx context.Context, why string) {
 	klog.FromContext(ctx).Info("The list of the cloud's instances is not used for one comparison of all nodes", "why", why)
 	r.restart()
@@ -133,8 +133,9 @@ var (
 	errEndlessList = errors.New("it has no end")
 )
 
-// list reads the next page of the list, and asks about Nodes that the page does
-// not confirm. After the last page it asks about Nodes that no page has named.
+// list reads the next page of the list, and asks about the Nodes that the page
+// describes but does not confirm. After the last page, it asks about the Nodes that no
+// page has named, and about a sample of the Nodes that the last page confirms.
 func (r *comparison) list(ctx context.Context) error {
 	page, err := r.lister.Page(ctx, r.token)
 	switch {
@@ -161,19 +162,19 @@ func (r *comparison) list(ctx context.Context) error {
 	r.before, r.expected = r.pages, r.pages
 	left := slices.DeleteFunc(r.index.all(), func(name string) bool { return r.named[name] })
 	r.askAll(ctx, left)
-	wrong := r.sample(ctx, slices.Sorted(slices.Values(confirmed)))
-	r.completed()
-	if wrong != "" {
+	if wrong := r.sample(ctx, slices.Sorted(slices.Values(confirmed))); wrong != "" {
 		r.doWithout(ctx, "it has confirmed node "+wrong+", which differs from the cloud")
+		return nil
 	}
+	r.completed()
 	return nil
 }
 
-// estimate returns how many pages the list will have: as many as in the round before
-// or, in the first round, as many as hold all Nodes. A list may have more pages than
-// that, because it may also have instances that are no Nodes. Then the round is late:
-// estimate doubles what it has seen, and the other pages are read without the longer
-// period of a watch that works.
+// estimate returns the expected number of pages of the list. It is the number in the
+// round before or, in the first round, the number of pages that all Nodes need. A list
+// can have more pages, because it can also have instances that are no Nodes. Then the
+// round is late, and estimate returns twice the number of pages that were read. A
+// working watch does not make the period of a late round longer.
 func (r *comparison) estimate(nodes int) int {
 	expected := r.before
 	if expected == 0 {
@@ -211,8 +212,8 @@ func (r *comparison) match(page []cloud.Metadata) (confirmed, others []string) {
 	return confirmed, others
 }
 
-// sample asks about some Nodes that the list has just confirmed. It returns the
-// name of one that differs from the cloud, empty if there is none.
+// sample asks about some Nodes that a page has just confirmed. It returns the name of a
+// Node that differs from the cloud, or "" if there is none.
 func (r *comparison) sample(ctx context.Context, confirmed []string) string {
 	page := pageAfter(confirmed, r.sampled, r.instances.BatchSize())
 	if len(page) == 0 {
@@ -225,8 +226,8 @@ func (r *comparison) sample(ctx context.Context, confirmed []string) string {
 	return ""
 }
 
-// askAll asks about Nodes, in pages. Several pages may be under way at the same time,
-// and some may still be when askAll returns.
+// askAll asks about Nodes in pages. It can ask about several pages at the same time,
+// and can return before the last answers come.
 func (r *comparison) askAll(ctx context.Context, names []string) {
 	for page := range slices.Chunk(names, r.instances.BatchSize()) {
 		r.ask(ctx, page)
@@ -248,12 +249,12 @@ func (r *comparison) ask(ctx context.Context, page []string) {
 	})
 }
 
-// observedWith returns what is known of a Node, with m as the answer of the cloud.
+// observedWith returns the observation of a Node, with m as the answer of the cloud.
 func (c *Controller) observedWith(node *corev1.Node, m cloud.Metadata) observed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return observed{
 		now: c.clock.Now(), node: node, memory: c.memories[node.Name], policy: c.policy, strictIDs: c.strictIDs, always: c.always, claim: c.claim,
-		answer: answerOf(m, nil),
+		answer: answerOf(m, nil), holder: c.holderOf(node, m.ProviderID),
 	}
 }
