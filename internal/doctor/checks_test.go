@@ -15,13 +15,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 )
 
-// TestChecks has rows for each check: what is in the cluster, and what is found. A row
-// without a code finds nothing.
+// TestChecks has rows for each check. A row has the changes of the cluster, and the
+// expected finding. A row without a code expects no finding.
 func TestChecks(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		changes []change
-		want    string // code and object
+		want    string // the code and the object
 	}{
 		{"Healthy", nil, ""},
 		{"OlderAPIServer", []change{func(v *View) { v.Version = "v1.34.0" }}, "FL101 "},
@@ -62,6 +62,7 @@ func TestChecks(t *testing.T) {
 		{"StaticPodsNeedNoToleration", []change{manager(func(w *Workload) { w.Kind, w.Template.Tolerations = staticPod, nil })}, ""},
 		{"NodeThatWaits", []change{aNode("n", tainted, shows("CloudInitialized", "False", "CloudThrottled"))}, "FL203 node/n"},
 		{"YoungNodeWaits", []change{aNode("n", tainted, young)}, ""},
+		{"OldNodeThatWaitsAgain", []change{aNode("n", tainted, shows("CloudInitialized", "False", "CloudThrottled"), changedLately)}, ""},
 		{"YoungNodeThatHasWaited", []change{aNode("n", tainted, young, shows("CloudInitialized", "False", "CloudThrottled"))}, "FL203 node/n"},
 		{"InitialisedNodeThatWaitsAgain", []change{aNode("n", tainted, shows("CloudInitialized", "True", "Initialized"))}, "FL203 node/n"},
 		{"NodeThatWaitsWithoutACondition", []change{aNode("n", tainted)}, "FL203 node/n"},
@@ -185,7 +186,8 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestEachCheckIsComplete checks that each check has all that the reference page needs.
+// TestEachCheckIsComplete checks that each check has all fields that the reference page
+// needs.
 func TestEachCheckIsComplete(t *testing.T) {
 	var last string
 	for _, c := range Checks() {
@@ -199,8 +201,8 @@ func TestEachCheckIsComplete(t *testing.T) {
 	}
 }
 
-// TestMissingSources takes away each source in turn. Exactly the checks that need it are
-// then unknown.
+// TestMissingSources removes each source in turn. Then exactly the checks that need the
+// source are unknown.
 func TestMissingSources(t *testing.T) {
 	for _, s := range []Source{Nodes, Services, Leases, Deployments, DaemonSets, StatefulSets, Pods, Events, Requests, Slices, Reviews} {
 		t.Run(string(s), func(t *testing.T) {
@@ -222,8 +224,9 @@ func TestMissingSources(t *testing.T) {
 	}
 }
 
-// TestNoLeaseIsNoProofThatNobodyWorks checks that doctor names --leader-elect=false: a
-// manager that doctor cannot see may work without a Lease.
+// TestNoLeaseIsNoProofThatNobodyWorks checks that doctor mentions
+// --leader-elect=false. With that flag, a manager that doctor cannot see might work
+// without a Lease.
 func TestNoLeaseIsNoProofThatNobodyWorks(t *testing.T) {
 	const hint = "one with --leader-elect=false "
 	released := healthy()
@@ -242,8 +245,8 @@ func TestNoLeaseIsNoProofThatNobodyWorks(t *testing.T) {
 	t.Error("FL301 does not name the flag if no manager is visible")
 }
 
-// TestNothingToLookAt lists, for some clusters, the checks whose result is unknown: they
-// have nothing to look at, or not everything was read.
+// TestNothingToLookAt lists, for some clusters, the checks whose result is unknown.
+// Either a check has nothing to look at, or its sources were read only in part.
 func TestNothingToLookAt(t *testing.T) {
 	for name, row := range map[string]struct {
 		change change
@@ -304,8 +307,8 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// Whoever writes an event chooses the name of its object. A name that no object
-// can have becomes neither a part of a command nor a line of the report.
+// The author of an event chooses the name of its object. If no object can have
+// that name, it does not appear in a command, and it adds no line to the report.
 func TestNameOfAnObjectInACommand(t *testing.T) {
 	check := Check{
 		Fix:   "kubectl -n {namespace} get {kind} {name}",

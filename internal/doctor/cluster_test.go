@@ -18,7 +18,7 @@ var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 func ago(d time.Duration) metav1.Time { return metav1.NewTime(noon.Add(-d)) }
 
-// change changes something in a healthy cluster.
+// change changes a healthy cluster.
 type change func(*View)
 
 // healthy returns a cluster in which every check passes.
@@ -78,7 +78,7 @@ func serviceOf(name string) corev1.Service {
 	}
 }
 
-// aNode adds a Node.
+// aNode returns a change that adds a Node.
 func aNode(name string, changes ...func(*corev1.Node)) change {
 	n := nodeOf(name)
 	for _, c := range changes {
@@ -109,6 +109,12 @@ func shows(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason 
 	}
 }
 
+func changedLately(n *corev1.Node) {
+	for i := range n.Status.Conditions {
+		n.Status.Conditions[i].LastTransitionTime = ago(time.Minute)
+	}
+}
+
 func wrote(manager string, ages ...time.Duration) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		for _, a := range ages {
@@ -117,7 +123,7 @@ func wrote(manager string, ages ...time.Duration) func(*corev1.Node) {
 	}
 }
 
-// with adds a Service.
+// with returns a change that adds a Service.
 func with(changes ...func(*corev1.Service)) change {
 	s := serviceOf("other")
 	for _, c := range changes {
@@ -148,7 +154,7 @@ func deleting(s *corev1.Service) {
 	s.DeletionTimestamp, s.Finalizers = new(ago(time.Hour)), []string{service.Finalizer}
 }
 
-// runsWith adds arguments to the manager.
+// runsWith returns a change that adds arguments to the manager.
 func runsWith(args ...string) change {
 	return func(v *View) {
 		c := &v.Workloads[0].Template.Containers[0]
@@ -156,14 +162,14 @@ func runsWith(args ...string) change {
 	}
 }
 
-// manager changes the workload of the manager.
+// manager returns a change of the manager's workload.
 func manager(f func(*Workload)) change { return func(v *View) { f(&v.Workloads[0]) } }
 
 func waitsForRoutes(w *Workload) {
 	w.Template.Tolerations = []corev1.Toleration{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Operator: corev1.TolerationOpExists}}
 }
 
-// another adds a workload.
+// another returns a change that adds a workload.
 func another(name string, args ...string) change {
 	return func(v *View) { v.Workloads = append(v.Workloads, workloadOf(name, args...)) }
 }

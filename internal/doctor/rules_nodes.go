@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// Reasons of conditions. Each of them has a check of its own.
+// Reasons of conditions. Each of these reasons has its own check.
 const (
 	instanceNotFound = "InstanceNotFound"
 	cloudDenied      = "CloudDenied"
@@ -24,8 +24,8 @@ const (
 
 func nodeChecks() []Check { return slices.Concat(initialisationChecks(), initialisedChecks()) }
 
-// initialisationChecks are the checks of Nodes that are not initialised, or not
-// correctly.
+// initialisationChecks returns the checks for Nodes that are not initialised, or
+// not correctly.
 func initialisationChecks() []Check {
 	return []Check{
 		{
@@ -67,7 +67,7 @@ func initialisationChecks() []Check {
 	}
 }
 
-// initialisedChecks are all other checks of Nodes.
+// initialisedChecks returns all other checks for Nodes.
 func initialisedChecks() []Check {
 	return []Check{
 		{
@@ -108,7 +108,7 @@ func initialisedChecks() []Check {
 	}
 }
 
-// waits reports whether the Node waits to be initialised.
+// waits reports whether the Node has yet to be initialised.
 func waits(n *corev1.Node) bool { return nodefact.IsUninitialized(n) }
 
 // leftAlone reports whether a label keeps every manager off the Node.
@@ -138,7 +138,7 @@ func neverInitialised(v *View) (all []Finding) {
 	}
 	v.eachNode(func(n *corev1.Node) {
 		if c := nodefact.Condition(n, node.ConditionInitialized); c != nil && c.Status == corev1.ConditionTrue {
-			return // Fairlead has initialised it. If it has no ID, type or zone, its provider offers none.
+			return // Fairlead has initialised the Node. If there is no ID, type or zone, the provider offers none.
 		}
 		typed := n.Labels[corev1.LabelInstanceTypeStable] != "" || n.Labels[corev1.LabelTopologyZone] != ""
 		if waits(n) || n.Spec.ProviderID != "" || typed || !v.isOld(n.CreationTimestamp.Time) {
@@ -152,7 +152,7 @@ func neverInitialised(v *View) (all []Finding) {
 	return all
 }
 
-// writersOf says which field managers have written the Node.
+// writersOf returns the field managers that have written the Node.
 func writersOf(n *corev1.Node) []string {
 	seen := map[string]bool{}
 	for _, m := range n.ManagedFields {
@@ -181,7 +181,7 @@ func nobodyInitialises(v *View) (all []Finding) {
 }
 
 // tolerates reports whether the workload's Pods can be scheduled to a node with the
-// taint. No scheduler is asked about static Pods.
+// taint. It returns true for a static Pod, because no scheduler places static Pods.
 func tolerates(w *Workload, taint corev1.Taint) bool {
 	return w.Kind == staticPod || slices.ContainsFunc(w.Template.Tolerations, func(t corev1.Toleration) bool {
 		return (t.Key == "" && t.Operator == corev1.TolerationOpExists || t.Key == taint.Key) &&
@@ -190,17 +190,18 @@ func tolerates(w *Workload, taint corev1.Taint) bool {
 	})
 }
 
-// waitSince returns since when the Node waits, as far as the Node shows it.
+// waitSince returns since when the Node waits, as far as the Node shows it: since its
+// condition changed or, without the condition, since it was created. A Node may wait a
+// second time, if somebody adds the taint again.
 func waitSince(n *corev1.Node) time.Time {
-	since := n.CreationTimestamp.Time
-	if c := nodefact.Condition(n, node.ConditionInitialized); c != nil && c.Status != corev1.ConditionTrue && !c.LastTransitionTime.IsZero() && c.LastTransitionTime.Time.Before(since) {
-		since = c.LastTransitionTime.Time
+	if c := nodefact.Condition(n, node.ConditionInitialized); c != nil && c.Status != corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+		return c.LastTransitionTime.Time
 	}
-	return since
+	return n.CreationTimestamp.Time
 }
 
-// eachWaiting calls f for each Node that has waited too long, with the condition that
-// says why, or an empty one.
+// eachWaiting calls f for each Node that has waited too long. f also gets the
+// condition with the reason, or an empty condition.
 func (v *View) eachWaiting(f func(*corev1.Node, *corev1.NodeCondition)) {
 	v.eachNode(func(n *corev1.Node) {
 		if waits(n) && v.isOld(waitSince(n)) {
@@ -230,7 +231,7 @@ func waitsLong(v *View) (all []Finding) {
 	return all
 }
 
-// since returns how long something has lasted.
+// since returns the time from t to v.Now as a text.
 func (v *View) since(t time.Time) string { return v.Now.Sub(t).Round(time.Second).String() }
 
 func unknownToCloud(v *View) (all []Finding) {
@@ -272,8 +273,8 @@ func foreignID(v *View) (all []Finding) {
 			declared[s] = true
 		}
 	}
-	// The scheme that most Nodes have is taken for the cloud's, because a provider and
-	// its scheme may have different names.
+	// The scheme that most Nodes have counts as the scheme of the cloud, because a
+	// provider and its scheme can have different names.
 	if len(counts) > 0 {
 		declared[slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b string) int { return cmp.Compare(counts[a], counts[b]) })] = true
 	}
@@ -328,7 +329,7 @@ func deletionHeld(v *View) (all []Finding) {
 	return all
 }
 
-// mostNames is how many names a finding lists.
+// mostNames is the maximum number of names in a finding.
 const mostNames = 10
 
 // limited returns the names. If there are more than mostNames, it returns the first
