@@ -30,8 +30,8 @@ type vendor struct {
 	cloudprovider.Interface
 
 	mu sync.Mutex
-	// instances are the cloud's instances; guarded by mu. The provider ID "p://n1" is
-	// that of the instance with the name n1.
+	// instances are the cloud's instances; guarded by mu. The instance with the name
+	// n1 has the provider ID "p://n1".
 	instances []cloudprovider.InstanceMetadata
 	asked     int // guarded by mu
 	// answers, if not nil, is called first; guarded by mu.
@@ -178,7 +178,7 @@ func (l *life) start() {
 		informers.Shutdown()
 		l.stop = func() {}
 	}
-	time.Sleep(time.Second) // Caches are asked every 100 ms whether they are filled.
+	time.Sleep(time.Second) // Every 100 ms, the controller checks whether the caches are filled.
 	synctest.Wait()
 }
 
@@ -199,8 +199,8 @@ func (l *life) addNode(n *corev1.Node) {
 	synctest.Wait()
 }
 
-// verdict returns the type and the reason of the request's condition, empty if it
-// is undecided.
+// verdict returns the type and the reason of the request's condition. It returns an
+// empty string if the request is undecided.
 func (l *life) verdict(name string) string {
 	l.t.Helper()
 	r, err := l.cluster.CertificatesV1().CertificateSigningRequests().Get(l.t.Context(), name, metav1.GetOptions{})
@@ -346,8 +346,8 @@ func TestCloudThatSaysNothing(t *testing.T) {
 	}
 }
 
-// TestAnswerThatIsOlderThanTheRequest covers a question that is under way when a
-// request is made, and whose answer would prove the names of that request.
+// TestAnswerThatIsOlderThanTheRequest covers a request that is made while a question
+// is under way. The answer would prove the names in the request.
 func TestAnswerThatIsOlderThanTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, DefaultLimits(), node("a"))
@@ -412,7 +412,7 @@ func TestNodeWithTheProviderIDOfAnother(t *testing.T) {
 	})
 }
 
-// asB returns a request of the Node b with the metadata of this one.
+// asB returns a request of the Node b with the metadata of r.
 func asB(t *testing.T, r *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	b := csr(t, names("b"), addresses("10.0.0.2"), func(f *form) { f.template.Subject.CommonName = "system:node:b" })
@@ -441,7 +441,7 @@ func TestFlood(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
 		if held := len(l.made.remembered.requests); held != 0 {
-			t.Errorf("%d requests are remembered after an hour", held)
+			t.Errorf("%d requests are remembered after two hours", held)
 		}
 	})
 }

@@ -20,30 +20,32 @@ import (
 
 // Limits are the settings of the rules.
 type Limits struct {
-	// DenyForeign denies a request that this controller will never approve, and one
-	// that names what the instance does not have. If false, such a request waits.
+	// DenyForeign makes the controller deny two kinds of requests: those that it will
+	// never approve, and those with a name or address that the instance does not
+	// have. If DenyForeign is false, these requests wait.
 	DenyForeign bool
 	// Longest is the longest time for which a certificate may be requested.
 	Longest time.Duration
-	// PendingPerNode is how many undecided requests of one Node are looked at, the
-	// newest ones.
+	// PendingPerNode is the number of undecided requests that are considered for each
+	// Node, the newest first.
 	PendingPerNode int
-	// ApprovalsPerMinute is how many requests are approved at once, and how many more in
-	// each minute.
+	// ApprovalsPerMinute is the number of requests that can be approved at once. It is
+	// also the number of further approvals that each minute adds.
 	ApprovalsPerMinute int
 }
 
 // DefaultLimits returns the defaults of the flags. A kubelet has one request at a
-// time, and leaves an older one behind when it restarts or its addresses change.
+// time. When it restarts or its addresses change, it leaves the older request behind.
 // A cluster that renews 10,000 certificates in a year needs little more than one
-// approval an hour; 50 a minute let 1,000 new Nodes join within 20 minutes.
+// approval an hour. With 50 approvals a minute, 1,000 new Nodes can join within 20
+// minutes.
 func DefaultLimits() Limits {
 	return Limits{Longest: 366 * 24 * time.Hour, PendingPerNode: 3, ApprovalsPerMinute: 50}
 }
 
 const (
-	// longestPending is the age after which no kubelet waits for a request, because a
-	// kubelet makes a new one after 15 minutes.
+	// longestPending is the age at which a request is left alone. No kubelet waits
+	// that long: a kubelet makes a new request after 15 minutes.
 	longestPending = time.Hour
 	maxBytes       = 16 << 10
 	maxNames       = 64
@@ -56,8 +58,8 @@ const (
 	minRSABits, maxRSABits, minCurveBits = 2048, 8192, 256
 )
 
-// LeftAlone returns why this controller does not decide on a request, empty if it
-// decides.
+// LeftAlone returns the reason for which this controller does not decide on a
+// request, or an empty string if it decides.
 func LeftAlone(r *certificatesv1.CertificateSigningRequest, now time.Time) (why string) {
 	switch {
 	case r.Spec.SignerName != certificatesv1.KubeletServingSignerName:
@@ -87,9 +89,9 @@ func RequesterOf(r *certificatesv1.CertificateSigningRequest) string {
 	return name
 }
 
-// read parses a request whose sender may have written anything. It returns a cause
-// if the request is not exactly one block with a certificate request of an
-// acceptable size.
+// read parses the text of a request, which can be anything. It returns a cause unless
+// the text has an acceptable size and is exactly one PEM block with a certificate
+// request.
 func read(r *certificatesv1.CertificateSigningRequest) (*x509.CertificateRequest, *message.Cause) {
 	text := r.Spec.Request
 	if len(text) > maxBytes {
@@ -126,8 +128,8 @@ func readProper(o observed) (*x509.CertificateRequest, *message.Cause) {
 	return csr, nil
 }
 
-// wrongs are what makes a request wrong whatever the cloud says. The first that
-// holds is the cause.
+// wrongs are the rules that can refuse a request whatever the cloud says. The first
+// rule that returns a cause counts.
 var wrongs = []func(observed, *x509.CertificateRequest) *message.Cause{
 	isNotOfANode, hasOtherSubject, hasOtherContent, hasOtherUsages, namesTheCluster, isTooLong, hasWeakKey, isNotSigned,
 }
@@ -139,8 +141,8 @@ func isNotOfANode(o observed, _ *x509.CertificateRequest) *message.Cause {
 	return isWrongSubject(fmt.Sprintf("the user %q who has made the request is not a Node", message.Value(o.request.Spec.Username)))
 }
 
-// hasOtherSubject returns a cause if the subject is anything else than the Node's,
-// because the signer copies all of it.
+// hasOtherSubject returns a cause if the subject differs from the Node's. The signer
+// copies the whole subject into the certificate.
 func hasOtherSubject(o observed, csr *x509.CertificateRequest) *message.Cause {
 	switch s := csr.Subject; {
 	case s.CommonName != o.request.Spec.Username:
@@ -154,8 +156,8 @@ func hasOtherSubject(o observed, csr *x509.CertificateRequest) *message.Cause {
 	}
 }
 
-// hasOtherContent returns a cause if the request asks for anything else than DNS names
-// and IP addresses, for too many or for none of them, or for a wildcard.
+// hasOtherContent returns a cause if the request asks for anything but DNS names and
+// IP addresses, for too many or for none of them, or for a wildcard.
 func hasOtherContent(_ observed, csr *x509.CertificateRequest) *message.Cause {
 	switch names := len(csr.DNSNames) + len(csr.IPAddresses); {
 	case len(csr.EmailAddresses) > 0:
@@ -193,12 +195,13 @@ func hasOtherUsages(o observed, _ *x509.CertificateRequest) *message.Cause {
 	return nil
 }
 
-// namesTheCluster returns a cause if the request asks for a name by which clients
-// reach the API server, Services, or their own machine, for the address by which pods
-// reach the API server, or for an address that no instance can have. With such a
-// certificate a kubelet could pass for the API server, because both certificates often
-// have the same authority. The cloud's answer does not prevent that: somebody may give
-// the API server's address to an instance.
+// namesTheCluster returns a cause if the request asks for one of these: a name by
+// which clients reach the API server, Services or their own machine; the address by
+// which pods reach the API server; an address that no instance can have. With a
+// certificate for the API server's name or address, a kubelet could pass for the API
+// server, because both certificates often come from the same authority. The cloud's
+// answer does not prevent that: somebody might give the API server's address to an
+// instance.
 func namesTheCluster(o observed, csr *x509.CertificateRequest) *message.Cause {
 	for _, name := range csr.DNSNames {
 		plain := strings.ToLower(strings.TrimSuffix(name, "."))
@@ -208,7 +211,7 @@ func namesTheCluster(o observed, csr *x509.CertificateRequest) *message.Cause {
 		}
 	}
 	for _, ip := range csr.IPAddresses {
-		if ip.Equal(net.IPv4(127, 0, 0, 1)) || ip.Equal(net.IPv6loopback) || ip.IsUnspecified() || ip.IsMulticast() {
+		if ip.IsLoopback() || ip.IsUnspecified() || ip.IsMulticast() {
 			return isWrongSubject(ip.String() + " cannot be the address of an instance")
 		}
 		if slices.ContainsFunc(o.apiServers, func(a string) bool { return ip.Equal(net.ParseIP(a)) }) {

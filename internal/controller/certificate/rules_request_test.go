@@ -103,6 +103,8 @@ func TestRequest(t *testing.T) {
 		{"NameOfAService", "wait WrongSubject", "Service", []func(*form){names("shop.prod.svc.cluster.local")}},
 		{"LocalHost", "wait WrongSubject", "every machine", []func(*form){names("localhost")}},
 		{"Loopback", "wait WrongSubject", "address of an instance", []func(*form){addresses("127.0.0.1")}},
+		{"AnotherLoopbackAddress", "wait WrongSubject", "address of an instance", []func(*form){addresses("127.0.1.1")}},
+		{"LoopbackV6", "wait WrongSubject", "address of an instance", []func(*form){addresses("::1")}},
 		{"AddressOfTheAPIServersService", "wait WrongSubject", "API server's Service", []func(*form){addresses("10.0.0.1", "10.96.0.1")}},
 		{"SecondAddressOfTheAPIServersService", "wait WrongSubject", "API server's Service", []func(*form){addresses("fd00:96::1")}},
 		{"Unspecified", "wait WrongSubject", "address of an instance", []func(*form){addresses("::")}},
