@@ -82,8 +82,8 @@ func newRouteCreate(s *session) *cobra.Command {
 		Use:   "create NAME DESTINATION",
 		Short: "Create a route",
 		Long: `Create a route. It leads to an instance, or without one elsewhere, such as to a
-gateway. The table is the account's: whose a route is its tags say, and the
-provider "simulated" tags those of a cluster with fairlead.dev/cluster=CLUSTER.
+gateway. The table belongs to the account. The tags of a route say whose it is: the
+provider "simulated" tags the routes of a cluster with fairlead.dev/cluster=CLUSTER.
 
 A route to an instance is a blackhole while the instance is stopped, and for good
 once it is gone. A destination is a range, or a name of ranges that the cloud
@@ -155,8 +155,8 @@ func newRouteDelete(s *session) *cobra.Command {
 	})
 }
 
-// findRoute returns the route with the ID or, if there is none, the one with the
-// name.
+// findRoute returns the route whose ID is word. If there is none, it returns the
+// route with that name.
 func findRoute(ctx context.Context, client *simulator.Client, word string) (simulator.Route, error) {
 	found, err := lookUp("route", "simcloud route list", word, func(ids, names []string) ([]simulator.Route, error) {
 		return client.FindRoutes(ctx, simulator.RouteQuery{IDs: ids, Names: names})

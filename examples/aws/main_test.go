@@ -34,7 +34,8 @@ const (
 
 	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
-	// asDaemon is the environment variable that makes the test binary the daemon.
+	// asDaemon is an environment variable. If it is set, the test binary runs as
+	// the daemon.
 	asDaemon = "AWS_TEST_DAEMON"
 )
 
@@ -46,14 +47,14 @@ func TestMain(m *testing.M) {
 }
 
 // The unchanged provider initialises Nodes, with or without a provider ID. No
-// Node is deleted while the provider has no permission. Once the provider has
-// its permission again, the Nodes whose instances are gone are deleted, whether
-// EC2 lists these instances as terminated or not at all. The provider reads
-// EC2's error as the answer that the instance does not exist, so no flag is
-// needed.
+// Node is deleted while the provider has no permission. When the provider has
+// its permission again, the Nodes without an instance are deleted. It does not
+// matter whether EC2 lists these instances as terminated or not at all. The
+// provider understands EC2's error as the answer that the instance does not
+// exist, so no flag is needed.
 func TestLifeOfNodes(t *testing.T) {
 	b := newBed(t)
-	b.launch(t, "i-00000001", "10.0.0.1", "") // stays, and is the witness
+	b.launch(t, "i-00000001", "10.0.0.1", "") // stays during the whole test, as the witness
 	b.launch(t, "i-00000002", "10.0.0.2", "aws:///eu-test-1b/i-00000002")
 	b.launch(t, "i-00000003", "10.0.0.3", "")
 	b.daemon(t)
@@ -77,8 +78,8 @@ func TestLifeOfNodes(t *testing.T) {
 }
 
 // The provider returns some labels only while the Node lacks them. Refreshes keep
-// these labels and their record, write nothing while nothing has changed, and
-// apply what has changed.
+// these labels and their record. They apply changes, and write nothing if nothing
+// has changed.
 func TestRefreshes(t *testing.T) {
 	const (
 		zoneID = "topology.k8s.aws/zone-id"
@@ -121,8 +122,9 @@ func TestRefreshes(t *testing.T) {
 	}
 }
 
-// The provider's own controller runs beside ours when --controllers names it.
-// It is unchanged and in a package that links the community's skeleton.
+// If --controllers names the provider's own controller, it runs together with
+// Fairlead's controllers. The provider's controller is unchanged. Its package
+// links the community's skeleton.
 func TestTaggingController(t *testing.T) {
 	b := newBed(t)
 	b.launch(t, "i-00000001", "10.0.0.1", "")
@@ -137,7 +139,7 @@ func TestTaggingController(t *testing.T) {
 	b.await(t, func(ctx context.Context, admin kubernetes.Interface) error {
 		node, err := admin.CoreV1().Nodes().Get(ctx, nodeName("10.0.0.1"), metav1.GetOptions{})
 		if err == nil && node.Labels["k8s.io/cloud-provider-aws"] == "" {
-			err = errors.New("the Node has not the controller's label")
+			err = errors.New("the Node does not have the controller's label")
 		}
 		return err
 	})
@@ -163,7 +165,7 @@ func initialized(id, ip string) func(context.Context, kubernetes.Interface) erro
 		}
 		type facts struct {
 			ProviderID, Type, Zone, Region, ZoneID string
-			Waits                                  bool // whether it waits to be initialised
+			Waits                                  bool // whether the Node waits to be initialised
 			Addresses                              []corev1.NodeAddress
 		}
 		got := facts{
@@ -227,7 +229,7 @@ func newBed(t *testing.T) *bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.QPS = -1 // no throttle
+	config.QPS = -1 // no limit on the client's rate
 	if b.admin, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +279,7 @@ func (b *bed) daemon(t *testing.T, args ...string) {
 	start(t, d)
 }
 
-// config is the provider's configuration for EC2 at the URL.
+// config returns the provider's configuration for EC2 at the URL.
 func config(url string) string {
 	return fmt.Sprintf(`[Global]
 Region = %[1]s
@@ -292,13 +294,14 @@ SigningRegion = %[1]s
 `, region, clusterID, url)
 }
 
-// environment is what the provider's SDK needs: credentials, and a variable that
-// keeps it from looking for a metadata server.
+// environment returns the environment variables for the provider's SDK:
+// credentials, and a variable that prevents a search for a metadata server.
 func environment() []string {
 	return []string{"AWS_ACCESS_KEY_ID=nobody", "AWS_SECRET_ACCESS_KEY=nothing", "AWS_EC2_METADATA_DISABLED=true"}
 }
 
-// launch runs an instance, and writes the Node as its kubelet would.
+// launch runs an instance. It also creates the Node, as the instance's kubelet
+// would.
 func (b *bed) launch(t *testing.T, id, ip, providerID string) {
 	t.Helper()
 	b.ec2.Put(instance(id, ip, ec2test.Running))
@@ -325,12 +328,12 @@ func (b *bed) node(t *testing.T, ip string) *corev1.Node {
 	return node
 }
 
-// awaitRefreshes waits until the provider has described the instances n times
-// more. The test has only one Node, so these calls are refreshes of that Node.
+// awaitRefreshes waits until the provider has described the instances n more
+// times. The test has only one Node, so these calls are refreshes of that Node.
 func (b *bed) awaitRefreshes(t *testing.T, n int) {
 	t.Helper()
 	const describe = "DescribeInstances"
-	until := b.ec2.Calls(describe) + n + 1 // One may be under way.
+	until := b.ec2.Calls(describe) + n + 1 // One refresh may be under way.
 	b.await(t, func(context.Context, kubernetes.Interface) error {
 		if got := b.ec2.Calls(describe); got < until {
 			return fmt.Errorf("%s was called %d times, want %d", describe, got, until)

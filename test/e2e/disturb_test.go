@@ -51,8 +51,8 @@ func TestAPIServerRestartsInTheMiddle(t *testing.T) {
 	}
 }
 
-// Other clients write the Node as fast as they can while the daemon initialises
-// it. It is initialised nevertheless, and none of their changes is lost.
+// Other clients write the Node as fast as they can while the daemon initialises it.
+// The Node is initialised nevertheless, and no change of the other clients is lost.
 func TestConflictStorm(t *testing.T) {
 	const writers, within = 8, time.Minute
 	b := onShared(t)
@@ -66,6 +66,7 @@ func TestConflictStorm(t *testing.T) {
 	began := time.Now()
 	t.Cleanup(func() {
 		took := time.Since(began)
+		s.calm()
 		writes := b.Audit(t).Since(mark).OfDaemons().OfNode(i.Name).Writes()
 		conflicts := writes.Where(func(r audit.Request) bool { return r.Status.Code == http.StatusConflict })
 		t.Logf("%v in a storm of %.0f writes a second: %d of our %d writes met a conflict",
@@ -103,7 +104,7 @@ type storm struct {
 	*bed.Bed
 
 	node string
-	last []int // what each writer has written last
+	last []int // the last number that each writer has written
 	calm func()
 }
 
@@ -140,8 +141,8 @@ func (s *storm) written() int {
 	return sum
 }
 
-// A taint or a label that somebody adds while the daemon initialises the Node
-// stays.
+// A taint or a label stays on the Node if somebody adds it during the
+// initialisation.
 func TestWhatOthersWriteInTheMiddleStays(t *testing.T) {
 	for place, match := range map[string]proxy.Match{"BeforeTheStatusPatch": statusPatches, "BeforeTheNodePatch": nodePatches} {
 		t.Run(place, func(t *testing.T) {
@@ -168,8 +169,8 @@ func TestWhatOthersWriteInTheMiddleStays(t *testing.T) {
 	}
 }
 
-// While a write is delayed, its Node is replaced by another Node of the same name
-// with another instance. The late write must not change the new Node.
+// While a write is delayed, somebody replaces its Node. The new Node has the same
+// name, but another instance. The late write must not change the new Node.
 func TestWriteOnItsWayDoesNotHitTheNextNodeOfThatName(t *testing.T) {
 	for _, tt := range []struct {
 		name        string

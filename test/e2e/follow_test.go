@@ -20,7 +20,7 @@ import (
 // Nodes follow their instances after initialisation.
 func TestNodeFollowsItsInstance(t *testing.T) {
 	b := onShared(t)
-	f := follower{t: t, Bed: b}
+	f := follower{Bed: b}
 	f.instance = b.Kubelet(t, simulator.Instance{
 		Name: b.Name("follow"), Labels: map[string]string{"rack": "r1", "pool": "blue", "shift": "day"},
 	})
@@ -51,7 +51,6 @@ func TestNodeFollowsItsInstance(t *testing.T) {
 type follower struct {
 	*bed.Bed
 
-	t        *testing.T // the Node lives as long as this test
 	instance simulator.Instance
 }
 
@@ -99,7 +98,7 @@ func (f *follower) testRelabel(t *testing.T) {
 	})
 }
 
-// hasRecord returns an error unless the Node records which labels are the cloud's.
+// hasRecord returns an error unless the Node's record of the cloud's labels equals want.
 func hasRecord(node *corev1.Node, want map[string]string) error {
 	var record map[string]string
 	if err := json.Unmarshal([]byte(node.Annotations[labelRecord]), &record); err != nil {
@@ -221,8 +220,9 @@ func TestLabelsStayWhereTheyAreToBeLeftAlone(t *testing.T) {
 	}
 }
 
-// Idle costs nothing (P1): while nothing changes, nothing is written, not even for a
-// Node whose addresses the cloud returns in an order that mixes their types.
+// An idle cluster costs nothing (P1): while nothing changes, nothing is written.
+// This is true even for a Node whose addresses come from the cloud in an order that
+// mixes their types.
 func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 	b := onShared(t)
 	i := b.Kubelet(t, simulator.Instance{

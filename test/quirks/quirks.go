@@ -13,11 +13,12 @@ import (
 
 // Quirk is one habit of a provider.
 type Quirk struct {
-	// Name is how a configuration names it.
+	// Name is the habit's name in a configuration.
 	Name string
-	// Argument is what the habit needs beyond its name, such as the object's name.
+	// Argument is an argument of the habit, such as the name of an object.
 	Argument string
-	// apply changes what the provider offers. It runs once, before the first call.
+	// apply changes the parts that the provider offers. It runs once, before the first
+	// call.
 	apply func(*Provider)
 }
 
@@ -28,12 +29,13 @@ type Provider struct {
 	quirks []Quirk
 	once   sync.Once
 
-	// instances, balancers and routes are what the accessors return; nil for what is
-	// not offered. Quirks wrap them.
+	// instances, balancers and routes are the values that the accessors return. A
+	// nil value is not offered. Quirks wrap them.
 	instances cloudprovider.InstancesV2
 	balancers cloudprovider.LoadBalancer
 	routes    cloudprovider.Routes
-	// offers, if not nil, is asked at each call of an accessor.
+	// offers reports whether an accessor offers its value now. If it is nil, each accessor
+	// does.
 	offers func(accessor string) bool
 
 	mu     sync.Mutex
@@ -61,7 +63,7 @@ func (p *Provider) UseClient(client kubernetes.Interface) {
 	p.client = client
 }
 
-// kube returns the client, nil before UseClient.
+// kube returns the client, or nil before UseClient is called.
 func (p *Provider) kube() kubernetes.Interface {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,8 +116,11 @@ func Parse(text string) (Quirk, error) {
 	name, argument, _ := strings.Cut(text, "=")
 	for _, known := range all() {
 		if known.Name == name {
-			if known.needsArgument != (argument != "") {
-				return Quirk{}, fmt.Errorf("quirk %q: an argument is needed: %v", text, known.needsArgument)
+			switch {
+			case known.needsArgument && argument == "":
+				return Quirk{}, fmt.Errorf("quirk %q: it needs an argument: %s=ARGUMENT", text, name)
+			case !known.needsArgument && argument != "":
+				return Quirk{}, fmt.Errorf("quirk %q: it takes no argument", text)
 			}
 			return known.make(argument), nil
 		}
@@ -123,7 +128,7 @@ func Parse(text string) (Quirk, error) {
 	return Quirk{}, fmt.Errorf("quirk %q is unknown", text)
 }
 
-// entry is a habit as a configuration may name it.
+// entry is a habit that a configuration can name.
 type entry struct {
 	Name          string
 	needsArgument bool
@@ -165,8 +170,8 @@ func all() []entry {
 	}
 }
 
-// WorksOnce makes a factory that can be called only once in a process, like those
-// that register metrics or start a server. Later calls return an error.
+// WorksOnce wraps a factory so that it works only once in a process. Later calls
+// return an error. Factories that register metrics or start a server behave so.
 func WorksOnce(factory cloudprovider.Factory) cloudprovider.Factory {
 	var mu sync.Mutex
 	var used bool // guarded by mu

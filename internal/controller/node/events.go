@@ -14,13 +14,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// ConditionInitialized is False, with the reason, on a Node that has waited for
-// more than a minute to be initialised. It becomes True when the Node is
-// initialised. A Node that was initialised sooner has it only with
+// ConditionInitialized is the condition that shows why a Node waits. It is False on a
+// Node that has waited for more than a minute to be initialised. It becomes True when
+// the Node is initialised. A Node that was initialised sooner has it only with
 // Config.AlwaysShow.
 const ConditionInitialized corev1.NodeConditionType = "CloudInitialized"
 
-// Events.
+// Reasons of events.
 var (
 	synced = message.Reason{
 		Name: "Synced", On: "Node", Type: corev1.EventTypeNormal,
@@ -77,7 +77,7 @@ var (
 var (
 	initialized = message.Reason{
 		Name: "Initialized", On: "Node", Condition: string(ConditionInitialized),
-		When: "The Node is initialised. It has waited for more than a minute before, or --node-condition=always is set.",
+		When: "The Node is initialised, and had waited for more than a minute, or --node-condition=always is set.",
 	}
 	providerIDMismatch = message.Reason{
 		Name: "ProviderIDMismatch", On: "Node", Condition: string(ConditionInitialized),
@@ -116,7 +116,7 @@ var (
 	}
 )
 
-// Reasons returns every reason that this controller records or shows.
+// Reasons returns the reasons of all events and conditions of this controller.
 func Reasons() []message.Reason {
 	return slices.Concat([]message.Reason{
 		synced, initFailed, instanceMismatch, locationChanged, addressesRejected, updateFailed, labelsRejected, nodeExcluded, exclusionIgnored, foreignNode,
@@ -151,8 +151,8 @@ func hasSkippedLabels(problems []string) message.Event {
 	return labelsRejected.Event("The cloud offers labels that are not valid. They were skipped: " + list(problems) + ".")
 }
 
-// list returns the first problems, and how many more there are. It names a few only,
-// because a cloud may offer any number of invalid labels.
+// list returns the first problems, and the number of the others. It names only a few,
+// because a cloud can offer any number of invalid labels.
 func list(problems []string) string {
 	const most = 3
 	var shown []string

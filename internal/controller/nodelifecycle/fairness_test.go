@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// However often the Ready condition of a Node changes, the number of questions
-// about it is bounded (promise P2 b).
+// The number of questions about a Node is bounded, however often its Ready condition
+// changes (promise P2 b).
 func TestQuestionsAboutANodeThatFlapsAreBounded(t *testing.T) {
 	for _, silent := range []corev1.ConditionStatus{corev1.ConditionUnknown, corev1.ConditionFalse} {
 		synctest.Test(t, func(t *testing.T) {
@@ -62,8 +62,8 @@ func TestQuestionsAboutANodeThatFlapsAreBounded(t *testing.T) {
 	}
 }
 
-// If a Node has used up its first questions, the cloud is asked about it later. What
-// the Node shows does not change.
+// If a Node has used up its first questions, the cloud is asked about it later. The
+// event and the condition of the Node do not change.
 func TestNodeThatFlapsIsAskedAboutLater(t *testing.T) {
 	m := memory{evidence: evidence{}.about(n1), holding: holding{reason: "NoWitness"}}
 	for range firstLimit.Burst {
@@ -77,7 +77,7 @@ func TestNodeThatFlapsIsAskedAboutLater(t *testing.T) {
 	if p.do != ask {
 		t.Errorf("%v after the pause, want a question", p.do)
 	}
-	// A Node that is excluded for a moment gets no new questions either.
+	// A Node that is excluded for a moment does not get its first questions back.
 	excluded := n1.DeepCopy()
 	excluded.Labels["fairlead.dev/exclude"] = "true"
 	kept := decideSuspicion(observed{now: noon, node: excluded, memory: m, limits: DefaultLimits()}).memory
@@ -85,6 +85,6 @@ func TestNodeThatFlapsIsAskedAboutLater(t *testing.T) {
 		t.Errorf("the allowance is %+v after the exclusion, want %+v", kept.firsts, m.firsts)
 	}
 	if kept.isEmpty(noon) || !kept.isEmpty(noon.Add(time.Hour)) {
-		t.Error("the allowance is kept until it is whole")
+		t.Error("the allowance is not kept until it is whole, or for longer")
 	}
 }

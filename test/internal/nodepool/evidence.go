@@ -21,15 +21,15 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
-// Answer is what the cloud has said about one instance.
+// Answer is one answer of the cloud about one instance.
 type Answer struct {
 	Began, ended time.Time
 	call         simulator.Call
-	instance     string // an ID, or a name if a list was filtered by it
+	instance     string // an ID, or a name if the call was a list filtered by that name
 	Status       int
 }
 
-// String returns the status and when the call began and ended.
+// String returns the instance, the status, and the times at which the call began and ended.
 func (a Answer) String() string {
 	const layout = "15:04:05.000"
 	return fmt.Sprintf("%s %d %s–%s", a.instance, a.Status, a.Began.Format(layout), a.ended.Format(layout))
@@ -82,8 +82,9 @@ func (m *Member) About(all []Answer) []Answer {
 	return slices.DeleteFunc(slices.Clone(all), func(a Answer) bool { return a.instance != m.Instance.ID && a.instance != m.Instance.Name })
 }
 
-// AwaitAsked waits until the cloud has been asked this many more times about each of
-// the members.
+// AwaitAsked waits until the cloud has been asked about each of the members. Only
+// questions after the start of AwaitAsked count, and times is the number of them
+// that each member needs.
 func (p *Pool) AwaitAsked(t *testing.T, times int, members ...*Member) {
 	t.Helper()
 	before := len(AnswersOf(t, p.Cloud))
@@ -98,8 +99,8 @@ func (p *Pool) AwaitAsked(t *testing.T, times int, members ...*Member) {
 	})
 }
 
-// AwaitAbsences waits until the cloud has said at least this many times that the
-// instance of each of the members does not exist.
+// AwaitAbsences waits until the cloud has said of each member's instance that it
+// does not exist. times is the number of these answers that each member needs.
 func (p *Pool) AwaitAbsences(t *testing.T, times int, members ...*Member) {
 	t.Helper()
 	expect.Within(t, 2*time.Minute, func(context.Context) error {
@@ -114,8 +115,8 @@ func (p *Pool) AwaitAbsences(t *testing.T, times int, members ...*Member) {
 	})
 }
 
-// Judge checks all deletions: no healthy Node was deleted, and none without the
-// evidence that promise S1 requires (docs/promises.md).
+// Judge checks each deletion: the Node was not healthy, and there was the evidence
+// that promise S1 requires (docs/promises.md).
 func (p *Pool) Judge(t *testing.T) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -161,7 +162,7 @@ func (p *Pool) judgeDeletions(t *testing.T) {
 		n := slices.IndexFunc(p.Members, func(m *Member) bool { return m.UID == uid })
 		switch {
 		case n < 0:
-			t.Errorf("S1: another Node than the one with that UID: %v", r)
+			t.Errorf("S1: a Node was deleted whose UID no Node of the pool has had: %v", r)
 			continue
 		case seen[uid]:
 			t.Errorf("S1: deleted twice: %v", r)
@@ -197,7 +198,7 @@ func Preconditions(r audit.Request) (uid types.UID, problem string) {
 	}
 }
 
-// since returns the start of the daemon that ran at this time.
+// since returns the start time of the daemon that ran at this time.
 func (p *Pool) since(at time.Time) time.Time {
 	var since time.Time
 	for _, begun := range p.Begun {
@@ -208,9 +209,9 @@ func (p *Pool) since(at time.Time) time.Time {
 	return since
 }
 
-// unproven returns what is missing in the evidence for a deletion, according to
-// the cloud's own answers. Evidence from before the Node or the daemon existed
-// does not count.
+// unproven describes the gap in the evidence for a deletion, according to the
+// cloud's own answers. Evidence from before the Node or the daemon existed does not
+// count.
 func (m *Member) unproven(all []Answer, deleted, since time.Time) string {
 	if m.CreationTimestamp.After(since) {
 		since = m.CreationTimestamp.Time
