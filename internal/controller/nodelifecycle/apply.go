@@ -13,10 +13,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
-// apply carries out a plan that neither asks the cloud nor deletes: patches, then
-// events, then memory. Events are recorded and remembered even if a patch was
-// refused, because then the owner sees nothing else. The taints are written even if
-// the condition was refused.
+// apply carries out a plan that neither asks the cloud nor deletes. It patches the
+// Node, then records the events, then stores the memory. If a patch fails, it still
+// records the events and stores the memory, because the Node's owner then sees nothing
+// else. It writes the taints even if the write of the condition has failed.
 func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result, error) {
 	logger := klog.FromContext(ctx).WithValues("node", o.node.Name)
 	unshown, untainted := c.patchCondition(ctx, o.node, p), c.patchTaints(ctx, o.node, p)
@@ -51,8 +51,8 @@ func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result
 	return loop.Result{After: p.after}, nil
 }
 
-// refusalOf returns the event for the owner of a Node whose shutdown taint was
-// refused, nil if it was not refused.
+// refusalOf returns the event that reports a failed write of the shutdown taint. It
+// returns nil if there is nothing to report.
 func refusalOf(err error) *message.Event {
 	if err == nil || kube.IsStale(err) || apierrors.IsNotFound(err) {
 		return nil

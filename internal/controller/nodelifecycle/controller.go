@@ -19,8 +19,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
-// Name is the controller's name in --controllers, events and health checks. It
-// is upstream's.
+// Name is the controller's name in --controllers, events and health checks. Upstream
+// has the same name.
 const Name = "cloud-node-lifecycle-controller"
 
 // Names of the queues in metrics.
@@ -29,7 +29,7 @@ const (
 	deletionQueue = "NodeDeletions"
 )
 
-// instances is the cloud, as far as this package needs it.
+// instances is the part of the cloud that this package needs.
 type instances interface {
 	// Existence asks whether the instance of a Node exists. The call is not shared
 	// with other callers.
@@ -38,7 +38,7 @@ type instances interface {
 	Shutdown(context.Context, *corev1.Node) (bool, error)
 }
 
-// nodes is the API server, as far as this package needs it.
+// nodes is the part of the API server that this package needs.
 type nodes interface {
 	Cached(name string) (*corev1.Node, error)
 	Live(ctx context.Context, name string) (*corev1.Node, error)
@@ -54,11 +54,11 @@ type recorder interface {
 
 // Config configures the controller.
 type Config struct {
-	// Reads is the maximum number of silent Nodes about which the cloud is asked at
-	// the same time; 0 means 1.
+	// Reads is the number of passes that run at the same time; 0 means 1. The final
+	// check does not count.
 	Reads  int
 	Limits Limits
-	// Claim says which Nodes are this daemon's.
+	// Claim says which Nodes belong to this daemon.
 	Claim ownership.Claim
 	// Metrics may be nil.
 	Metrics *Metrics
@@ -66,7 +66,7 @@ type Config struct {
 	Clock clock.WithTicker
 }
 
-// Deps are what the controller cannot do without.
+// Deps has the dependencies of the controller. All of them are required.
 type Deps struct {
 	Nodes     nodes
 	Informer  informersv1.NodeInformer
@@ -74,10 +74,9 @@ type Deps struct {
 	Events    recorder
 }
 
-// Controller deletes the Nodes whose instances no longer exist, and taints
-// those whose instances are shut down. Several silent Nodes are checked at the
-// same time. The final check and the deletion are made for one Node after the
-// other.
+// Controller deletes the Nodes whose instances no longer exist, and taints those whose
+// instances are shut down. It asks about several silent Nodes at the same time. The
+// final checks and the deletions are serial: one Node after another.
 type Controller struct {
 	nodes     nodes
 	informer  cache.SharedIndexInformer
@@ -92,11 +91,11 @@ type Controller struct {
 
 	mu       sync.Mutex
 	memories map[string]memory // by name; guarded by mu
-	enqueued map[string]bool   // names of Nodes whose final check is due or runs; guarded by mu
+	enqueued map[string]bool   // names of Nodes whose final check is queued or running; guarded by mu
 	index    *index            // guarded by mu
 }
 
-// New returns a controller; it does nothing before Run.
+// New returns a controller that does not run yet.
 func New(deps Deps, cfg Config) *Controller {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
@@ -122,9 +121,9 @@ func New(deps Deps, cfg Config) *Controller {
 	return c
 }
 
-// Run runs the controller until the context ends. It returns when all work has
-// ended. It begins when all Nodes are known, because the budget depends on their
-// number.
+// Run runs the controller until the context ends. It returns when all work has ended.
+// Passes begin once all Nodes are known, because the budget depends on the number of
+// Nodes.
 func (c *Controller) Run(ctx context.Context) error {
 	known, stop, err := c.Follow(ctx)
 	if err != nil {
@@ -132,15 +131,16 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	defer stop()
 	defer c.metrics.held.Start()()
-	cache.WaitForCacheSync(ctx.Done(), known) // If the context ends, so do the queues.
+	cache.WaitForCacheSync(ctx.Done(), known) // If the context ends first, the queues below end at once.
 	var deleting sync.WaitGroup
 	defer deleting.Wait()
-	deleting.Go(func() { _ = c.deletions.Run(ctx) }) // Run returns no error of its own.
+	deleting.Go(func() { _ = c.deletions.Run(ctx) }) // The error is always nil.
 	return c.suspects.Run(ctx)
 }
 
-// Follow makes the controller take note of all Nodes until stop is called. known
-// reports whether the controller has seen all Nodes. Run calls Follow itself.
+// Follow makes the controller follow the changes of all Nodes until stop is called. The
+// function known reports whether the controller has seen all Nodes. Run calls Follow
+// itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	handler, err := c.informer.AddEventHandler(c.handlers())
 	if err != nil {
@@ -155,7 +155,8 @@ func (c *Controller) Stuck(limit time.Duration) error {
 	return errors.Join(c.suspects.Stuck(limit), c.deletions.Stuck(limit))
 }
 
-// Reconcile observes, decides and applies for one Node.
+// Reconcile makes one pass for a Node: it observes the Node, decides, and applies the
+// plan.
 func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, error) {
 	node, err := c.nodes.Cached(name)
 	if apierrors.IsNotFound(err) {
@@ -172,8 +173,9 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 	return c.apply(ctx, o, p)
 }
 
-// suspect observes and decides, and asks the cloud if the decision needs that. The
-// only error is the end of the context.
+// suspect observes a Node and decides about it. If the decision needs an answer of the
+// cloud, suspect asks and then decides again. It returns an error only if the context
+// ends.
 func (c *Controller) suspect(ctx context.Context, node *corev1.Node) (o observed, p plan, err error) {
 	o = c.observe(node)
 	if p = decideSuspicion(o); p.do != ask {
@@ -190,8 +192,8 @@ func (c *Controller) suspect(ctx context.Context, node *corev1.Node) (o observed
 	return o, decideSuspicion(o), nil
 }
 
-// handlers returns the handlers that keep the index and add a Node to the queue if
-// its change wakes it.
+// handlers returns the event handlers for Nodes. They keep the index up to date. They
+// queue a Node when it appears, when it disappears, and when a change wakes it.
 func (c *Controller) handlers() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {

@@ -26,8 +26,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// removals is a cluster, a cloud and a lifecycle controller between them. It
-// runs in testing/synctest, which has its own time.
+// removals has a fake cluster, a fake cloud, and a lifecycle controller that uses them.
+// It runs in testing/synctest, which has its own clock.
 type removals struct {
 	t       *testing.T
 	cluster *fake.Clientset
@@ -35,27 +35,27 @@ type removals struct {
 	stop    func()
 
 	mu      sync.Mutex
-	busy    map[string]bool // Nodes that the cloud is asked about now; guarded by mu
+	busy    map[string]bool // names of Nodes about which a question is under way; guarded by mu
 	absent  map[string]bool // names of the Nodes that the cloud calls absent; guarded by mu
 	down    map[string]bool // guarded by mu
-	failure error           // of the cloud; guarded by mu
+	failure error           // of every question; guarded by mu
 	asked   []string        // guarded by mu
 	events  []string        // guarded by mu
-	// fails has, by the name of the Node, the error of a question about it. notFound
-	// has the Nodes for which the error is "instance not found". Both are guarded by
-	// mu.
+	// fails maps the name of a Node to the error of each question about it. notFound
+	// has the names of the Nodes for which the error is "instance not found". Both are
+	// guarded by mu.
 	fails    map[string]error
 	notFound map[string]bool
-	// takes is how long a question takes; guarded by mu.
+	// takes is the duration of a question; guarded by mu.
 	takes time.Duration
-	// serves are the functions that answer requests to the API server, by verb. The
-	// fake API server answers other requests itself. Guarded by mu.
+	// serves maps a verb to the function that answers requests with the verb. The fake
+	// API server answers all other requests itself. serves is guarded by mu.
 	serves map[string]clienttesting.ReactionFunc
 }
 
-// on makes the API server answer requests of a verb for Nodes with f, which runs
-// with r.mu held. It does not use the fake client's own list of such functions,
-// because that list must not change while the client is used.
+// on makes f answer all requests for Nodes with the given verb. f runs while r.mu is
+// locked. on does not add a reactor to the fake client, because the list of reactors
+// must not change while the client is in use.
 func (r *removals) on(verb string, f clienttesting.ReactionFunc) {
 	r.change(func() { r.serves[verb] = f })
 }
@@ -69,7 +69,7 @@ func (r *removals) serve(action clienttesting.Action) (bool, runtime.Object, err
 	return false, nil, nil
 }
 
-// Existence implements instances. The call takes r.takes.
+// Existence implements instances. The call lasts for r.takes.
 func (r *removals) Existence(_ context.Context, node *corev1.Node) (cloud.Existence, error) {
 	asked := time.Now()
 	r.mu.Lock()
@@ -97,7 +97,7 @@ func (r *removals) Shutdown(_ context.Context, node *corev1.Node) (bool, error) 
 	return r.down[node.Name], r.failure
 }
 
-// Node records events.
+// Node implements recorder.
 func (r *removals) Node(node *corev1.Node, _, reason, message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,7 +113,7 @@ func (r *removals) change(f func()) {
 	f()
 }
 
-// beginRemovals runs a controller on a cluster of these Nodes.
+// beginRemovals starts a controller for a cluster with these Nodes.
 func beginRemovals(t *testing.T, limits Limits, nodes ...*corev1.Node) *removals {
 	t.Helper()
 	r := &removals{
@@ -145,7 +145,7 @@ func (r *removals) start(limits Limits) {
 	informers.StartWithContext(ctx)
 	done := make(chan error, 1)
 	go func() {
-		time.Sleep(time.Nanosecond) // No pass begins before the test waits, so a test may still change the cloud and the API server.
+		time.Sleep(time.Nanosecond) // No pass begins before the test waits, so the test can change the cloud and the API server first.
 		done <- r.tested.Run(ctx)
 	}()
 	r.stop = func() {
@@ -284,7 +284,7 @@ func TestFinalCheckSeesTheLiveNode(t *testing.T) {
 				defer func() { r.stop() }()
 				r.change(func() { r.absent["n1"] = true })
 				r.on("get", func(clienttesting.Action) (bool, runtime.Object, error) {
-					node := old("n1", tt.edit) // The informer has not seen it yet.
+					node := old("n1", tt.edit) // The informer does not have this version yet.
 					node.CreationTimestamp = metav1.NewTime(time.Now().Add(-24 * time.Hour))
 					return true, node, nil
 				})
@@ -441,9 +441,9 @@ func TestNodesOverTheBudgetWaitAndAreDeletedAtABoundedRate(t *testing.T) {
 	})
 }
 
-// With AnnouncedByConditions, drained Nodes need not be absent for OverBudgetAfter,
-// even if there are many of them. But they are deleted at the bounded rate. A Node that
-// is not drained does not wait for them.
+// With AnnouncedByConditions, drained Nodes do not wait for OverBudgetAfter, however
+// many they are. They are deleted at the bounded rate. A Node that is not drained does
+// not wait for the drained ones.
 func TestDrainedNodesAreDeletedAtABoundedRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := []*corev1.Node{old("n1")}
@@ -474,8 +474,8 @@ func TestDrainedNodesAreDeletedAtABoundedRate(t *testing.T) {
 	})
 }
 
-// In a cluster of cloud instances, the Node of a machine outside of the cloud is
-// never deleted, whatever the cloud says of its name.
+// In a cluster of cloud instances, a Node whose machine is not in the cloud is never
+// deleted. It does not matter what the cloud says about its name.
 func TestMachineOfOnesOwnStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1", providerID("")))...)

@@ -12,13 +12,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// observed has everything that a decision about one Node may use.
+// observed has the inputs of a decision about one Node.
 type observed struct {
 	now    time.Time
-	node   *corev1.Node // from the informer, in the final check from the API server; must not be changed
+	node   *corev1.Node // from the informer or, in the final check, from the API server; must not be changed
 	answer answer
 	memory memory
-	peers  peers // empty unless needsPeers
+	peers  peers // set if needsPeers returns true, and in the final check
 	limits Limits
 	claim  ownership.Claim
 }
@@ -27,29 +27,28 @@ type observed struct {
 type check struct {
 	asked     bool // the cloud was asked about the Node itself
 	again     bool // the cloud was asked about the Node once more, after witnesses were confirmed
-	questions int  // how many questions were asked about witnesses
-	failures  int  // how many of these questions have failed
+	questions int  // number of questions about witnesses
+	failures  int  // number of these questions that have failed
 }
 
-// memory is what this process remembers of a Node between passes.
+// memory is the state that this process keeps about a Node between passes.
 type memory struct {
 	evidence evidence
 	holding  holding
-	// firsts is the allowance of questions that are the first after a report of the
-	// kubelet.
+	// firsts is the allowance for first questions: questions about a Node for which
+	// there is no evidence yet. A report of the kubelet resets the evidence.
 	firsts allowance.Allowance
-	// nextCheck is when the next final check may begin.
+	// nextCheck is the earliest time at which the next final check can begin.
 	nextCheck time.Time
-	// deleted is the UID of the Node if the API server has accepted its deletion. The
-	// cache may still show the Node.
+	// deleted is the UID of the Node once the API server has accepted its deletion. The
+	// cache might still have the Node.
 	deleted types.UID
-	// untainted means that an event has said that the shutdown taint could not be
-	// written.
+	// untainted means that an event has reported a failed write of the shutdown taint.
 	untainted bool
 }
 
-// of returns the memory if it belongs to this Node, and an empty memory if it
-// belongs to an earlier Node of that name.
+// of returns the memory if it belongs to this Node, and an empty memory if it belongs
+// to an earlier Node of the same name.
 func (m memory) of(node *corev1.Node) memory {
 	if uid := m.evidence.uid; uid != "" && uid != node.UID {
 		m = memory{}
@@ -58,55 +57,55 @@ func (m memory) of(node *corev1.Node) memory {
 	return m
 }
 
-// isEmpty reports whether there is nothing to remember, as for most Nodes.
+// isEmpty reports whether the memory can be dropped. Most Nodes need none.
 func (m memory) isEmpty(now time.Time) bool {
 	e := m.evidence
 	return e.presence == unknown && e.checkedAt.IsZero() && m.firsts.IsWhole(now) && m.holding.reason == "" && m.holding.recorded == nil && now.Sub(m.holding.wroteAt) >= putBackAfter && m.deleted == "" && !m.untainted
 }
 
-// action is what a pass does.
+// action is the next thing that a pass or a final check does.
 type action string
 
 const (
 	doNothing       action = "nothing"
 	ask             action = "ask the cloud" // then decide again
-	hold            action = "hold"          // show what is missing, and why
+	hold            action = "hold"          // keep the Node, and show why
 	enqueueDeletion action = "enqueue for the final check"
 	askWitness      action = "ask about a witness"          // then decide again
 	askAgain        action = "ask about the Node once more" // then decide again
 	remove          action = "delete"
 )
 
-// plan is what to do about one Node, and why.
+// plan says what to do about one Node, and why.
 type plan struct {
 	do  action
 	why string
 	// condition replaces the Node's condition of the same type. taints replace all
-	// taints of the Node. nil changes nothing.
+	// taints of the Node. For both fields, nil changes nothing.
 	condition *corev1.NodeCondition
 	taints    *[]corev1.Taint
 	events    []message.Event
-	// after is how long to wait before deciding again; 0 means until a change wakes
-	// the Node.
+	// after is the time until the next decision; 0 means that only a change of the Node
+	// causes one.
 	after   time.Duration
 	witness *corev1.Node // to ask about
 	memory  memory
 }
 
-// obstacle is why a deletion has to wait, and the earliest time at which the
-// deletion may go on. The time is zero if it is not known.
+// obstacle is a reason for a deletion to wait. Its field until is the earliest time at
+// which the deletion can go on, or zero if that time is not known.
 type obstacle struct {
 	cause message.Cause
 	until time.Time
 }
 
-// preconditions are the conditions for a deletion. The first one that is not met
-// holds the deletion.
+// preconditions are the checks that a deletion has to pass. The first one that returns
+// an obstacle holds the deletion.
 var preconditions = []func(observed) *obstacle{
 	existenceIsUnknown, deletionIsSwitchedOff, nodeIsNotOurs, absenceIsUnconfirmed, lastQuestionHasFailed, tooManyAreAbsent,
 }
 
-// decideSuspicion decides whether a Node may go to the final check.
+// decideSuspicion decides whether a Node goes to the final check.
 func decideSuspicion(o observed) plan {
 	o.memory = o.memory.of(o.node)
 	if p := spared(o); p != nil {
@@ -137,8 +136,9 @@ func decideSuspicion(o observed) plan {
 	return plan{do: enqueueDeletion, why: "the absence is confirmed", after: o.untilDue(), memory: o.memory}
 }
 
-// decideDeletion decides in the final check, which always asks the cloud about
-// the Node. If it holds the deletion, the next final check has to wait.
+// decideDeletion makes the decisions of the final check. It asks the cloud about the
+// Node even if no question is due. If it holds the deletion, the next final check has
+// to wait.
 func decideDeletion(o observed, c check) plan {
 	o.memory = o.memory.of(o.node)
 	if p := spared(o); p != nil {
@@ -159,8 +159,9 @@ func decideDeletion(o observed, c check) plan {
 	return witnessed(o, c)
 }
 
-// spared returns the plan for a Node that is not suspected at all, nil for
-// others. A kubelet that reports resets all evidence.
+// spared returns the plan for a Node that is not suspected. Such a Node is deleted
+// already, or the controller leaves it alone, or its kubelet reports. A report of the
+// kubelet resets all evidence. For other Nodes, spared returns nil.
 func spared(o observed) *plan {
 	if o.memory.deleted == o.node.UID {
 		return &plan{do: doNothing, why: "the Node is deleted", memory: o.memory}
@@ -186,7 +187,7 @@ func asking(o observed) plan {
 	return plan{do: ask, why: "the kubelet is silent: " + silenceOf(o.node, o.now, o.limits.SilentAfter).why, memory: o.memory}
 }
 
-// isFound reports whether the cloud's last answer was "present".
+// isFound reports whether the last question was answered "present".
 func (o observed) isFound() bool {
 	return o.memory.evidence.presence != absent && o.memory.evidence.failure.IsZero()
 }
@@ -213,8 +214,8 @@ func deletionIsSwitchedOff(o observed) *obstacle {
 	return &obstacle{cause: deletionIsOff()}
 }
 
-// lastQuestionHasFailed holds a Node if the last question about it had no
-// answer.
+// lastQuestionHasFailed holds a Node if the cloud did not answer the last question
+// about the Node.
 func lastQuestionHasFailed(o observed) *obstacle {
 	if o.memory.evidence.failure.IsZero() {
 		return nil

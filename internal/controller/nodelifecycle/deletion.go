@@ -20,12 +20,13 @@ func (c *Controller) finalCheck(ctx context.Context, name string) (loop.Result, 
 	if err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "Final check failed", "node", name)
 	}
-	c.suspects.Add(name) // Passes in the meantime skipped this node.
+	c.suspects.Add(name) // Passes during the final check skipped this Node.
 	return loop.Result{}, nil
 }
 
-// tryDelete reads the Node from the API server, asks the cloud again, asks about
-// witnesses and once more about the Node, and deletes.
+// tryDelete reads the Node from the API server, and asks the cloud about it. Then it
+// asks about witnesses, and once more about the Node. If the answers allow it,
+// tryDelete deletes the Node.
 func (c *Controller) tryDelete(ctx context.Context, name string) error {
 	defer c.postpone(name)
 	node, err := c.nodes.Live(ctx, name)
@@ -46,9 +47,9 @@ func (c *Controller) tryDelete(ctx context.Context, name string) error {
 	return err
 }
 
-// confirm asks the cloud again about a Node that was read from the API server,
-// about witnesses, and once more about the Node, until the decision needs no more
-// answers. The only error is the end of the context.
+// confirm decides about a Node that was read from the API server. It asks the cloud
+// about the Node, about witnesses, and once more about the Node, until the decision
+// needs no more answers. It returns an error only if the context ends.
 func (c *Controller) confirm(ctx context.Context, node *corev1.Node) (o observed, p plan, err error) {
 	o = c.observe(node)
 	for done := (check{}); ; {
@@ -80,19 +81,20 @@ func (c *Controller) confirm(ctx context.Context, node *corev1.Node) (o observed
 func (c *Controller) showNotRead(ctx context.Context, name string, why error) error {
 	node, err := c.nodes.Cached(name)
 	if err != nil || ctx.Err() != nil {
-		return nil //nolint:nilerr // there is no Node left to show it
+		return nil //nolint:nilerr // the Node is gone, or the context has ended
 	}
 	o := c.observe(node)
 	_, err = c.apply(ctx, o, heldInCheck(o, obstacle{cause: notRead(why)}))
 	return err
 }
 
-// deleteTries is how often one final check tries to delete a Node while other clients
-// keep changing fields that no decision reads.
+// deleteTries is the number of times that one final check tries to delete a Node. It
+// tries again if another client has changed only fields that no decision reads.
 const deleteTries = 5
 
-// remove deletes the Node in the version that was read. The deletion comes
-// first, then events, then memory.
+// remove deletes the Node. The API server accepts the deletion only if the Node still
+// has the version that was read. remove records the events and stores the memory after
+// the deletion.
 func (c *Controller) remove(ctx context.Context, o observed, p plan) error {
 	name := o.node.Name
 	err := c.nodes.Delete(ctx, o.node)

@@ -15,14 +15,15 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// ConditionMissing on a Node is True once the cloud has said for more than a
-// minute that there is no instance. Its message then says what has to happen
-// before the Node is deleted. It is Unknown, with the reason, while the cloud
-// does not answer. It is False once the instance was found or the kubelet has
-// reported. A Node whose instance was never missing does not have the condition.
+// ConditionMissing is the condition that shows why the deletion of a Node is held. It
+// is written once the deletion has waited for a minute. It is True if the cloud calls
+// the instance absent. The message then says what has to happen before the Node is
+// deleted. The condition is Unknown if the cloud did not answer and has not called the
+// instance absent. The reason then says why. The condition becomes False once the
+// instance is found or the kubelet reports.
 const ConditionMissing corev1.NodeConditionType = "CloudInstanceMissing"
 
-// Events.
+// Reasons of events.
 var (
 	deletingNode = message.Reason{
 		Name: "DeletingNode", On: "Node", Type: corev1.EventTypeNormal,
@@ -125,7 +126,7 @@ var (
 	}
 )
 
-// Reasons returns every reason that this controller records or shows.
+// Reasons returns the reasons of all events and conditions of this controller.
 func Reasons() []message.Reason {
 	return slices.Concat([]message.Reason{
 		deletingNode, deletingNodeFailed, nodeDeletionHeld, nodeDeletionResumed, nodeDeletionCanceled, shutdownTaintFailed,
@@ -146,8 +147,8 @@ func deletionCanceled(c message.Cause) message.Event {
 	return nodeDeletionCanceled.Event(c.Reason + ": " + c.Message)
 }
 
-// deleting and deletingFailed return the same events as upstream
-// (upstream-behaviour 4.1).
+// deleting returns upstream's event for a deletion, and deletingFailed returns
+// upstream's event for a failed one (upstream-behaviour 4.1).
 func deleting(name string) message.Event {
 	return deletingNode.Event(fmt.Sprintf("Deleting node %s because it does not exist in the cloud provider", name))
 }
@@ -221,12 +222,12 @@ func contradicts(w witnesses) message.Cause {
 		"If Node %s is not of this cloud, label it "+ownership.LabelExcludeRestricted+".", denied.Name, denied.Name))
 }
 
-// maxNamed is how many Nodes a message names.
+// maxNamed is the largest number of Nodes that a message names.
 const maxNamed = 5
 
-// keepReporting returns the cause of a deletion that waits because the cloud calls
-// the instances of several Nodes absent and their kubelets report. The message names
-// some of these Nodes.
+// keepReporting returns the cause of a deletion that waits because of several other
+// Nodes. The cloud calls their instances absent, but their kubelets report. The message
+// names some of these Nodes.
 func keepReporting(denied int, some []peer) message.Cause {
 	var names []string
 	for _, p := range some {

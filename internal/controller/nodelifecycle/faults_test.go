@@ -21,14 +21,14 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// fleet returns Nodes, and which of them the cloud calls absent: those with "bad" in
-// their names.
+// fleet returns Nodes. denied says which of them the cloud calls absent: those whose
+// names begin with "bad".
 func fleet(badSilent, badReporting, good int, edits ...func(*corev1.Node)) (nodes []*corev1.Node, denied map[string]bool) {
 	denied = map[string]bool{}
 	add := func(n int, name string, more ...func(*corev1.Node)) {
 		for i := range n {
 			node := old(fmt.Sprintf("%s-%d", name, i), append(more, edits...)...)
-			node.UID = types.UID(fmt.Sprintf("%x-%s", (len(nodes)+7)*2654435761, node.Name)) // in no order
+			node.UID = types.UID(fmt.Sprintf("%x-%s", (len(nodes)+7)*2654435761, node.Name)) // UIDs in no particular order
 			nodes = append(nodes, node)
 			denied[node.Name] = strings.HasPrefix(name, "bad")
 		}
@@ -39,8 +39,9 @@ func fleet(badSilent, badReporting, good int, edits ...func(*corev1.Node)) (node
 	return nodes, denied
 }
 
-// A cloud whose list has lost some instances calls Nodes absent whose kubelets
-// report. No Node may be deleted because of that, however long it lasts.
+// The list of a cloud lacks some instances. So the cloud calls Nodes absent although
+// their kubelets report. The controller must not delete any Node because of this,
+// however long it lasts.
 func TestTruncatedListDeletesNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name                          string
@@ -71,16 +72,16 @@ func TestTruncatedListDeletesNothing(t *testing.T) {
 	}
 }
 
-// byNotFoundError returns limits with which the error "not found" is an absence.
+// byNotFoundError returns limits with which the error "not found" counts as an absence.
 func byNotFoundError() Limits {
 	l := DefaultLimits()
 	l.NotFoundIsAbsent = true
 	return l
 }
 
-// Here the provider fails with the error "not found" when it is asked about an instance
-// that is gone. Without the flag the Node stays, and its condition names the flag. With
-// the flag the Node is deleted as early as any other, if it has a provider ID.
+// Here the provider returns the error "not found" for an instance that is gone. Without
+// the flag, the Node stays, and its condition names the flag. With the flag, a Node
+// with a provider ID is deleted as early as after an answer "absent".
 func TestNotFoundErrorOfAnInstanceThatIsGone(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -120,9 +121,9 @@ func TestNotFoundErrorOfAnInstanceThatIsGone(t *testing.T) {
 	}
 }
 
-// If a cloud finds nothing or only half, because the endpoint or the project is
-// wrong, no Node is deleted, however long this lasts, and whether kubelets report or
-// not.
+// With a wrong endpoint or project, a cloud finds no instances, or only half of them.
+// However long this lasts, no Node is deleted. It does not matter whether kubelets
+// report.
 func TestCloudThatFindsNothingDeletesNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name                          string
@@ -148,8 +149,8 @@ func TestCloudThatFindsNothingDeletesNothing(t *testing.T) {
 	}
 }
 
-// A cloud that has called every Node absent recovers during a final check, between
-// the answer about the Node and the one about the first witness.
+// At first, the cloud calls every Node absent. It recovers during a final check,
+// between the answer about the Node and the answer about the first witness.
 func TestCloudThatRecoversDuringTheFinalCheckDeletesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
@@ -279,7 +280,7 @@ func TestRefusedConditionDoesNotRepeatTheEvent(t *testing.T) {
 
 // If the API server keeps refusing the shutdown taint, an event on the Node reports
 // this once. The next event comes only if the taint is refused after a write has
-// succeeded. The event is recorded even if the condition is refused, too.
+// succeeded. The event is also recorded if the write of the condition is refused.
 func TestRefusedShutdownTaintIsReported(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"WebhookRejects": apierrors.NewForbidden(nodesResource, "n2", errors.New("no rule")),
@@ -298,7 +299,7 @@ func TestRefusedShutdownTaintIsReported(t *testing.T) {
 				r.expectEvents("n2 ShutdownTaintFailed")
 				r.change(func() { onlyStatus = true })
 				r.update("n2", says(corev1.ConditionTrue, "NoWitness", time.Minute))
-				r.after(30 * time.Minute) // until the Node was looked at and is not held any more
+				r.after(30 * time.Minute) // long enough for a pass in which the Node is no longer held
 				if node, err := r.cluster.CoreV1().Nodes().Get(t.Context(), "n2", metav1.GetOptions{}); err != nil || len(node.Spec.Taints) != 1 {
 					t.Errorf("Node %v, error %v, want the taint", node, err)
 				}
@@ -311,9 +312,9 @@ func TestRefusedShutdownTaintIsReported(t *testing.T) {
 	}
 }
 
-// Somebody has the credentials of two machines that are gone, and runs kubelets with
-// them, so both Nodes report. Nothing is deleted, and a condition names both Nodes. An
-// operator can exclude them with a label.
+// Somebody runs kubelets with the credentials of two machines that are gone, so the
+// Nodes of both machines report. Nothing is deleted, and a condition names both Nodes.
+// An operator can exclude them with a label.
 func TestKubeletsOfMachinesThatAreGoneHoldNothingForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"), old("r1", reports), old("r2", reports))...)

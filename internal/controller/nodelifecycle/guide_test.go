@@ -12,8 +12,8 @@ import (
 
 const guide = "../../../docs/guides/node-deletion.md"
 
-// TestGuideHasTheDefaults compares the values that the guide gives for flags
-// with DefaultLimits.
+// TestGuideHasTheDefaults compares DefaultLimits with the values that the guide gives
+// for the flags.
 func TestGuideHasTheDefaults(t *testing.T) {
 	text := readGuide(t)
 	l := DefaultLimits()

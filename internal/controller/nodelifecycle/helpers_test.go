@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// old returns a Node that was created a day ago and whose kubelet is silent.
+// old returns a Node whose kubelet is silent. The Node was created a day ago.
 func old(name string, edits ...func(*corev1.Node)) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -32,7 +32,8 @@ func old(name string, edits ...func(*corev1.Node)) *corev1.Node {
 	return node
 }
 
-// ready sets the Ready condition with a heartbeat of that age.
+// ready returns an edit that sets the Ready condition, with a heartbeat of the given
+// age.
 func ready(status corev1.ConditionStatus, age time.Duration) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastHeartbeatTime: metav1.NewTime(noon.Add(-age))}}
@@ -58,15 +59,16 @@ func taint(key string) func(*corev1.Node) {
 	}
 }
 
-// said is an answer that has just come.
+// said returns an answer that has just come.
 func said(p presence) answer { return answer{presence: p, asked: noon} }
 
 func fails(reason string) answer {
 	return answer{asked: noon, failure: message.Cause{Reason: reason, Message: "because"}}
 }
 
-// gone is the memory of a Node that the cloud has called absent. The arguments
-// say how often, and how long ago the first and the last time were.
+// gone returns the memory of a Node that the cloud has called absent. times is the
+// number of these answers. first and last are the times since the first and the last of
+// them.
 func gone(n *corev1.Node, times int, first, last time.Duration) memory {
 	return memory{evidence: evidence{
 		uid: n.UID, providerID: n.Spec.ProviderID, presence: absent, absences: times, checks: times,
@@ -83,12 +85,12 @@ func witness(name string, p presence, asked time.Duration, edits ...func(*corev1
 	return other{node: old(name, append([]func(*corev1.Node){reports}, edits...)...), checked: true, record: s}
 }
 
-// unasked is a witness that the cloud was never asked about.
+// unasked returns a witness about which the cloud was never asked.
 func unasked(name string, edits ...func(*corev1.Node)) other {
 	return other{node: old(name, append([]func(*corev1.Node){reports}, edits...)...), checked: true}
 }
 
-// other is another Node, with what is known of it.
+// other is another Node, with the facts about it that the index has.
 type other struct {
 	node     *corev1.Node
 	presence presence
@@ -96,14 +98,14 @@ type other struct {
 	record   record
 }
 
-// cluster is what a row says of all Nodes.
+// cluster has the facts about all Nodes in a test row.
 type cluster struct {
 	nodes     []other
 	confirmed map[string]bool
 	deleted   []time.Time
 }
 
-// seenBy returns o with what a decision reads of the cluster.
+// seenBy returns o with the facts about the cluster that a decision reads.
 func (c cluster) seenBy(o observed) observed {
 	r := newIndex(o.limits, o.claim)
 	for _, n := range c.nodes {
@@ -120,7 +122,7 @@ func peersOf(nodes ...other) cluster {
 	return cluster{nodes: nodes, confirmed: map[string]bool{"p": true}}
 }
 
-// absentOf is a cluster in which some of the Nodes are absent.
+// absentOf returns a cluster in which some of the Nodes are absent.
 func absentOf(absentOnes, all int, edits ...func(*corev1.Node)) cluster {
 	var nodes []other
 	for i := range all {
@@ -140,7 +142,7 @@ var (
 	trusted  = peersOf(witness("w1", present, 0), witness("w2", present, 10*time.Second))
 )
 
-// digest is what a test row says about a plan, on one line.
+// digest describes a plan on one line, for test rows.
 func digest(p plan) string {
 	text := string(p.do)
 	switch p.do {
@@ -177,14 +179,14 @@ type row struct {
 	answer answer
 	memory memory
 	peers  cluster
-	check  *check // of a final check; nil: decideSuspicion
+	check  *check // the progress of the final check; nil means decideSuspicion
 	limits func(*Limits)
 	claim  ownership.Claim
 	want   string // the digest of the plan
 }
 
-// decideRow returns the plan of a row. If the cloud is asked about the Node once more,
-// it says "absent" again.
+// decideRow returns the plan of a row. If the plan asks about the Node once more,
+// decideRow uses the answer "absent" and decides again.
 func decideRow(o observed, c *check) plan {
 	if c == nil {
 		return decideSuspicion(o)
@@ -223,14 +225,14 @@ func checkRows(t *testing.T, rows []row) {
 	}
 }
 
-// condition adds a condition.
+// condition returns an edit that adds a condition.
 func condition(kind corev1.NodeConditionType, status corev1.ConditionStatus) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: kind, Status: status})
 	}
 }
 
-// says adds the condition CloudInstanceMissing to a Node.
+// says returns an edit that adds the condition CloudInstanceMissing.
 func says(status corev1.ConditionStatus, reason string, written time.Duration) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{

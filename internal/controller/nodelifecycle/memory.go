@@ -24,7 +24,7 @@ func (c *Controller) remember(name string, m memory) {
 	c.memories[name] = m
 }
 
-// forget drops what is remembered under the name of a Node that is gone.
+// forget drops the memory of a Node that is gone.
 func (c *Controller) forget(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -33,30 +33,30 @@ func (c *Controller) forget(name string) {
 	c.metrics.held.Delete(name)
 }
 
-// indexNode takes note of a Node and its changes.
+// indexNode adds a Node to the index, or updates it there.
 func (c *Controller) indexNode(node *corev1.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.index.set(node, c.memories[node.Name].evidence, c.clock.Now())
 }
 
-// unindexNode takes note that a Node is gone.
+// unindexNode removes a Node from the index.
 func (c *Controller) unindexNode(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.index.remove(name)
 }
 
-// recordAnswer remembers what the cloud has said of a Node. Decisions about other Nodes
-// use it.
+// recordAnswer records the cloud's answer about a Node, for decisions about other
+// Nodes.
 func (c *Controller) recordAnswer(node *corev1.Node, a answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.index.record(node, a, c.clock.Now())
 }
 
-// postpone delays the next final check of this Node a little, whatever the
-// result of the last one was.
+// postpone makes the next final check of this Node wait for at least minDelay, whatever
+// the result of the last one was.
 func (c *Controller) postpone(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,8 +67,8 @@ func (c *Controller) postpone(name string) {
 	}
 }
 
-// countDeletion counts a deletion for the rate limit. Nodes that a taint announces
-// do not count.
+// countDeletion counts a deletion for the rate limit. A Node whose removal a taint
+// announces does not count.
 func (c *Controller) countDeletion(node *corev1.Node) {
 	if nodefact.IsAnnounced(node) {
 		return

@@ -18,8 +18,8 @@ type Metrics struct {
 	held     *waiting.Gauges
 }
 
-// NewMetrics returns the controller's metrics, and registers them with the two
-// functions.
+// NewMetrics returns the controller's metrics. It calls register and collect to
+// register them.
 func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) *Metrics {
 	m := newMetrics(clock.RealClock{})
 	register(m.duration, m.calls, m.deleted)
@@ -30,7 +30,8 @@ func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.
 func newMetrics(c clock.PassiveClock) *Metrics {
 	const subsystem = "cloud_node_lifecycle_controller"
 	return &Metrics{
-		// The names, labels and buckets are upstream's. Dashboards rely on them.
+		// The first two metrics have upstream's names, labels and buckets, because
+		// dashboards rely on them.
 		duration: metrics.NewHistogram(&metrics.HistogramOpts{
 			Subsystem:      subsystem,
 			Name:           "monitor_nodes_duration_seconds",
@@ -55,7 +56,7 @@ func newMetrics(c clock.PassiveClock) *Metrics {
 	}
 }
 
-// operation is a question as upstream's counter names it.
+// operation is the name of a question in upstream's counter.
 type operation string
 
 const (

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
 )
 
-// observe gathers, without I/O, what is known of the Node.
+// observe gathers the facts about the Node. It does no I/O.
 func (c *Controller) observe(node *corev1.Node) observed {
 	o := observed{now: c.clock.Now(), node: node, limits: c.limits, claim: c.claim}
 	c.mu.Lock()
@@ -23,15 +23,15 @@ func (c *Controller) observe(node *corev1.Node) observed {
 	return o
 }
 
-// peersOf returns what is known of all Nodes, for the decision about this one.
+// peersOf returns the facts about all Nodes that the decision about this Node needs.
 func (c *Controller) peersOf(node *corev1.Node) peers {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.index.peers(node, c.clock.Now())
 }
 
-// askExistence asks the cloud whether the instance of a Node exists, and if so
-// whether it runs. The only error is the end of the context.
+// askExistence asks the cloud whether the instance of a Node exists. If it exists,
+// askExistence also asks whether it runs. It returns an error only if the context ends.
 func (c *Controller) askExistence(ctx context.Context, node *corev1.Node) (answer, error) {
 	existence, err := c.instances.Existence(ctx, node)
 	if ctx.Err() != nil {
@@ -51,9 +51,9 @@ func (c *Controller) askExistence(ctx context.Context, node *corev1.Node) (answe
 	return a, nil
 }
 
-// askAboutWitness asks about a witness in the same way as about the Node to
-// decide about: by provider ID or by name. It reports whether there was an
-// answer. The only error is the end of the context.
+// askAboutWitness asks the cloud about a witness for the Node. If the Node has no
+// provider ID, it asks by name, as for the Node itself. It reports whether the cloud
+// answered. It returns an error only if the context ends.
 func (c *Controller) askAboutWitness(ctx context.Context, node, witness *corev1.Node) (answered bool, err error) {
 	asked := witness.DeepCopy()
 	if node.Spec.ProviderID == "" {

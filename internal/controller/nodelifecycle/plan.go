@@ -19,9 +19,9 @@ func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	return c.suspects.RunAs(ctx, look)
 }
 
-// Plan returns what the controller would do about a Node, with the evidence that
-// earlier calls of Plan have gathered. It makes the final check, too, but writes and
-// deletes nothing.
+// Plan returns the steps that the controller would take for a Node. It uses the
+// evidence that earlier calls of Plan have gathered. It also makes the final check, but
+// it writes and deletes nothing.
 func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error) {
 	node, err := c.nodes.Cached(name)
 	if apierrors.IsNotFound(err) {
@@ -45,8 +45,8 @@ func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error)
 	return []step.Step{p.step(o)}, nil
 }
 
-// untold returns the memory as if nothing had been reported yet, so that a plan
-// shows every event.
+// untold returns the memory as if the Node had shown nothing yet. So every plan lists
+// its events.
 func (m memory) untold() memory {
 	m.holding = holding{since: m.holding.since}
 	return m

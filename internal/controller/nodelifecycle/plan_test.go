@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// A step says what a plan writes, and its Why is the sentence of the rule.
+// A step lists what its plan writes. Its Why is the reason of the plan.
 func TestStepOfAPlan(t *testing.T) {
 	n := old("n")
 	held := decideSuspicion(observed{now: noon, node: n, answer: said(absent), limits: DefaultLimits()})
@@ -44,8 +44,8 @@ func TestStepOfAPlan(t *testing.T) {
 	}
 }
 
-// The evidence grows with each plan. An event that was planned is planned again,
-// because the first plan was not carried out.
+// The evidence grows with each plan. An event of the first plan is planned again,
+// because that plan was not carried out.
 func TestMemoryOfAPlanThatWasNotCarriedOut(t *testing.T) {
 	o := observed{now: noon, node: old("n"), answer: said(absent), limits: DefaultLimits()}
 	first := decideSuspicion(o)

@@ -2,13 +2,13 @@ package nodelifecycle
 
 import "github.com/fairlead-k8s/fairlead/internal/controller/step"
 
-// Recall returns what this process remembers of a Node, and whether the cloud was asked
-// about it. It does no I/O. It changes nothing except the counts of Nodes that depend on
-// the time, which it updates.
+// Recall returns the memory of a Node, and reports whether the cloud was asked about
+// the Node. It does no I/O. It changes only the counts that depend on the time: it
+// brings them up to date.
 func (c *Controller) Recall(name string) (step.Memory, bool) {
 	node, err := c.nodes.Cached(name)
 	if err != nil {
-		return step.Memory{}, false // A Node that is gone is forgotten in the next pass.
+		return step.Memory{}, false // The next pass forgets a Node that is gone.
 	}
 	o := c.observe(node)
 	o.memory = o.memory.of(node)
@@ -22,13 +22,13 @@ func (c *Controller) Recall(name string) (step.Memory, bool) {
 	return r, true
 }
 
-// recall returns what is remembered of a Node about which the cloud was asked, and what
-// the rules make of it now.
+// recall returns the memory of a Node, and the present decision about it. The cloud
+// must have been asked about the Node.
 func (o observed) recall() step.Memory {
 	e, h := o.memory.evidence, o.memory.holding
 	p := decideSuspicion(o)
 	r := step.Memory{Do: string(p.do), Reason: h.reason, Since: h.since, Said: e.said(), SaidAt: e.checkedAt, NextLook: e.checkedAt.Add(o.pause())}
-	if p.do == hold { // Otherwise the reason is known after the next question.
+	if p.do == hold { // Otherwise, the reason of the last pass is still valid.
 		r.Reason, r.Text, r.Since = p.memory.holding.reason, p.why, p.memory.holding.since
 	}
 	if e.presence == absent {
@@ -37,7 +37,7 @@ func (o observed) recall() step.Memory {
 	return r
 }
 
-// said returns what the cloud has said last, in words.
+// said describes the cloud's last answer in words.
 func (e evidence) said() string {
 	switch {
 	case !e.failure.IsZero():

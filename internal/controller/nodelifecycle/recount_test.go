@@ -8,8 +8,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// recount counts again what the index counts. It goes through all Nodes of a cluster
-// for the decision about one of them.
+// recount is a second implementation of the counts of the index, for the decision about
+// one Node. It goes through all Nodes of the cluster.
 type recount struct {
 	observed
 
@@ -33,7 +33,7 @@ func (o recount) absentees() absentees {
 	return a
 }
 
-// counted is what the decision reads about the witnesses.
+// counted has the facts about witnesses that the decision reads.
 type counted struct {
 	others, reporting, seen, failed, foreigners int
 	newest                                      time.Time
@@ -99,7 +99,7 @@ func (o recount) witnesses() counted {
 	return c
 }
 
-// areEnough implements a second time the rule that says when witnesses are enough.
+// areEnough is a second implementation of witnesses.areEnough.
 func (c counted) areEnough(o observed) bool {
 	needed := c.reporting
 	if c.seen > c.failed {
@@ -153,8 +153,8 @@ func (o recount) hasIDs() bool {
 	return false
 }
 
-// reference returns when the cloud was last asked about the reference Node, and
-// whether there is such a Node.
+// reference returns the time of the last question about the reference Node. It also
+// reports whether there is a reference Node.
 func (o recount) reference() (tried time.Time, is bool) {
 	for i := range o.nodes {
 		p := &o.nodes[i]

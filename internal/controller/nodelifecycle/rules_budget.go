@@ -9,14 +9,14 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// absentees has how many Nodes of one provider-ID scheme there are, and how
-// many of them are absent together.
+// absentees has two counts for one kin: all its Nodes, and those of them that are
+// absent.
 type absentees struct{ absent, nodes int }
 
-// tooManyAreAbsent implements promise S1 d. If many instances disappear at the
-// same time, the cloud's answers are probably wrong. A kubelet can write the
-// conditions of its own Node, so a Node that only a condition announces is
-// deleted at the bounded rate.
+// tooManyAreAbsent implements promise S1 d. If many instances disappear at the same
+// time, the cloud's answers are probably wrong. If only a condition announces the
+// removal of a Node, the Node is deleted at the bounded rate, because a kubelet can
+// write the conditions of its own Node.
 func tooManyAreAbsent(o observed) *obstacle {
 	a := o.peers.absentees
 	switch {
@@ -33,8 +33,8 @@ func tooManyAreAbsent(o observed) *obstacle {
 	return tooManyAreDeleted(o, rateLimited)
 }
 
-// tooManyAreDeleted holds a Node while as many Nodes as the rate allows were deleted
-// in the last minute.
+// tooManyAreDeleted holds a Node if the deletions of the last minute have used up the
+// rate.
 func tooManyAreDeleted(o observed, why func(absentees, int) message.Cause) *obstacle {
 	a := o.peers.absentees
 	if rate, deleted := o.limits.OverBudgetRate.of(a.nodes), o.peers.deleted; len(deleted) >= rate {
@@ -43,8 +43,8 @@ func tooManyAreDeleted(o observed, why func(absentees, int) message.Cause) *obst
 	return nil
 }
 
-// isAnnounced reports whether the removal of the Node is announced, so that it does
-// not count towards the budget.
+// isAnnounced reports whether the removal of the Node is announced. An announced Node
+// does not count towards the budget.
 func (l Limits) isAnnounced(node *corev1.Node) bool {
 	return nodefact.IsAnnounced(node) || l.AnnouncedByConditions && nodefact.IsAnnouncedByCondition(node)
 }

@@ -7,51 +7,52 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// peers is what is known of all Nodes together, as far as the decision about one
-// of them reads it.
+// peers has the facts about all Nodes that a decision about one Node reads.
 type peers struct {
 	// absentees counts the Nodes of the same scheme as the Node to decide about.
 	absentees  absentees
 	candidates candidates
-	// hasIDs means that a Node of this daemon has a provider ID.
+	// hasIDs means that at least one Node of this daemon has a provider ID.
 	hasIDs bool
-	// confirmed has the provider-ID schemes of Nodes whose instances the provider
-	// has ever called present. Only questions by provider ID count, because an
-	// answer about a name says nothing about the scheme.
+	// confirmed has the provider-ID schemes for which the provider has called at least
+	// one instance present. Only questions by provider ID count, because an answer
+	// about a name says nothing about the scheme.
 	confirmed map[string]bool
-	// nameIsKnown means that the provider has ever called this Node present when it
-	// was asked by name.
+	// nameIsKnown means that the provider has answered "present" at least once to a
+	// question about this Node by name.
 	nameIsKnown bool
-	// reference is a Node of another scheme whose kubelet reports. Of these Nodes, it is
-	// the one about which the cloud was asked longest ago. It is nil once a scheme is
-	// confirmed.
+	// reference is a Node of another scheme whose kubelet reports. If there are
+	// several, it is the one whose last question is the oldest. It is nil once a scheme
+	// is confirmed.
 	reference *peer
-	// deleted has the times of the deletions in the last minute, in order, without
-	// those of Nodes that a taint announces.
+	// deleted has the times of the deletions in the last minute, in order. It leaves
+	// out Nodes whose removal a taint announces.
 	deleted []time.Time
 }
 
-// candidates is what is known of the Nodes that may be witnesses for a Node. They
-// belong to other instances, in the same region, or in the same zone if the region is
-// not known. The cloud can be asked about them in the same way as about the Node: by
-// provider ID with the same scheme, or by name. Lists have no more elements than the
-// rules need.
+// candidates has the facts about the Nodes that can be witnesses for a Node. They
+// belong to other instances in the same region, or in the same zone if the region is
+// not known. The cloud can be asked about them in the same way as about the Node: by a
+// provider ID of the same scheme, or by name. The lists are no longer than the rules
+// need.
 type candidates struct {
-	others    int // Nodes that could be asked about
-	reporting int // how many of others have a kubelet that reports
+	others    int // number of candidates, without foreign Nodes
+	reporting int // number of these candidates whose kubelets report
 	// next is the Node to ask about first. Its kubelet reports, and the cloud has not
-	// called it absent. Of these Nodes, it is the one about which the cloud was asked
-	// longest ago.
+	// called it absent. If there are several such Nodes, next is the one whose last
+	// question is the oldest.
 	next *peer
-	// confirmed are the records of Nodes whose kubelets report and that the cloud calls
-	// present. failed are the records of Nodes whose kubelets report and for which the
-	// last question has failed. The newest records come first.
+	// confirmed has the records of the Nodes that the cloud calls present. failed has
+	// the records of the Nodes for which the last question has failed. Nodes whose
+	// kubelets do not report are left out. In both lists, the newest record comes
+	// first.
 	confirmed, failed []record
 	// denied is a Node that the cloud has called absent for less than ForeignAfter,
-	// although its kubelet reports. Of these Nodes, it is the one that the cloud was last
-	// asked about. foreign are Nodes for which this has lasted longer, the newest
-	// question first, and foreigners is how many there are in all. called is when the
-	// cloud last began to call a Node absent whose kubelet reports.
+	// although its kubelet reports. If there are several, it is the one with the newest
+	// question. foreign has Nodes for which this has lasted for ForeignAfter or longer.
+	// The Node with the newest question comes first. foreigners is the number of all
+	// these Nodes. called is the last time at which the cloud began to call a reporting
+	// Node absent.
 	denied     *peer
 	foreign    []peer
 	foreigners int
@@ -61,15 +62,15 @@ type candidates struct {
 // peer is a Node of the cluster as the decision about another Node sees it.
 type peer struct {
 	node *corev1.Node
-	// record is from questions by provider ID if the Node to decide about has
-	// one, otherwise from questions by name.
+	// record is the record of questions by provider ID if the Node to decide about has
+	// a provider ID. Otherwise, it is the record of questions by name.
 	record record
 }
 
 func (m *member) peer(byName bool) *peer { return &peer{m.node, *m.record(byName)} }
 
-// absentees counts the Nodes of this Node's kin. The Node itself counts as absent
-// unless it is announced or reports, even if the index does not have its absence yet.
+// absentees counts the Nodes of this Node's kin. If the Node itself is silent and not
+// announced, it counts as absent even if the index does not have its absence yet.
 func (i *index) absentees(node *corev1.Node, own *member) absentees {
 	var a absentees
 	if counted := i.kins[kinOf(node)]; counted != nil {
@@ -81,7 +82,7 @@ func (i *index) absentees(node *corev1.Node, own *member) absentees {
 	return a
 }
 
-// candidates returns what is known of the Nodes that may be witnesses for this one.
+// candidates returns the facts about the Nodes that can be witnesses for this Node.
 func (i *index) candidates(node *corev1.Node, own *member) candidates {
 	in := circleOf(node)
 	t := i.circles[in]
@@ -106,14 +107,15 @@ func (i *index) candidates(node *corev1.Node, own *member) candidates {
 		c.called = last.record.since
 	}
 	// More records would not change the decision. It needs at most Witnesses confirmed
-	// Nodes. As many of the failed questions may be about these Nodes, and then do not
-	// count, so twice as many failed questions are read.
+	// Nodes. A failed question about one of these Nodes does not count, so twice as
+	// many failed questions are read.
 	c.confirmed = records(first(t.confirmed.down, i.limits.Witnesses))
 	c.failed = records(first(t.failed.down, 2*i.limits.Witnesses))
 	return c
 }
 
-// firstOf returns the first peers that belong to other instances than the Node.
+// firstOf returns, as peers, the first members for which isOther returns true. It
+// returns at most `most` of them.
 func firstOf(all iter.Seq[*member], most int, byName bool, isOther func(*member) bool) (found []peer) {
 	for m := range all {
 		if len(found) == most {
@@ -126,7 +128,7 @@ func firstOf(all iter.Seq[*member], most int, byName bool, isOther func(*member)
 	return found
 }
 
-// without takes a member out of the counts if it is in the circle.
+// without subtracts a member from the counts if the member is in the circle.
 func (c *candidates) without(m *member, in circle) {
 	if !m.isIn(in) {
 		return
@@ -143,7 +145,7 @@ func (c *candidates) without(m *member, in circle) {
 	}
 }
 
-// reference returns the Node of another scheme to ask about first.
+// reference returns the value of the field peers.reference for a Node of the kin own.
 func (i *index) reference(own kin) *peer {
 	var oldest *member
 	for k := range i.kins {

@@ -9,36 +9,38 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// presence is what is known of the existence of an instance. Only the cloud's own
-// answer makes an instance absent.
+// presence reports whether an instance exists, as far as that is known. Only an answer of
+// the cloud makes an instance absent.
 type presence int
 
 const (
 	unknown presence = iota // the question has failed, or was never asked
 	present
-	absent // the cloud has said that it does not exist
+	absent // the cloud has said that the instance does not exist
 )
 
-// answer is the answer to one question about whether an instance exists.
+// answer is the result of one question to the cloud about the existence of an instance.
 type answer struct {
 	presence presence
-	// asked is when the question began; zero: none was asked.
+	// asked is the time at which the question began. After an error other than
+	// notFound, it is the time at which the question ended. It is zero if no question
+	// was asked.
 	asked time.Time
-	// failure is why the presence is unknown.
+	// failure says why the presence is unknown.
 	failure message.Cause
 	// notFound means that the failure is the error "instance not found".
 	notFound bool
-	// again is how long to wait before asking again if the cloud is down for all Nodes.
-	// Then the presence is unknown. It is 0 if the cloud is not down.
+	// again is the time to wait before the next question if the cloud is down for all
+	// Nodes. Then the presence is unknown. again is 0 if the cloud is not down.
 	again time.Duration
-	// power is what is known of the power state of a present instance.
+	// power is the power state of a present instance, as far as it is known.
 	power power
 }
 
-// counted returns the answer as it counts for the Node that the question was
-// about. With the limit NotFoundIsAbsent the error "instance not found" is an
-// "absent" like any other, for a witness, too. If a name is not found, the instance
-// may have another name. So the error counts only for a Node with a provider ID.
+// counted returns the answer as the rules count it. about is the Node about which the
+// cloud was asked, which can be a witness. With the limit NotFoundIsAbsent, the error
+// "instance not found" counts as the answer "absent". It counts only for a Node with a
+// provider ID, because an instance that is not found by name might have another name.
 func (l Limits) counted(about *corev1.Node, a answer) answer {
 	if !a.notFound || !l.NotFoundIsAbsent || about.Spec.ProviderID == "" {
 		return a
@@ -46,7 +48,7 @@ func (l Limits) counted(about *corev1.Node, a answer) answer {
 	return answer{presence: absent, asked: a.asked}
 }
 
-// power is what is known of the power state of an instance.
+// power is the power state of an instance, as far as it is known.
 type power int
 
 const (
@@ -55,27 +57,29 @@ const (
 	shutDown
 )
 
-// evidence is what the cloud has said of one Node while its kubelet was silent.
+// evidence sums up the cloud's answers about one Node since its kubelet fell silent.
 type evidence struct {
 	uid        types.UID
 	providerID string
-	// presence is the last answer that the cloud has given.
+	// presence is the last answer of the cloud. A failed question does not change it.
 	presence presence
-	// absences is how many answers in a row have said "absent"; since is when the
-	// first of them came.
+	// absences is the number of answers "absent" since the last "present". since is the
+	// time at which the first of them came.
 	absences int
 	since    time.Time
-	// asked is when the last question with the answer "absent" began. answered
-	// is when it ended.
+	// asked and answered are the times at which the last question with the answer
+	// "absent" began and ended.
 	asked, answered time.Time
-	// failure is why the last question had no answer; zero if it had one.
+	// failure says why the last question had no answer. It is zero if the cloud
+	// answered.
 	failure message.Cause
-	// checks counts the questions since the presence last changed. checkedAt is
-	// when the last of them ended.
+	// checks is the number of questions since the presence last changed. Questions that
+	// failed because the cloud was down for all Nodes do not count. checkedAt is the
+	// time at which the last question ended.
 	checks    int
 	checkedAt time.Time
-	// again is how long to wait before asking again if the last question did not count,
-	// because the cloud is down for all Nodes. It is 0 if the question counted.
+	// again is the time to wait before the next question if the cloud was down for all
+	// Nodes at the last one. Otherwise, it is 0.
 	again time.Duration
 }
 
@@ -88,8 +92,8 @@ func (e evidence) about(node *corev1.Node) evidence {
 	return evidence{uid: node.UID, providerID: node.Spec.ProviderID}
 }
 
-// with returns the evidence after an answer. A failure does not change the
-// count of absences, and "present" sets it to zero.
+// with returns the evidence after one more answer. A failure does not change the count
+// of absences, and "present" sets it to zero.
 func (e evidence) with(a answer, now time.Time) evidence {
 	if a.asked.IsZero() {
 		return e
@@ -115,9 +119,9 @@ func (e evidence) with(a answer, now time.Time) evidence {
 	return e
 }
 
-// isConfirmed implements promise S1 b. It reports whether enough answers have
-// said "absent". The question that led to the last of them must have been asked
-// long enough after the first of them.
+// isConfirmed implements promise S1 b. It reports whether the cloud has said "absent"
+// often enough. The question of the last of these answers must have begun long enough
+// after the first of them came.
 func (e evidence) isConfirmed(l Limits, needed time.Duration) bool {
 	return e.presence == absent && e.absences >= l.Absences && (needed == 0 || e.asked.Sub(e.since) >= needed)
 }
@@ -130,9 +134,9 @@ func absenceIsUnconfirmed(o observed) *obstacle {
 	return &obstacle{cause: notConfirmed(e, o.limits, needed)}
 }
 
-// pause is the time between the last question and the next. Until an absence is
-// confirmed, the questions are spread over the time that is needed. Otherwise
-// the pause doubles while the answers stay the same.
+// pause returns the time between the last question and the next. Until an absence is
+// confirmed, the questions are spread over the time that the confirmation needs.
+// Otherwise, the pause doubles while the answers stay the same.
 func (e evidence) pause(l Limits, needed time.Duration) time.Duration {
 	if e.again > 0 {
 		return e.again
@@ -151,15 +155,15 @@ func (e evidence) pause(l Limits, needed time.Duration) time.Duration {
 	return min(pause, max(first, l.LongestPause))
 }
 
-// minDelay is the shortest time after which an unchanged Node is decided on
-// again.
+// minDelay is the shortest wait for the next question, for the end of an obstacle
+// and for the next final check.
 const minDelay = time.Second
 
 func (o observed) pause() time.Duration {
 	return o.memory.evidence.pause(o.limits, o.limits.absentFor(o.node, o.now))
 }
 
-// isDue reports whether the cloud is to be asked now.
+// isDue reports whether the cloud should be asked now.
 func (o observed) isDue() bool {
 	at := o.memory.evidence.checkedAt
 	return at.IsZero() || !o.now.Before(at.Add(o.pause()))
@@ -170,8 +174,8 @@ func (o observed) untilDue() time.Duration {
 	return max(o.memory.evidence.checkedAt.Add(o.pause()).Sub(o.now), minDelay)
 }
 
-// needsPeers reports whether the decision looks at other Nodes. It does so once
-// the absence is confirmed, or for a Node without a provider ID from the first
+// needsPeers reports whether the decision looks at other Nodes. It does so once the
+// absence is confirmed. For a Node without a provider ID, it does so from the first
 // absence on.
 func (o observed) needsPeers() bool {
 	e := o.memory.evidence.about(o.node).with(o.answer, o.now)

@@ -135,8 +135,8 @@ func TestEvidence(t *testing.T) {
 	})
 }
 
-// By default the error "not found" is an error like any other. With the flag it counts
-// as one absence of a Node with a provider ID.
+// By default, the error "not found" is an error like any other. With the flag, it
+// counts as one absence if the Node has a provider ID.
 func TestNotFoundError(t *testing.T) {
 	notFound := answer{asked: noon, notFound: true, failure: message.Cause{Reason: "CloudFailed", Message: "because"}}
 	byFlag := Limits{NotFoundIsAbsent: true}
@@ -167,7 +167,7 @@ func TestNotFoundError(t *testing.T) {
 	}
 }
 
-// aged moves the last check of a memory so far back that the next one is due.
+// aged returns the memory with its last question so long ago that the next one is due.
 func aged(m memory) memory {
 	m.evidence.checkedAt = noon.Add(-time.Hour)
 	return m

@@ -11,30 +11,32 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// holding is what the Node has shown about its held deletion.
+// holding records the events and the condition that the Node has shown about its held
+// deletion.
 type holding struct {
-	// since is when the deletion began to wait, reason is why. Both are empty
-	// if it does not wait.
+	// since is the time at which the deletion began to wait. reason says why it waits.
+	// Both are empty if no deletion waits.
 	since  time.Time
 	reason string
-	// open means that an event has said that the deletion waits, and no later
-	// event has said that the wait is over.
+	// open means that an event has reported the wait, and that no event has reported
+	// the end of the wait yet.
 	open bool
-	// recorded is when each reason was last recorded as an event.
+	// recorded has, by reason, the time of the last event with the reason.
 	recorded map[string]time.Time
-	// wrote is the status of the condition that this process has written last, and
-	// wroteAt is when.
+	// wrote is the status that this process last wrote to the condition. wroteAt is the
+	// time of that write.
 	wrote   corev1.ConditionStatus
 	wroteAt time.Time
 }
 
-// putBackAfter is the shortest time between two writes of a condition whose status
-// somebody else changes (promise S4 b). The kubelet may change the status, or a daemon
-// of another cloud, whose cloud answers otherwise about the instance.
+// putBackAfter is the shortest time between two writes of a condition if another client
+// changes its status in between (promise S4 b). The client might be the kubelet, or the
+// daemon of another cloud. That cloud can give another answer about the instance.
 const putBackAfter = 5 * time.Minute
 
-// contested returns how long to leave a condition as it is, because somebody else has
-// changed its status after this process wrote it. 0 means that it may be written.
+// contested returns the time for which the condition must not be written, because
+// another client has changed its status after this process wrote it. 0 means that the
+// condition can be written now.
 func (h holding) contested(shown *corev1.NodeCondition, now time.Time) time.Duration {
 	if h.wroteAt.IsZero() || shown == nil || shown.Status == h.wrote {
 		return 0
@@ -42,13 +44,13 @@ func (h holding) contested(shown *corev1.NodeCondition, now time.Time) time.Dura
 	return max(h.wroteAt.Add(putBackAfter).Sub(now), 0)
 }
 
-// repeatAfter is how long a reason that comes back is not recorded again. A
-// cloud whose answers alternate must not cause a stream of events.
+// repeatAfter is the shortest time between two events with the same reason. A cloud
+// whose answers alternate must not cause a stream of events.
 const repeatAfter = 10 * time.Minute
 
-// held returns the plan that shows what is missing before the Node may be
-// deleted: an event when that changes, and a condition once the deletion has waited
-// for a minute (promise V1).
+// held returns the plan for a Node whose deletion has to wait. The plan shows the cause
+// (promise V1). It records an event when the reason changes, and writes a condition
+// once the deletion has waited for a minute.
 func held(o observed, ob obstacle) plan {
 	p := plan{do: hold, why: ob.cause.Message, after: o.untilRetry(ob), memory: o.memory}
 	h := &p.memory.holding
@@ -76,15 +78,16 @@ func held(o observed, ob obstacle) plan {
 	return p
 }
 
-// heldInCheck does the same as held, for an obstacle that the final check has found.
-// The next final check has to wait.
+// heldInCheck does the same as held for an obstacle in the final check. It also makes
+// the next final check wait.
 func heldInCheck(o observed, ob obstacle) plan {
 	p := held(o, ob)
 	p.memory.nextCheck = o.now.Add(o.untilRetry(ob))
 	return p
 }
 
-// untilRetry returns the time until the obstacle may be gone.
+// untilRetry returns the time until the obstacle might be gone, or until a question is
+// due if that is earlier.
 func (o observed) untilRetry(ob obstacle) time.Duration {
 	if ob.until.IsZero() {
 		return o.untilDue()
@@ -115,7 +118,7 @@ func stays(o observed, p plan, cause message.Cause) plan {
 	return p
 }
 
-// recordedAt returns a copy of the map with the time of one more reason.
+// recordedAt returns a copy of the map with now as the time of the reason.
 func recordedAt(recorded map[string]time.Time, reason string, now time.Time) map[string]time.Time {
 	recorded = maps.Clone(recorded)
 	if recorded == nil {
@@ -125,7 +128,8 @@ func recordedAt(recorded map[string]time.Time, reason string, now time.Time) map
 	return recorded
 }
 
-// isMissing reports whether the Node shows that its instance is missing.
+// isMissing reports whether the condition says that the instance is missing, or that it
+// might be.
 func isMissing(shown *corev1.NodeCondition) bool {
 	return shown != nil && shown.Status != corev1.ConditionFalse
 }

@@ -91,7 +91,8 @@ func TestHoldIsOver(t *testing.T) {
 	}
 }
 
-// compareShown compares what an owner of the Node sees.
+// compareShown checks the events and the condition that a plan shows to the owner of
+// the Node.
 func compareShown(t *testing.T, p plan, events, condition string) {
 	t.Helper()
 	gotEvents, gotCondition := strings.Join(reasonsOf(p), " "), ""
@@ -103,8 +104,8 @@ func compareShown(t *testing.T, p plan, events, condition string) {
 	}
 }
 
-// A condition that somebody else has changed is put back 5 minutes after this
-// process has written it.
+// If another client changes a condition, this process puts it back. It waits until 5
+// minutes have passed since it last wrote the condition.
 func TestContestedConditionIsPutBackLater(t *testing.T) {
 	for _, tt := range []struct {
 		name      string

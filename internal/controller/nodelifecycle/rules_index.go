@@ -11,24 +11,24 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// index has all Nodes, and keeps counts of them for the decision about each. A change
-// of a Node changes the counts, so that no decision goes through all Nodes. After any
-// changes the counts are those of a recount.
+// index has all Nodes, and the counts of Nodes that decisions read. Each change of a
+// Node updates the counts, so that no decision has to go through all Nodes. The counts
+// always equal those of a recount of all Nodes.
 type index struct {
 	limits  Limits
 	claim   ownership.Claim
 	members map[string]*member   // by name
 	holders map[string][]*member // by provider ID
-	withID  int                  // Nodes of this daemon that have a provider ID
+	withID  int                  // number of Nodes of this daemon that have a provider ID
 	kins    map[kin]*absentees
 	circles map[circle]*tally
-	due     ordered // members that will count otherwise after some time, even if nothing happens
-	// confirmed has the provider-ID schemes of Nodes whose instances the provider
-	// has ever called present.
+	due     ordered // members whose field due is set
+	// confirmed has the provider-ID schemes for which the provider has called at least
+	// one instance present.
 	confirmed map[string]bool
-	// deleted has the times of the deletions in the last minute, in order, without
-	// those of Nodes that a taint announced. An element never changes, so that
-	// decisions may keep the slice.
+	// deleted has the times of the deletions in the last minute, in order. It leaves
+	// out Nodes whose removal a taint announced. Elements never change, so a decision
+	// can keep the slice.
 	deleted []time.Time
 }
 
@@ -47,16 +47,16 @@ type member struct {
 
 	node *corev1.Node // from the informer; must not be changed
 	rank uint64
-	// presence and checked are from the evidence about the Node: the last presence,
-	// and whether the cloud was asked at all.
+	// presence and checked come from the evidence about the Node. checked means that
+	// the cloud was asked at least once.
 	presence presence
 	checked  bool
 	// byID and byName are the records of questions by provider ID and by name.
 	byID, byName record
-	// viaID and viaName are how the Node counts for Nodes that are asked about by
-	// provider ID and by name.
+	// viaID and viaName are the standings of the Node for questions by provider ID and
+	// for questions by name.
 	viaID, viaName standing
-	due            time.Time // when time alone changes how the Node counts; zero: never
+	due            time.Time // the next time at which time alone changes how the Node counts; zero if there is none
 }
 
 // facts are the properties of a Node on which the counts depend.
@@ -84,7 +84,7 @@ func (i *index) factsOf(node *corev1.Node, now time.Time) facts {
 	}
 }
 
-// set adds a Node, or takes note of its change.
+// set adds a Node, or updates it after a change.
 func (i *index) set(node *corev1.Node, e evidence, now time.Time) {
 	m, is := i.members[node.Name], i.factsOf(node, now)
 	switch {
@@ -113,7 +113,7 @@ func (i *index) remove(name string) {
 	}
 }
 
-// judge takes note of the evidence about a Node.
+// judge updates the counts for new evidence about a Node.
 func (i *index) judge(name string, e evidence, now time.Time) {
 	m := i.members[name]
 	if m == nil {
@@ -130,7 +130,7 @@ func (m *member) judge(e evidence) {
 	m.presence, m.checked = about.presence, !about.checkedAt.IsZero()
 }
 
-// record takes note of an answer about a Node, for the decisions about others.
+// record stores an answer about a Node, for decisions about other Nodes.
 func (i *index) record(about *corev1.Node, a answer, now time.Time) {
 	byName := about.Spec.ProviderID == ""
 	if a.presence == present && !byName {
@@ -141,7 +141,7 @@ func (i *index) record(about *corev1.Node, a answer, now time.Time) {
 	}
 }
 
-// change changes a member and counts it again.
+// change calls f, which changes a member, and counts the member again.
 func (i *index) change(m *member, now time.Time, f func()) {
 	i.uncount(m)
 	f()
@@ -149,8 +149,9 @@ func (i *index) change(m *member, now time.Time, f func()) {
 	i.count(m, now)
 }
 
-// advance takes note of the time. A kubelet that reports nothing more falls silent,
-// and a Node that the cloud keeps calling absent becomes foreign.
+// advance updates the counts for the present time. As time passes, a kubelet that
+// sends no reports becomes silent, and a Node that the cloud keeps calling absent
+// becomes foreign.
 func (i *index) advance(now time.Time) {
 	for m := i.due.first(); m != nil && !now.Before(m.due); m = i.due.first() {
 		i.change(m, now, func() {})
@@ -160,8 +161,7 @@ func (i *index) advance(now time.Time) {
 	}
 }
 
-// peers returns what is known of all Nodes together for the decision about this
-// one.
+// peers returns the facts about all Nodes that the decision about this Node needs.
 func (i *index) peers(node *corev1.Node, now time.Time) peers {
 	i.advance(now)
 	own := i.members[node.Name]

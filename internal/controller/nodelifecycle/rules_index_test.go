@@ -17,13 +17,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// isEmpty reports whether the index remembers nothing of any Node.
+// isEmpty reports whether the index has no Nodes and no counts.
 func (r *index) isEmpty() bool {
 	return len(r.members)+len(r.holders)+len(r.kins)+len(r.circles)+r.withID+r.due.tree.Len() == 0
 }
 
-// history is an index to which random changes are made, and what it has to
-// remember of them.
+// history makes random changes to an index. It also keeps the Nodes, evidences and
+// records that a recount needs.
 type history struct {
 	random    *rand.Rand
 	now       time.Time
@@ -49,10 +49,10 @@ func beginHistory(seed uint64) *history {
 	return h
 }
 
-// one returns one of the values.
+// one returns a random one of the values.
 func one[T any](h *history, values ...T) T { return values[h.random.IntN(len(values))] }
 
-// node returns a Node as the informer may show it.
+// node returns a random Node, as the informer might show it.
 func (h *history) node(name string, uid types.UID) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid, Labels: map[string]string{}, CreationTimestamp: metav1.NewTime(h.now.Add(-one(h, time.Minute, time.Hour)))}}
 	n.Spec.ProviderID = one(h, "p://"+name, "p://"+name, "p://"+name, "p://same", "q://"+name, name, "")
@@ -102,11 +102,11 @@ func (h *history) something() {
 		h.index.remove(n.Name)
 		delete(h.nodes, n.Name)
 		delete(h.evidences, n.Name)
-	case what == 4: // A new list has another Node with the name.
+	case what == 4: // Another Node has replaced the Node under the same name.
 		h.serial++
 		h.show(h.node(n.Name, types.UID(fmt.Sprintf("u%d", h.serial))))
 	case what == 5:
-		h.show(n.DeepCopy()) // as a new list has it
+		h.show(n.DeepCopy()) // as in a new list: nothing has changed
 	case what < 8:
 		h.show(h.node(n.Name, n.UID))
 	case what == 8:
@@ -137,7 +137,7 @@ func (h *history) show(n *corev1.Node) {
 	h.index.set(n, h.evidences[n.Name], h.now)
 }
 
-// check compares the index with a recount for the decision about a Node.
+// check compares the index with a recount, for the decision about one Node.
 func (h *history) check(t *testing.T, node *corev1.Node) {
 	t.Helper()
 	o := observed{now: h.now, node: node, limits: h.limits, claim: h.claim}
@@ -156,7 +156,7 @@ func (h *history) check(t *testing.T, node *corev1.Node) {
 	}
 	enough, wanted := w.areEnough(o), want.areEnough(o)
 	if most := h.limits.Witnesses; want.seen >= most {
-		want.seen, want.failed, got.failed = most, 0, 0 // More would not matter.
+		want.seen, want.failed, got.failed = most, 0, 0 // The index counts no more than that.
 	} else if got.failed >= most {
 		want.failed = min(want.failed, got.failed)
 	}
@@ -191,7 +191,7 @@ func nameOf(p *peer) string {
 	return p.node.Name
 }
 
-// After any changes the index has what a recount finds.
+// After any sequence of changes, the counts of the index equal those of a recount.
 func TestIndexIsARecount(t *testing.T) {
 	histories := 300
 	if testing.Short() {
@@ -203,7 +203,7 @@ func TestIndexIsARecount(t *testing.T) {
 			h.something()
 			if n := h.some(); n != nil {
 				h.check(t, n)
-				h.check(t, h.node(n.Name, n.UID)) // as the API server has it, before the informer has it
+				h.check(t, h.node(n.Name, n.UID)) // a version that the API server has, and the informer does not have yet
 			}
 			if t.Failed() {
 				t.Fatalf("seed %d", seed)
@@ -218,8 +218,8 @@ func TestIndexIsARecount(t *testing.T) {
 	}
 }
 
-// Time alone may change twice how a Node counts. The earlier change must not be missed:
-// here the Node becomes foreign before its kubelet falls silent.
+// Time alone can change the standing of a Node twice. The earlier change must not be
+// missed. Here, the Node becomes foreign before its kubelet falls silent.
 func TestTimeAloneChangesTheCounts(t *testing.T) {
 	r := newIndex(DefaultLimits(), ownership.Claim{})
 	w := old("w1", ready(corev1.ConditionFalse, 0))
@@ -240,8 +240,9 @@ func TestTimeAloneChangesTheCounts(t *testing.T) {
 	}
 }
 
-// Nodes are looked at when they change, not for each decision: in a failure of half
-// the cluster, the rules are evaluated a constant number of times for each Node.
+// The index evaluates a Node when the Node changes, not for each decision. So in a
+// failure of half the cluster, the number of evaluations for each Node does not depend
+// on the size of the cluster.
 func TestMassFailureLooksAtEachNodeOnce(t *testing.T) {
 	evaluations := func(nodes int) int {
 		looked := 0

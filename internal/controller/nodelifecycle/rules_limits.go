@@ -11,45 +11,45 @@ import (
 
 // Limits are the settings of the rules (promise S1).
 type Limits struct {
-	// Off holds every deletion.
+	// Off means that every deletion is held.
 	Off bool
 	// NotFoundIsAbsent means that the error "instance not found" counts as an answer
 	// that the instance does not exist, if the Node has a provider ID.
 	NotFoundIsAbsent bool
-	// SilentAfter is for a kubelet that does not report Ready. Such a kubelet counts
-	// as silent once its last report is this old.
+	// SilentAfter applies to a Node whose Ready condition is False or missing. The
+	// kubelet counts as silent once its last report is that old. If there is no report,
+	// the age of the Node counts.
 	SilentAfter time.Duration
-	// Absences is how many answers have to say "absent". The question of the last
-	// one has to begin at least AbsentFor after the first one came. For a Node
-	// that is younger than YoungAge or still waits to be initialised, this time is
-	// YoungAbsentFor if that is longer.
+	// Absences is the number of answers "absent" that a deletion needs. The question of
+	// the last one has to begin at least AbsentFor after the first one came.
+	// YoungAbsentFor, if it is longer, replaces AbsentFor for a Node that is younger
+	// than YoungAge or that still waits to be initialised.
 	Absences                            int
 	AbsentFor, YoungAge, YoungAbsentFor time.Duration
-	// Witnesses is how many other Nodes whose kubelets report have to be
-	// confirmed. If there are fewer, all of them have to be. 0 means that none
-	// has to be.
+	// Witnesses is the number of other Nodes that the cloud has to confirm. Only Nodes
+	// whose kubelets report count. If there are fewer of them, the cloud has to confirm
+	// them all. 0 means that no confirmation is needed.
 	Witnesses int
-	// WithoutWitnessAfter is how long a Node has to be absent if there is no other
-	// Node that could be a witness; 0 means that it is never deleted then.
+	// WithoutWitnessAfter is the time for which a Node has to be absent if no other
+	// Node can be a witness. 0 means that a Node without witnesses is never deleted.
 	WithoutWitnessAfter time.Duration
-	// ForeignAfter is how long the cloud has to call a Node absent, while its
-	// kubelet reports, before that Node counts as foreign.
+	// ForeignAfter is the time after which a Node counts as foreign, if the cloud keeps
+	// calling it absent although its kubelet reports.
 	ForeignAfter time.Duration
-	// AnnouncedByConditions means that the conditions Drained and
-	// MaintenanceInProgress announce a Node, in addition to the taints of
-	// autoscalers.
+	// AnnouncedByConditions means that the conditions Drained and MaintenanceInProgress
+	// announce the removal of a Node, in addition to the taints of autoscalers.
 	AnnouncedByConditions bool
 	// While more Nodes than Budget are absent together, each has to be absent for
 	// OverBudgetAfter. After that, at most OverBudgetRate are deleted in a minute.
 	Budget, OverBudgetRate Share
 	OverBudgetAfter        time.Duration
-	// FirstPause and LongestPause bound the time between questions whose answers
-	// stay the same.
+	// FirstPause and LongestPause bound the time between two questions. The time grows
+	// while the answers stay the same.
 	FirstPause, LongestPause time.Duration
 }
 
 // DefaultLimits returns the default limits. docs/guides/node-deletion.md gives
-// the reason of each.
+// the reason for each.
 func DefaultLimits() Limits {
 	return Limits{
 		SilentAfter:     10 * time.Minute,
@@ -67,9 +67,9 @@ func DefaultLimits() Limits {
 	}
 }
 
-// absentFor returns how long this Node has to be absent. The time is longer for a
-// young Node, because clouds list new instances late. Such a Node has run no pods,
-// or only for a short time, so the longer wait does little harm.
+// absentFor returns the time for which this Node has to be absent. The time is longer
+// for a young Node, because clouds list new instances late. A young Node has run no
+// pods, or only for a short time, so the longer wait does little harm.
 func (l Limits) absentFor(node *corev1.Node, now time.Time) time.Duration {
 	if nodefact.IsUninitialized(node) || now.Sub(node.CreationTimestamp.Time) < l.YoungAge {
 		return max(l.AbsentFor, l.YoungAbsentFor)
@@ -77,8 +77,8 @@ func (l Limits) absentFor(node *corev1.Node, now time.Time) time.Duration {
 	return l.AbsentFor
 }
 
-// Share is a number of Nodes. It is the field Nodes or, if that is more, Percent of the
-// Nodes that are counted.
+// Share is a number of Nodes: the field Nodes, or Percent of all counted Nodes if that
+// is more.
 type Share struct{ Nodes, Percent int }
 
 func (s Share) of(nodes int) int { return max(s.Nodes, nodes*s.Percent/100) }

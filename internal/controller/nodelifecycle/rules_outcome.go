@@ -4,7 +4,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// outcome is the outcome of the call that deletes a Node.
+// outcome says how the call that deletes a Node has ended.
 type outcome string
 
 const (
@@ -15,7 +15,7 @@ const (
 	unclear  outcome = "the call has failed, and may have deleted the Node nevertheless"
 )
 
-// result is the outcome of a deletion with what to say about it.
+// result is the outcome of a deletion, with the texts that report a failure.
 type result struct {
 	outcome outcome
 	// cause, event and err are set if the deletion has failed.
@@ -24,12 +24,11 @@ type result struct {
 	err   error
 }
 
-// counts reports whether the deletion counts for the rate limit. A deletion whose
-// reply is lost may have been carried out.
+// counts reports whether the deletion counts for the rate limit. A deletion whose reply
+// is lost counts, because the API server might have carried it out.
 func (r outcome) counts() bool { return r == deleted || r == unclear }
 
-// concluded returns what follows from the outcome of a deletion that p has
-// asked for.
+// concluded returns the next plan after the deletion that the plan p has asked for.
 func concluded(o observed, p plan, r result) plan {
 	o.memory, o.answer = p.memory, answer{}
 	switch r.outcome {

@@ -9,9 +9,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// shutdownTaint returns the taints that the Node should have instead of its own, nil if
-// it has the right ones or the power state is not known. The caller passes running for
-// a Node whose kubelet reports.
+// shutdownTaint returns the new taints of the Node. It returns nil if the taints are
+// right, or if the power state is not known. For a Node whose kubelet reports, the
+// caller passes running.
 func shutdownTaint(node *corev1.Node, p power) *[]corev1.Taint {
 	has := slices.ContainsFunc(node.Spec.Taints, isShutdownTaint)
 	var taints []corev1.Taint
@@ -26,8 +26,9 @@ func shutdownTaint(node *corev1.Node, p power) *[]corev1.Taint {
 	return &taints
 }
 
-// tainted returns the plan after its taints were written or refused. A refusal is
-// recorded as an event, once until the taints are written (promise V1).
+// tainted returns the plan after an attempt to write its taints. refusal reports a
+// failed write; nil means that there is none to report. The event is recorded only for
+// the first failure in a row (promise V1).
 func (p plan) tainted(refusal *message.Event) plan {
 	if refusal != nil && !p.memory.untainted {
 		p.events = append(p.events, *refusal)
@@ -40,8 +41,8 @@ func ownTaint() corev1.Taint {
 	return corev1.Taint{Key: api.TaintNodeShutdown, Effect: corev1.TaintEffectNoSchedule}
 }
 
-// isShutdownTaint reports whether this controller sets and removes the taint. A
-// taint with the same key and another effect belongs to somebody else.
+// isShutdownTaint reports whether the taint is the one that this controller sets and
+// removes. A taint with the same key and another effect belongs to somebody else.
 func isShutdownTaint(t corev1.Taint) bool {
 	return t.Key == api.TaintNodeShutdown && t.Effect == corev1.TaintEffectNoSchedule
 }

@@ -9,22 +9,23 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// silence is whether a Node's kubelet is silent, and why.
+// silence reports whether the kubelet of a Node is silent, and why.
 type silence struct {
 	silent bool
 	why    string
-	// from is when a kubelet that reports nothing more will count as silent. It
-	// is zero if only a change of the Ready condition can make the kubelet silent.
+	// from is the time from which the kubelet counts as silent if it sends no more
+	// reports. It is zero if the kubelet is silent already, or if only a change of the
+	// Ready condition can make it silent.
 	from time.Time
 }
 
-// firstLimit bounds how often the cloud is asked about a Node because its kubelet
-// has fallen silent. A report resets the evidence, so a Node whose Ready condition
-// changes all the time has a first question each time. Later questions have pauses
-// of their own.
+// firstLimit bounds the first questions: those that are asked because a kubelet has
+// fallen silent. A report of the kubelet resets the evidence, so a Node whose Ready
+// condition changes all the time causes many first questions. Pauses bound the later
+// questions.
 var firstLimit = allowance.Limit{Burst: 5, Every: time.Minute, Least: 5 * time.Second}
 
-// asksLater returns the plan for a Node that has had too many first questions.
+// asksLater returns the plan for a Node that has used up its first questions.
 func asksLater(o observed) plan {
 	return plan{
 		do: doNothing, why: "the kubelet has fallen silent again and again, and the cloud was asked often enough",
@@ -32,9 +33,9 @@ func asksLater(o observed) plan {
 	}
 }
 
-// silenceOf implements promise S1 a. Ready=Unknown is the judgement of
-// kube-controller-manager, which sees the heartbeats. Ready=False with a fresh
-// heartbeat is a report of the kubelet.
+// silenceOf implements promise S1 a. kube-controller-manager, which watches the
+// heartbeats, sets Ready=Unknown. Ready=False with a fresh heartbeat is a report of the
+// kubelet.
 func silenceOf(node *corev1.Node, now time.Time, after time.Duration) silence {
 	ready := nodefact.Condition(node, corev1.NodeReady)
 	switch {

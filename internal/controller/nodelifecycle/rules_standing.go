@@ -5,22 +5,21 @@ import (
 	"time"
 )
 
-// standing is how a Node counts as a witness.
+// standing says how a Node counts as a witness.
 type standing int
 
 const (
-	countsNothing standing = iota // nothing can be learnt from the answers about it
+	countsNothing standing = iota // the answers about it prove nothing
 	countsSilent                  // its kubelet does not report
 	countsTrusted                 // its kubelet reports, and the cloud has not called it absent
 	countsDenied                  // its kubelet reports, and the cloud calls it absent
-	countsForeign                 // its kubelet reports, and the cloud has called it absent for so long that it must be another provider's
+	countsForeign                 // its kubelet reports, and the cloud has called it absent for so long that it must be another provider's Node
 )
 
-// standingOf returns how a Node counts for Nodes that the cloud is asked about by name,
-// or by provider ID if byName is false.
-// A silent Node that is absent itself proves nothing. A denied Node with a provider ID
-// proves nothing if the cloud is asked by name, because instances may have other names
-// than their Nodes.
+// standingOf returns the standing of a Node for questions by name if byName is true,
+// and for questions by provider ID otherwise. A silent Node proves nothing if it is
+// absent itself. A Node with a provider ID proves nothing if the cloud does not find it
+// by name, because an instance can have another name than its Node.
 func (i *index) standingOf(m *member, byName bool, now time.Time) standing {
 	switch answers := m.record(byName); {
 	case m.leftAlone || m.uninitialized || !byName && m.id == "":
@@ -40,7 +39,8 @@ func (i *index) standingOf(m *member, byName bool, now time.Time) standing {
 	}
 }
 
-// record returns the answers to questions of this kind.
+// record returns the record of questions by name if byName is true, and the record of
+// questions by provider ID otherwise.
 func (m *member) record(byName bool) *record { //nolint:revive // flag-parameter: the kind of a question is a fact, not a mode
 	if byName {
 		return &m.byName
@@ -48,16 +48,17 @@ func (m *member) record(byName bool) *record { //nolint:revive // flag-parameter
 	return &m.byID
 }
 
-// mayBeAbsent reports whether the Node counts towards the budget if the cloud calls it
-// absent. Announced Nodes do not count, because they are expected to be absent.
+// mayBeAbsent reports whether the Node would count towards the budget if the cloud
+// called it absent. Announced Nodes do not count, because their absence is expected.
 func (m *member) mayBeAbsent() bool { return !m.leftAlone && !m.announced && m.silence.silent }
 
-// isAbsent reports whether the Node counts towards the budget. A silent Node that the
-// cloud was not asked about yet counts, too: after the first answers of a large
-// failure, most silent Nodes have no answer yet.
+// isAbsent reports whether the Node counts towards the budget. A silent Node also
+// counts if the cloud was not asked about it yet. At the beginning of a large failure,
+// that is so for most silent Nodes.
 func (m *member) isAbsent() bool { return m.mayBeAbsent() && (m.presence == absent || !m.checked) }
 
-// dueOf returns when time alone changes how the Node counts, zero if it never does.
+// dueOf returns the next time at which time alone changes how the Node counts. It
+// returns zero if there is none.
 func (i *index) dueOf(m *member) time.Time {
 	due := m.silence.from
 	for _, byName := range []bool{false, true} {
@@ -91,7 +92,7 @@ func (i *index) count(m *member, now time.Time) {
 	i.each(m, func(t *tally) { t.each(m, 1, ordered.add) })
 }
 
-// uncount removes a member from all counts. The member must be as it was when it
+// uncount removes a member from all counts. The member must not have changed since it
 // was counted.
 func (i *index) uncount(m *member) {
 	if !m.due.IsZero() {
@@ -106,7 +107,7 @@ func (i *index) uncount(m *member) {
 	i.each(m, func(t *tally) { t.each(m, -1, ordered.remove) })
 }
 
-// budget adds a member to the counts of the budget, or takes it away: n is 1 or
+// budget adds a member to the counts of the budget if n is 1, and removes it if n is
 // -1.
 func (i *index) budget(m *member, n int) {
 	if m.id != "" && !m.disowned {

@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// kin are the Nodes that share a budget: those of one provider-ID scheme, or those
-// without a provider ID.
+// kin names the Nodes that share a budget: the Nodes of one provider-ID scheme, or the
+// Nodes without provider IDs.
 type kin struct {
 	byName bool
 	scheme string
@@ -21,19 +21,20 @@ func kinOf(node *corev1.Node) kin { return kin{node.Spec.ProviderID == "", nodef
 
 func (f *facts) kin() kin { return kin{f.id == "", f.scheme} }
 
-// circle names a set of Nodes that can be witnesses for each other: the cloud is
-// asked about them in the same way, and they are in the same region or zone. label is
-// the Node label of the region or zone, and value is its value. Without a label the
-// Nodes may be anywhere.
+// circle names a set of Nodes that can be witnesses for each other. The cloud is asked
+// about them in the same way, and they are in the same region or zone. label is the key
+// of the Node label for the region or zone, and value is the value of that label. If
+// label is empty, the Nodes can be anywhere.
 type circle struct {
 	kin
 
 	label, value string
 }
 
-// circleOf returns the circle of the witnesses for a Node: the Nodes of its region,
-// or of its zone if the region is not known, or all if neither is known. If the cloud
-// is asked about the Node by name, Nodes of any scheme can be witnesses.
+// circleOf returns the circle of the witnesses for a Node. The circle has the Nodes of
+// the same region, or of the same zone if the region is not known. If neither is known,
+// it has all Nodes. If the cloud is asked about the Node by name, Nodes of any scheme
+// can be witnesses.
 func circleOf(node *corev1.Node) circle {
 	c := circle{kin: kinOf(node)}
 	for _, label := range []string{corev1.LabelTopologyRegion, corev1.LabelTopologyZone} {
@@ -45,7 +46,7 @@ func circleOf(node *corev1.Node) circle {
 	return c
 }
 
-// circles returns the circles of the Nodes for which this one may be a witness.
+// circles returns the circles of the kin k in which this Node can be a witness.
 func (f *facts) circles(k kin) iter.Seq[circle] {
 	return func(yield func(circle) bool) {
 		_ = yield(circle{kin: k}) &&
@@ -69,16 +70,18 @@ func (f *facts) isIn(c circle) bool {
 	}
 }
 
-// tally counts the Nodes of one circle of witnesses.
+// tally has the counts for one circle.
 type tally struct {
 	byName            bool
 	others, reporting int
-	// trusted are ordered by the last question about each of them. confirmed are those
-	// of trusted that the cloud calls present, ordered by the last question with that
-	// answer. failed are those of trusted for which the last question has failed.
+	// trusted has the Nodes with the standing countsTrusted, ordered by the time of
+	// their last questions. confirmed has those of them that the cloud calls present,
+	// ordered by the time of their last answered questions. failed has those for which
+	// the last question has failed, ordered by the time of that question.
 	trusted, confirmed, failed ordered
-	// denied and foreign are ordered by the last question about each of them. called
-	// has both, ordered by when the cloud began to call them absent.
+	// denied and foreign have the Nodes with the standings countsDenied and
+	// countsForeign, ordered by the time of their last questions. called has all of
+	// these Nodes, ordered by the time at which the cloud began to call them absent.
 	denied, foreign, called ordered
 }
 
@@ -93,8 +96,8 @@ func newTally(byName bool) *tally {
 	}
 }
 
-// each changes the counts by n, and calls f for each ordered set that the member
-// belongs to.
+// each adds n to the counts in which the member counts, and calls f for each ordered
+// set to which the member belongs.
 func (t *tally) each(m *member, n int, f func(ordered, *member)) {
 	answers := m.record(t.byName)
 	switch m.standing(t.byName) {
@@ -120,8 +123,8 @@ func (t *tally) each(m *member, n int, f func(ordered, *member)) {
 	}
 }
 
-// ordered has members, sorted by one of their times. Members with the same time are
-// sorted by rank and name.
+// ordered is a set of members, sorted by one of their times. Members with the same time
+// are sorted by rank and name.
 type ordered struct{ tree *btree.BTree[*member] }
 
 func orderedBy(at func(*member) time.Time) ordered {
@@ -140,12 +143,12 @@ func orderedBy(at func(*member) time.Time) ordered {
 func (o ordered) add(m *member)    { o.tree.ReplaceOrInsert(m) }
 func (o ordered) remove(m *member) { o.tree.Delete(m) }
 
-// first returns the first member, nil if there is none.
+// first returns the first member, or nil if there is none.
 func (o ordered) first() *member {
 	m, _ := o.tree.Min()
 	return m
 }
 
-// up goes through the members from the first, down from the last.
+// up goes through the members in order, and down goes through them in reverse order.
 func (o ordered) up(yield func(*member) bool)   { o.tree.Ascend(yield) }
 func (o ordered) down(yield func(*member) bool) { o.tree.Descend(yield) }

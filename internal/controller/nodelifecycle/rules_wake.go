@@ -9,12 +9,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// wakes reports whether a change of a Node asks for a pass. It does if the
-// decisions read what has changed. A heartbeat counts only if the kubelet is
-// not Ready. Other heartbeats change no decision, and every Node has one every
-// few minutes. The decisions also read other Nodes, but a change of a Node
-// wakes only that Node. A Node that is held has a pass within LongestPause
-// anyway.
+// wakes reports whether a change of a Node triggers a pass. That is so if a decision
+// reads a changed field. A heartbeat counts only if Ready is False. Other heartbeats
+// change no decision, and every Node sends one every few minutes. Decisions also read
+// other Nodes, but a change of a Node wakes only that Node. A held Node has a pass
+// within LongestPause anyway.
 func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
 	_, was := claim.Disowns(before)
 	_, is := claim.Disowns(now)
@@ -32,8 +31,8 @@ func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
 		reportsOtherwise(nodefact.Condition(before, corev1.NodeReady), nodefact.Condition(now, corev1.NodeReady))
 }
 
-// reportsOtherwise reports whether the kubelet may have fallen silent or may
-// have begun to report again.
+// reportsOtherwise reports whether the kubelet might have fallen silent, or might have
+// begun to report again.
 func reportsOtherwise(before, now *corev1.NodeCondition) bool {
 	if before == nil || now == nil {
 		return before != now

@@ -14,7 +14,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// changes are edits of a Node, each of one field. Name and creation time never change.
+// changes has edits of a Node. Each edit changes one field. The name and the creation
+// time never change.
 var changes = map[string]func(*corev1.Node){
 	"uid":               func(n *corev1.Node) { n.UID = "u2" },
 	"providerID":        providerID("p://2"),
@@ -52,17 +53,17 @@ var changes = map[string]func(*corev1.Node){
 	"shows the end":   says(corev1.ConditionFalse, "InstanceFound", time.Hour),
 }
 
-// situation is what else the decisions read.
+// situation has the inputs of a decision other than the Node itself.
 type situation struct {
 	answer answer
 	memory memory
 	peers  cluster
 }
 
-// of returns what is observed of a Node in the situation.
+// of returns the observation of a Node in the situation.
 func (s situation) of(node *corev1.Node) observed {
 	limits := DefaultLimits()
-	limits.AnnouncedByConditions = true // Without it, fewer fields are read.
+	limits.AnnouncedByConditions = true // Without this limit, the rules read fewer fields.
 	return s.peers.seenBy(observed{now: noon, node: node, answer: s.answer, memory: s.memory, limits: limits})
 }
 
@@ -86,8 +87,9 @@ func situations() map[string]situation {
 	}
 }
 
-// TestWhateverChangesThePlanWakes compares the plans for Nodes that differ in one
-// field, in both decisions and in many situations.
+// TestWhateverChangesThePlanWakes compares the plans for two Nodes that differ in one
+// field. If the plans differ, the change must wake the Node. The test does so for both
+// decisions, in many situations.
 func TestWhateverChangesThePlanWakes(t *testing.T) {
 	bases := map[string]*corev1.Node{"silent": old("n1")}
 	for name, change := range changes {
@@ -117,8 +119,8 @@ func TestWhateverChangesThePlanWakes(t *testing.T) {
 	}
 }
 
-// effect is the digest of a plan. Of its taints only the shutdown taint counts,
-// because the others stay as they are on the Node.
+// effect returns the digest of a plan. It leaves out all taints except the shutdown
+// taint, because a plan never changes the others.
 func effect(p plan) string {
 	if p.taints != nil {
 		own := slices.DeleteFunc(slices.Clone(*p.taints), func(t corev1.Taint) bool { return !isShutdownTaint(t) })
@@ -144,7 +146,7 @@ func TestWhatDoesNotWake(t *testing.T) {
 	}
 }
 
-// A heartbeat costs a comparison: it allocates nothing, and changes no count.
+// A heartbeat costs only a comparison. It allocates nothing, and changes no count.
 func TestHeartbeatIsAComparison(t *testing.T) {
 	before := old("n1", ready(corev1.ConditionTrue, time.Minute), taint("other"), says(corev1.ConditionFalse, "InstanceFound", time.Hour))
 	now := before.DeepCopy()

@@ -11,23 +11,23 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// record is what the cloud has said of a Node when it was last asked whether
-// its instance exists, for whatever reason.
+// record sums up the cloud's answers about the existence of a Node's instance. All
+// questions count, whatever their purpose.
 type record struct {
 	presence presence
-	// asked is when the last question that had an answer began. tried is when
-	// the last question ended, with or without an answer.
+	// asked is the time at which the last answered question began. tried is the time at
+	// which the last question ended, with or without an answer.
 	asked, tried time.Time
-	// since is when the cloud began to say "absent". It has given no other answer
-	// since then.
+	// If presence is absent, since is the time of the first answer "absent" after the
+	// last "present".
 	since time.Time
 	// failed means that the last question had no answer.
 	failed bool
-	// confirmed means that the cloud has said "present" at some time.
+	// confirmed means that the cloud has said "present" at least once.
 	confirmed bool
 }
 
-// with returns the record after an answer.
+// with returns the record after one more answer.
 func (r record) with(a answer, now time.Time) record {
 	r.tried, r.failed = now, a.presence == unknown
 	if a.presence == unknown {
@@ -41,30 +41,32 @@ func (r record) with(a answer, now time.Time) record {
 	return r
 }
 
-// witnesses are the Nodes that show whether the cloud's answers can be trusted.
+// witnesses has the facts about other Nodes that show whether the cloud's answers can
+// be trusted.
 type witnesses struct {
-	others    int // Nodes that could be asked about
-	reporting int // how many of others have a kubelet that reports
-	seen      int // how many of reporting were confirmed after countedFrom
-	failed    int // how many of reporting have a last question that failed after countedFrom
-	// newest is when the last question that was answered "present" began.
+	others    int // number of Nodes that can be witnesses, without foreign Nodes
+	reporting int // number of these Nodes whose kubelets report
+	seen      int // number of reporting Nodes that were confirmed after countedFrom
+	failed    int // number of the other reporting Nodes for which the last question failed after countedFrom
+	// newest is the time at which the newest question with the answer "present" began.
 	newest time.Time
 	// contradicting is a Node that the cloud calls absent although its kubelet
 	// reports. next is the witness to ask about next.
 	contradicting, next *peer
-	// foreign are the Nodes that report although the cloud has called them absent
-	// for ForeignAfter.
+	// foreign has up to maxNamed foreign Nodes. Their kubelets report, although the
+	// cloud has called them absent for ForeignAfter or longer. foreigners is the number
+	// of all foreign Nodes.
 	foreign    []peer
 	foreigners int
-	// tooManyForeign means that there are too many foreign Nodes: they cannot all be
-	// machines of other clouds. Then contradicting is the foreign Node about which the
-	// cloud was asked last.
+	// tooManyForeign means that there are too many foreign Nodes for all of them to be
+	// machines of other clouds. Then contradicting is the foreign Node with the newest
+	// question.
 	tooManyForeign bool
 }
 
-// witnesses returns what the answers about other Nodes show. An answer "absent" is
-// known to be wrong only if the Node that it is about still reports. Silent Nodes are
-// no witnesses, because the control plane itself may be cut off from them.
+// witnesses sums up the answers about other Nodes. An answer "absent" is known to be
+// wrong only if the kubelet of the Node still reports. A silent Node is no witness,
+// because the control plane itself might be cut off from it.
 func (o observed) witnesses() witnesses {
 	c := o.peers.candidates
 	w := witnesses{others: c.others, reporting: c.reporting, contradicting: c.denied, foreign: c.foreign, foreigners: c.foreigners}
@@ -86,8 +88,8 @@ func (o observed) witnesses() witnesses {
 		w.next = c.next
 	}
 	if w.contradicting == nil && w.foreigners > max(1, w.reporting*o.limits.Budget.Percent/100) {
-		// It is unlikely that so many Nodes are foreign. Either the cloud is wrong,
-		// or their kubelets use the credentials of machines that are gone.
+		// It is unlikely that so many Nodes are foreign. Either the cloud is wrong, or
+		// kubelets use the credentials of machines that are gone.
 		w.contradicting, w.tooManyForeign = &c.foreign[0], true
 	}
 	return w
@@ -96,8 +98,8 @@ func (o observed) witnesses() witnesses {
 func (r record) isConfirmedAfter(t time.Time) bool { return r.presence == present && r.asked.After(t) }
 
 // countedFrom returns the time from which answers about other Nodes count. It is the
-// later of two times: when the cloud first called this Node absent, and when it last
-// began to call a Node absent whose kubelet reports.
+// later of two times: the time at which the cloud first called this Node absent, and
+// the last time at which it began to call a reporting Node absent.
 func (o observed) countedFrom() time.Time {
 	since, called := o.memory.evidence.since, o.peers.candidates.called
 	if called.After(since) {
@@ -106,17 +108,17 @@ func (o observed) countedFrom() time.Time {
 	return since
 }
 
-// rank orders Nodes independently of their names, which often follow the order
-// of their creation or their place.
+// rank returns a number that orders Nodes independently of their names. Names often
+// follow the order of creation, or the place of a Node.
 func rank(node *corev1.Node) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(node.UID)) // A hash never fails.
 	return h.Sum64()
 }
 
-// areEnough implements promise S1 c. One other Node must have been confirmed after
-// the last absence, and enough Nodes in all to notice a cloud that lists only some
-// of its instances.
+// areEnough implements promise S1 c. At least one other Node must have been confirmed
+// after the last absence. In all, enough Nodes must have been confirmed to notice a
+// cloud that lists only some of its instances.
 func (w *witnesses) areEnough(o observed) bool {
 	needed := w.reporting
 	if w.seen > w.failed {
@@ -125,13 +127,13 @@ func (w *witnesses) areEnough(o observed) bool {
 	return w.seen >= min(o.limits.Witnesses, needed) && !w.newest.IsZero() && !w.newest.Before(o.memory.evidence.answered)
 }
 
-// contradictionFor is how long a contradiction holds deletions before the cloud is
-// asked about the contradicting Node again.
+// contradictionFor is the time for which a contradiction holds deletions. After that,
+// the cloud is asked about the contradicting Node again.
 const contradictionFor = 30 * time.Second
 
-// contradictionIsFresh holds a Node for contradictionFor after the cloud has
-// called another Node absent whose kubelet reports. Later the final check asks
-// about that Node again.
+// contradictionIsFresh holds a Node if the cloud has just called another Node absent
+// although the kubelet of that Node reports. After contradictionFor, the final check
+// asks about the other Node again.
 func contradictionIsFresh(o observed) *obstacle {
 	w := o.witnesses()
 	if w.contradicting == nil || o.limits.Witnesses == 0 {
@@ -144,14 +146,17 @@ func contradictionIsFresh(o observed) *obstacle {
 	return &obstacle{cause: contradicts(w), until: until}
 }
 
-// maxWitnessFailures is how many questions about witnesses may fail in one final
-// check. Limits.Witnesses+maxWitnessFailures is how many may be asked.
+// maxWitnessFailures is the number of failed questions about witnesses after which a
+// final check asks about no more witnesses. It also stops after
+// Limits.Witnesses+maxWitnessFailures questions in all. It always asks again about a
+// contradicting Node, whatever these limits say.
 const maxWitnessFailures = 5
 
-// witnessed is the last step of the final check. It asks about the next
-// witness, removes the Node if the answers are enough, or holds it. After the
-// witnesses it asks about the Node once more, because the cloud may have recovered in
-// between: it called the Node absent before, and confirmed the witnesses after.
+// witnessed is the last step of the final check. While answers are missing, it asks
+// about the next witness. If the answers are enough, it asks about the Node once more,
+// and then removes the Node. Otherwise, it holds the Node. The question about the Node
+// is repeated because the cloud might have recovered after it called the Node absent
+// and before it confirmed the witnesses.
 func witnessed(o observed, c check) plan {
 	w := o.witnesses()
 	mayAsk := c.failures < maxWitnessFailures && c.questions < o.limits.Witnesses+maxWitnessFailures
@@ -179,9 +184,8 @@ func witnessed(o observed, c check) plan {
 	}
 }
 
-// alone decides about a Node if there is no other Node that could be a witness.
-// Such a Node is deleted only if the provider has ever confirmed a Node of its
-// scheme, and the limit WithoutWitnessAfter allows it.
+// alone decides about a Node if no other Node can be a witness. The Node is deleted
+// only if isConfirmed is true and the limit WithoutWitnessAfter allows it.
 func alone(o observed) plan {
 	until := o.memory.evidence.since.Add(o.limits.WithoutWitnessAfter)
 	switch {
@@ -194,9 +198,9 @@ func alone(o observed) plan {
 	}
 }
 
-// reference returns a Node of another scheme to ask about, if the provider has
-// not confirmed any Node yet. The answer shows whether this Node is foreign or
-// the cloud calls every Node absent.
+// reference returns a Node of another scheme to ask about, or nil. It is used if the
+// provider has not confirmed any Node yet. The answer shows whether only this Node is
+// foreign, or whether the cloud calls every Node absent.
 func (o observed) reference() *peer {
 	if p := o.peers.reference; p != nil && p.record.tried.Before(o.memory.evidence.answered) {
 		return p
@@ -204,8 +208,8 @@ func (o observed) reference() *peer {
 	return nil
 }
 
-// isAskedByName reports whether the Node has no provider ID, so that the cloud
-// is asked by its name.
+// isAskedByName reports whether the cloud is asked with the Node's name, because the
+// Node has no provider ID.
 func (o observed) isAskedByName() bool { return o.node.Spec.ProviderID == "" }
 
 // isConfirmed reports whether the provider has ever confirmed a Node of this
@@ -218,7 +222,7 @@ func (o observed) isConfirmed() bool {
 	return o.peers.nameIsKnown
 }
 
-// isForeign reports whether the Node may be another provider's.
+// isForeign reports whether the Node might belong to another provider.
 func (o observed) isForeign() bool { return o.owner().Doubt == ownership.NeverConfirmed }
 
 func askingWitness(o observed, p *peer) plan {

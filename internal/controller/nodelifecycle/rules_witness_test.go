@@ -163,7 +163,7 @@ func TestWitness(t *testing.T) {
 	checkRows(t, rows)
 }
 
-// failedSince is a witness whose last question failed that long ago.
+// failedSince returns the witness with a last question that failed the given time ago.
 func failedSince(p other, ago time.Duration) other {
 	p.record.tried, p.record.failed = noon.Add(-ago), true
 	return p
@@ -171,7 +171,7 @@ func failedSince(p other, ago time.Duration) other {
 
 func foreign() other { return rogue("w3") }
 
-// rogue is a Node that the cloud has called absent for ten minutes, and whose
+// rogue returns a Node that the cloud has called absent for ten minutes, although its
 // kubelet reports.
 func rogue(name string, edits ...func(*corev1.Node)) other {
 	m := witness(name, absent, 0, edits...)
@@ -185,8 +185,8 @@ func heldFor(reason string) memory {
 	return m
 }
 
-// After the witnesses the cloud is asked about the Node once more. The plan follows
-// from that answer.
+// After the questions about witnesses, the cloud is asked about the Node once more. Its
+// answer determines the plan.
 func TestFinalCheckAsksOnceMore(t *testing.T) {
 	o := trusted.seenBy(observed{now: noon, node: n1, memory: complete, limits: DefaultLimits()})
 	p := decideDeletion(o, *asked)

@@ -11,9 +11,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// Two daemons of two clouds share a cluster. The cloud of one knows a silent Node,
-// and the other cloud fails when asked about it. The daemons must not keep
-// overwriting each other's condition.
+// Two daemons for two clouds share a cluster. One cloud knows a silent Node. The other
+// cloud returns an error for the Node. The daemons must not keep overwriting each
+// other's condition.
 func TestDaemonsOfTwoCloudsDoNotWriteInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		east := beginRemovals(t, DefaultLimits(), old("n1"), old("n2", reports))

@@ -13,11 +13,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// turn is what happens in one step of a walk.
+// turn says what happens in one step of a walk.
 type turn string
 
-// A turn is what the cloud says of the Node or of its witness in this step, or
-// what happens to the Node before the step.
+// Some turns set the cloud's answers in the step: about the Node, about its witness, or
+// both. The others change the Node or the controller before the step.
 const (
 	isAbsent        turn = "absent"
 	isPresent       turn = "present"
@@ -33,17 +33,17 @@ const (
 
 var turns = []turn{isAbsent, isPresent, isUnknown, witnessFails, witnessDenied, reportsNow, isNew, isOtherInstance, overTheBudget, leaderDies}
 
-// trail is what an independent observer has seen of the Node since its evidence
-// was last reset.
+// trail has the observations of an independent observer since the evidence about the
+// Node was last reset.
 type trail struct {
 	absences   []time.Time
-	lastWord   time.Time // when the cloud last called the Node absent
-	confirmed  time.Time // when the cloud last called the witness present
+	lastWord   time.Time // the last time at which the cloud called the Node absent
+	confirmed  time.Time // the last time at which the cloud called the witness present
 	overBudget bool
 	denied     bool
 }
 
-// removalWorld is one Node, its witness and many other Nodes.
+// removalWorld is one Node, its witness and a few other Nodes.
 type removalWorld struct {
 	now      time.Time
 	node     *corev1.Node
@@ -82,7 +82,7 @@ func (w *removalWorld) happens(t turn) {
 	case isOtherInstance:
 		w.node.Spec.ProviderID += "x"
 		w.trail = trail{denied: w.trail.denied}
-	case isAbsent, isPresent, isUnknown, witnessFails, witnessDenied, overTheBudget: // the step sets what the cloud says
+	case isAbsent, isPresent, isUnknown, witnessFails, witnessDenied, overTheBudget: // the step itself makes the cloud's answers
 	case leaderDies:
 		w.memory, w.recorded, w.known = memory{}, record{}, map[string]bool{}
 		w.trail = trail{}
@@ -90,11 +90,12 @@ func (w *removalWorld) happens(t turn) {
 	w.trail.overBudget = t == overTheBudget
 }
 
-// otherNodes has the other Nodes. With the key true, more of them are absent than
-// the budget allows. They are few, because each decision counts them.
+// otherNodes has the other Nodes of the cluster. Under the key true, more of them are
+// absent than the budget allows. The lists are short, because each decision counts the
+// Nodes.
 var otherNodes = map[bool][]other{false: othersOf(0), true: othersOf(5)}
 
-// othersOf returns a Node of another cloud, and some that are absent.
+// othersOf returns a Node of another cloud, and the given number of absent Nodes.
 func othersOf(absentOnes int) []other {
 	nodes := []other{{node: old("m", reports, providerID("q://1")), checked: true}}
 	for i := range absentOnes {
@@ -109,7 +110,8 @@ func (w *removalWorld) peers() cluster {
 	return cluster{nodes: nodes, confirmed: w.known}
 }
 
-// decide looks at other Nodes only if the controller does.
+// decide returns the plan for the Node. Like the controller, it looks at other Nodes
+// only if the decision needs them.
 func (w *removalWorld) decide(a answer, c *check) plan {
 	o := observed{now: w.now, node: w.node, answer: a, memory: w.memory, limits: DefaultLimits()}
 	if c != nil || o.needsPeers() {
@@ -121,7 +123,7 @@ func (w *removalWorld) decide(a answer, c *check) plan {
 	return decideDeletion(o, *c)
 }
 
-// answer returns what the cloud says of the Node. The question takes a second.
+// answer returns the cloud's answer about the Node. The question takes a second.
 func (w *removalWorld) answer(t turn) answer {
 	a := answer{asked: w.now}
 	w.now = w.now.Add(time.Second)
@@ -139,7 +141,7 @@ func (w *removalWorld) answer(t turn) answer {
 	return a
 }
 
-// hear records what the cloud says of the witness. The question takes a second.
+// hear records the cloud's answer about the witness. The question takes a second.
 func (w *removalWorld) hear(t turn) {
 	a := answer{asked: w.now}
 	w.now = w.now.Add(time.Second)
@@ -157,8 +159,8 @@ func (w *removalWorld) hear(t turn) {
 	w.recorded = w.recorded.with(a, w.now)
 }
 
-// step is one pass, as the controller makes it, and the final check if the pass
-// asks for one.
+// step makes one pass, as the controller does. If the pass asks for a final check, step
+// makes that, too.
 func (w *removalWorld) step(t *testing.T, what turn) {
 	t.Helper()
 	w.path = append(w.path, what)
@@ -216,7 +218,7 @@ func (w *removalWorld) last(t *testing.T, what turn) plan {
 	return plan{}
 }
 
-// mayRemove checks promise S1 without the code of the rules.
+// mayRemove checks promise S1. It does not use the code of the rules.
 func (w *removalWorld) mayRemove(t *testing.T) {
 	t.Helper()
 	tr := w.trail
@@ -236,9 +238,9 @@ func (w *removalWorld) mayRemove(t *testing.T) {
 	}
 }
 
-// TestRemovalWalk goes through all orders of what may happen to a silent Node,
-// and checks that each deletion keeps promise S1. At the end of each walk the
-// Node stays absent, and it must be deleted.
+// TestRemovalWalk goes through all sequences of a few turns, and checks that each
+// deletion keeps promise S1. After each sequence, the cloud keeps calling the Node
+// absent, and the Node must be deleted.
 func TestRemovalWalk(t *testing.T) {
 	const depth = 4
 	walks := 0
@@ -264,11 +266,11 @@ func TestRemovalWalk(t *testing.T) {
 	}
 }
 
-// ends repeats steps in which the cloud says that the Node is absent, until the Node
-// is deleted.
+// ends repeats steps in which the cloud calls the Node absent, until the Node is
+// deleted.
 func (w *removalWorld) ends(t *testing.T) {
 	t.Helper()
-	const bound = 20 // of passes
+	const bound = 20 // passes
 	began := w.now
 	for range bound {
 		w.step(t, isAbsent)
