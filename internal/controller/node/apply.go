@@ -10,10 +10,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
-// apply carries the plan out: patches, then events, then memory. The reason why
-// a Node waits is recorded and remembered even if the condition was refused,
-// because then the owner sees only the event. An error for which kube.IsStale
-// holds means that the Node has changed and needs a new plan.
+// apply carries out the plan. It patches the Node, then records the events, then stores
+// the memory. If the plan is to wait, apply records the events and stores the memory
+// even after a failed patch, because the Node's owner then sees only the event. If
+// kube.IsStale returns true for the error, the Node has changed and needs a new plan.
 func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result, error) {
 	logger := klog.FromContext(ctx).WithValues("node", o.node.Name)
 	c.count(o)
@@ -53,8 +53,8 @@ type patcher interface {
 	PatchStatus(ctx context.Context, name string, p kube.NodeStatusPatch) (*corev1.Node, error)
 }
 
-// patch writes the status, then the rest in one PATCH. The order matters: a
-// Node may be released only once it has its addresses (promise S6).
+// patch writes the status first, and then the rest in one PATCH. The order matters: a
+// Node must not be released before it has its addresses (promise S6).
 func (w writes) patch(ctx context.Context, nodes patcher, node *corev1.Node) error {
 	if w.addresses != nil || w.condition != nil {
 		status := kube.NodeStatusPatch{UID: node.UID, Addresses: w.addresses, Condition: w.condition}

@@ -21,8 +21,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// hints are a list and a watch of a vendor's instances, and what goes wrong with
-// them. All fields are guarded by the vendor's mu.
+// hints has a vendor's list and watch of instances, and the faults of both. All fields
+// are guarded by the vendor's mu.
 type hints struct {
 	pageSize       int
 	log            []string // names of the instances that have changed
@@ -31,8 +31,8 @@ type hints struct {
 	lists, watches int  // calls
 	batches        int  // calls
 
-	// list changes a page of the list, and watch an answer of the watch. If one is nil,
-	// nothing goes wrong.
+	// list spoils a page of the list, and watch spoils an answer of the watch. For
+	// both, nil means no fault.
 	list  func(token string, page *provider.InstancePage) error
 	watch func(ctx context.Context, answer *provider.InstanceChanges) error
 }
@@ -75,8 +75,8 @@ func (h hinted) WatchInstances(ctx context.Context, token string) (provider.Inst
 	return answer, err
 }
 
-// watch returns the correct answer, and the function that spoils it, nil if nothing
-// goes wrong.
+// watch returns the correct answer, and the function that spoils the answer. The
+// function is nil if nothing goes wrong.
 func (v *vendor) watch(ctx context.Context, token string) (answer provider.InstanceChanges, wrong func(context.Context, *provider.InstanceChanges) error, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -130,8 +130,8 @@ func (v *vendor) set(edit func(*hints)) {
 	edit(v.hints)
 }
 
-// takeCalls returns how many pages were listed, how often the watch was called, and
-// how many questions were asked, since the last call of takeCalls.
+// takeCalls returns three counts since its last call: the listed pages, the calls of
+// the watch, and the questions.
 func (q *quirky) takeCalls() (lists, watches, asked int) {
 	asked = len(q.takeAsked())
 	q.vendor.set(func(h *hints) {
@@ -140,8 +140,8 @@ func (q *quirky) takeCalls() (lists, watches, asked int) {
 	return lists, watches, asked
 }
 
-// beginHinted runs a controller for this many Nodes with a list and a watch, and
-// returns when all Nodes are initialised.
+// beginHinted starts a controller with a list and a watch, for the given number of
+// Nodes. It returns once all Nodes are initialised.
 func beginHinted(t *testing.T, nodes int) *quirky {
 	t.Helper()
 	var joined []*corev1.Node
@@ -174,7 +174,7 @@ func TestListSparesQuestions(t *testing.T) {
 		q.after(3 * hintedPeriod)
 		q.takeCalls()
 		q.after(4 * hintedPeriod)
-		// A round is ten pages, and one question that tests the list.
+		// A round reads ten pages, and asks one question to test the list.
 		lists, _, asked := q.takeCalls()
 		if lists < 30 || lists > 50 || asked > 5 || q.takeWrites() > 0 {
 			t.Errorf("in four periods %d pages and %d questions, want 40 and 4 and no writes", lists, asked)
@@ -326,7 +326,7 @@ func TestListThatConfirmsWhatIsNotTrueIsLeftOut(t *testing.T) {
 			h.watch = func(context.Context, *provider.InstanceChanges) error { return errors.New("no") }
 			h.list = func(_ string, p *provider.InstancePage) error {
 				for n := range p.Instances {
-					p.Instances[n].AdditionalLabels = map[string]string{"rack": "a"} // as all instances had it at first
+					p.Instances[n].AdditionalLabels = map[string]string{"rack": "a"} // the label that all instances had at first
 				}
 				return nil
 			}
@@ -471,7 +471,7 @@ func TestWrongListDoesNotDelayTheComparison(t *testing.T) {
 					h.list = wrong
 					h.watch = func(_ context.Context, a *provider.InstanceChanges) error { a.Changed = nil; return nil }
 				})
-				q.vendor.change(nameOf(9), "b") // The last Node that the cloud is asked about.
+				q.vendor.change(nameOf(9), "b") // The cloud is asked about this Node last.
 				q.after(longer*hintedPeriod + 3*hintedPeriod)
 				if rack := q.node(nameOf(9)).Labels["rack"]; rack != "b" {
 					t.Errorf("the rack is %q 45 minutes after it became b", rack)
@@ -486,13 +486,14 @@ func TestWrongListDoesNotDelayTheComparison(t *testing.T) {
 	}
 }
 
-// A list may have many more instances than the cluster has Nodes. Its further pages do
-// not take a period each, and the pages of the next round are spread over one period.
+// A list can have many more instances than the cluster has Nodes. The pages beyond the
+// expected ones do not take a period each. The pages of the next round are spread over
+// one period.
 func TestListOfManyOtherInstances(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
 		nodes, others int
-		first         string // begins the names of the other instances, which are listed in order
+		first         string // prefix of the names of the other instances; the list is in the order of names
 	}{
 		{"BeforeAllNodes", 3, 70, "a"},
 		{"AfterTheFirstNode", 100, 300, "n000-"},
@@ -527,7 +528,7 @@ func TestListOfManyOtherInstances(t *testing.T) {
 	}
 }
 
-// A list may have many pages because they are small.
+// A list can have many pages because its pages are small.
 func TestListOfSmallPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := beginHinted(t, 200)
@@ -539,7 +540,7 @@ func TestListOfSmallPages(t *testing.T) {
 	})
 }
 
-// The watch may name a Node by ID and by name.
+// The watch can name the same Node by ID and by name.
 func TestNodeThatIsNamedTwiceGetsOnePass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := beginHinted(t, 1)
@@ -558,8 +559,8 @@ func TestNodeThatIsNamedTwiceGetsOnePass(t *testing.T) {
 	})
 }
 
-// The passes that the watch has caused while a Node waits do not reduce the questions
-// about it once it is initialised.
+// The watch causes passes while a Node waits. These passes do not reduce the number of
+// questions about the Node once it is initialised.
 func TestWokenNodeHasTwoAllowances(t *testing.T) {
 	w := woken{more: make(chan struct{}, 1), nodes: map[string]wokenNode{}}
 	for n := range wokenLimit.Burst + 1 {
@@ -574,7 +575,7 @@ func TestWokenNodeHasTwoAllowances(t *testing.T) {
 	}
 }
 
-// inBatches is a vendor's cloud with all fast paths. Each call takes 30 ms.
+// inBatches is a vendor's cloud with all fast paths. Each call for a batch takes 30 ms.
 type inBatches struct{ hinted }
 
 // MaxInstanceMetadataBatch implements provider.InstanceMetadataBatcher.

@@ -23,37 +23,37 @@ import (
 // Name is the controller's name in --controllers, events and health checks.
 const Name = "cloud-node-controller"
 
-// queue is the name of the queue in metrics; it is upstream's.
+// queue is the name of the queue in metrics. Upstream has the same name.
 const queue = "Nodes"
 
-// passesPerRead is how many passes may run for each look-up that may run. A
-// pass spends most of its time on writes to the API server, and look-ups must
-// not wait for those.
+// passesPerRead is the number of passes that can run at the same time for each of
+// Config.Reads. With batches, there can be more. A pass spends most of its time on
+// writes to the API server, and look-ups must not wait for these writes.
 const passesPerRead = 4
 
-// mostLookUps bounds the look-ups under way if they go to the cloud in batches, unless
-// the operator allows more. Each look-up has a goroutine. The gateway bounds look-ups,
-// too.
+// mostLookUps is the largest number of look-ups under way if they go to the cloud in
+// batches. The operator can allow more. Each look-up has a goroutine. The gateway
+// bounds the look-ups, too.
 const mostLookUps = 200
 
-// freshReads is how many passes in a row a Node gets if it changes during each
-// of them. After that, other Nodes go first.
+// freshReads is the number of passes that a Node gets in a row if it changes during
+// each of them. After that, other Nodes go first.
 const freshReads = 10
 
-// busyPause is how long a question that is in no hurry waits if another such
-// question is under way.
+// busyPause is the time that an unhurried question waits if another unhurried question
+// is under way.
 const busyPause = time.Second
 
-// instances is the cloud, as far as this package needs it.
+// instances is the part of the cloud that this package needs.
 type instances interface {
 	// Metadata asks for the instance of a Node that waits.
 	Metadata(context.Context, *corev1.Node) (cloud.Metadata, error)
-	// MetadataAtLowPriority does the same, for a Node that has waited in vain for
-	// long.
+	// MetadataAtLowPriority does the same for a Node that has waited in vain for a long
+	// time.
 	MetadataAtLowPriority(context.Context, *corev1.Node) (cloud.Metadata, error)
 	// Refresh asks for the instances of initialised Nodes, at the lowest priority.
 	Refresh(context.Context, []*corev1.Node) []cloud.Answer
-	// BatchSize is how many Nodes Refresh asks for in one call.
+	// BatchSize is the number of Nodes for which Refresh asks in one call.
 	BatchSize() int
 }
 
@@ -64,18 +64,18 @@ type lister interface {
 
 // watcher is the provider's watch of instances.
 type watcher interface {
-	// Next waits for changes. It is called by one goroutine.
+	// Next waits for changes. Only one goroutine calls it.
 	Next(context.Context) (cloud.Changes, error)
-	// Since returns the time after which no change was missed, and whether the
-	// watch works now.
+	// Since returns the time since which the watch has missed no change. It also
+	// reports whether the watch works now.
 	Since() (since time.Time, works bool)
-	// Missed records that a comparison has found a change of the Node that the
-	// watch has not named. Compared records that all Nodes were compared.
+	// Missed records that a comparison has found a change of the Node, and that the
+	// watch has not named the Node. Compared records that all Nodes were compared.
 	Missed(ctx context.Context, node string)
 	Compared()
 }
 
-// nodes is the API server, as far as this package needs it.
+// nodes is the part of the API server that this package needs.
 type nodes interface {
 	patcher
 	Cached(name string) (*corev1.Node, error)
@@ -87,14 +87,14 @@ type recorder interface {
 	Node(node *corev1.Node, eventType, reason, message string)
 }
 
-// Config configures the controller. Refresh must be positive; all other fields may
-// have their zero values.
+// Config configures the controller. Refresh must be positive; all other fields can have
+// their zero values.
 type Config struct {
-	// Reads is the maximum number of concurrent look-ups of waiting Nodes in the
-	// cloud. With batches there may be more. Refreshers is the maximum number of
-	// concurrent calls of the periodic refresh. 0 means 1.
+	// Reads is the maximum number of concurrent look-ups of waiting Nodes in the cloud.
+	// With batches, there can be more. Refreshers is the maximum number of concurrent
+	// calls of the periodic refresh. For both, 0 means 1.
 	Reads, Refreshers int
-	// Refresh is the period in which each Node is compared with the cloud.
+	// Refresh is the period of the comparison of all Nodes with the cloud.
 	Refresh time.Duration
 	// Labels says which labels are kept up to date.
 	Labels LabelPolicy
@@ -102,13 +102,13 @@ type Config struct {
 	// differs from the Node's. If false, the Node waits only if that ID belongs to
 	// another Node.
 	StrictIDs bool
-	// MarkIdentity sets the label nodefact.LabelIdentity on a Node if the write that ends
-	// its initialisation sets its provider ID.
+	// MarkIdentity adds the label nodefact.LabelIdentity to each Node whose provider ID
+	// the controller writes.
 	MarkIdentity bool
 	// AlwaysShow makes each Node show the condition ConditionInitialized once it is
 	// initialised. If false, only Nodes that have waited for a minute show it.
 	AlwaysShow bool
-	// Claim says which Nodes are this daemon's.
+	// Claim says which Nodes belong to this daemon.
 	Claim ownership.Claim
 	// Metrics may be nil.
 	Metrics *Metrics
@@ -116,7 +116,7 @@ type Config struct {
 	Clock clock.WithTicker
 }
 
-// Deps are what the controller uses.
+// Deps has the dependencies of the controller.
 type Deps struct {
 	Nodes     nodes
 	Informer  informersv1.NodeInformer
@@ -143,7 +143,7 @@ type Controller struct {
 	always    bool
 	claim     ownership.Claim
 	reads     chan struct{} // has an element for each look-up under way
-	unhurried chan struct{} // the same for look-ups that are in no hurry
+	unhurried chan struct{} // the same for unhurried look-ups
 	refresher refresher
 	lister    lister  // nil: not offered
 	watcher   watcher // nil: not offered
@@ -157,7 +157,8 @@ type Controller struct {
 	// confirmed has the provider-ID schemes of Nodes that the cloud has described;
 	// guarded by mu.
 	confirmed map[string]bool
-	// lastCompared is when the last comparison of all Nodes began; guarded by mu.
+	// lastCompared is the time at which the last complete comparison of all Nodes
+	// began; guarded by mu.
 	lastCompared time.Time
 }
 
@@ -166,13 +167,13 @@ type fetched struct {
 	uid    types.UID
 	answer answer
 	at     time.Time // when the question was asked or, if a pass asked it, when it was answered
-	used   bool      // A pass has used it. It is kept, so that no older answer is used later.
+	used   bool      // No pass will use the answer. The entry stays, so that no older answer is used later.
 }
 
-// fetchedFor is how long an unused answer is kept.
+// fetchedFor is the age at which an unused answer is too old for a pass.
 const fetchedFor = time.Minute
 
-// New returns a controller; it does nothing before Run.
+// New returns a controller that does not run yet.
 func New(deps Deps, cfg Config) *Controller {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
@@ -209,10 +210,10 @@ func New(deps Deps, cfg Config) *Controller {
 	return c
 }
 
-// lookUps returns how many look-ups of waiting Nodes may run at the same time. If the
-// provider answers for many Nodes in one call, there are enough look-ups to fill one
-// call while another is under way. If the operator wants one look-up at a time, there
-// is only one.
+// lookUps returns the number of look-ups of waiting Nodes that can run at the same
+// time. If the provider answers for many Nodes in one call, the number is large enough
+// to fill one call while another is under way. If the operator wants one look-up at a
+// time, it is 1.
 func lookUps(reads, batch int) int {
 	if reads < 2 || batch < 2 {
 		return max(reads, 1)
@@ -246,8 +247,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	return c.loop.Run(ctx)
 }
 
-// Follow makes the controller take note of all Nodes until stop is called. known
-// reports whether the controller has seen all Nodes. Run calls Follow itself.
+// Follow makes the controller follow the changes of all Nodes until stop is called. The
+// function known reports whether the controller has seen all Nodes. Run calls Follow
+// itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	if err := kube.IndexProviderIDs(c.informer); err != nil {
 		return nil, nil, fmt.Errorf("index nodes: %w", err)
@@ -288,10 +290,10 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 	return c.apply(ctx, o, decide(o))
 }
 
-// pass observes, decides and applies, once. If it could not use the cloud's answer, it
-// keeps the answer for the next pass, for a while. again says that the Node has changed
-// meanwhile and needs another pass at once. It is false for a plan to wait, which would
-// have written no more than a condition.
+// pass makes one pass over a Node: it observes, decides and applies. If a write fails,
+// pass keeps the cloud's description of the instance for the next pass. again says that
+// the Node has changed during this pass, and needs another one at once. again is false
+// for a plan to wait, because that plan writes only a condition.
 func (c *Controller) pass(ctx context.Context, node *corev1.Node) (result loop.Result, again bool, err error) {
 	o := c.observe(node)
 	p := decide(o)
@@ -325,8 +327,8 @@ func (c *Controller) pass(ctx context.Context, node *corev1.Node) (result loop.R
 	return result, false, err
 }
 
-// handlers returns the handlers that keep the index and add a Node to the queue if
-// its change wakes it.
+// handlers returns the event handlers for Nodes. They keep the index up to date. They
+// queue a Node when it appears, when it disappears, and when a change wakes it.
 func (c *Controller) handlers() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {

@@ -32,7 +32,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// life is one cluster with a simulated cloud and a controller between them.
+// life has a cluster, a simulated cloud, and a controller that uses both.
 type life struct {
 	t        *testing.T
 	cluster  *fake.Clientset
@@ -43,8 +43,8 @@ type life struct {
 
 	mu      sync.Mutex
 	events  []string                       // guarded by mu
-	version int                            // of the last patch; guarded by mu
-	refuse  func(subresource string) error // of patches; guarded by mu
+	version int                            // version that the last patch has set; guarded by mu
+	refuse  func(subresource string) error // returns the error of a patch; guarded by mu
 }
 
 // refusing makes the API server refuse the patches for which f returns an error.
@@ -111,7 +111,7 @@ func begin(t *testing.T, nodes ...runtime.Object) *life {
 	return l
 }
 
-// start runs a controller as the daemon does; a second call is a restart.
+// start starts a controller as the daemon does. A second call is a restart.
 func (l *life) start() {
 	l.t.Helper()
 	vendor, err := simulated.New(strings.NewReader("endpoint: " + l.endpoint))
@@ -148,8 +148,8 @@ func (l *life) start() {
 	}
 }
 
-// until polls the Node n1 until holds accepts the Node, or until the last argument,
-// if given, accepts the error.
+// until polls the Node n1. It returns when holds accepts the Node, or when the optional
+// last argument accepts the error.
 func (l *life) until(what string, holds func(*corev1.Node) bool, or ...func(error) bool) *corev1.Node {
 	l.t.Helper()
 	deadline := time.NewTimer(20 * time.Second)
@@ -298,8 +298,8 @@ func TestRestartBetweenTheTwoWrites(t *testing.T) {
 	}
 }
 
-// changing is an API server at which somebody else writes the Node before each of
-// the first patches.
+// changing is an API server with another client. The client writes the Node before each
+// of the first patches.
 type changing struct {
 	node      *corev1.Node
 	conflicts int
@@ -421,8 +421,8 @@ func TestHeartbeatsDoNotWake(t *testing.T) {
 	}
 }
 
-// If the Node is gone when the pass reads it again after a conflict, it is
-// forgotten.
+// After a conflict, the pass reads the Node again. If the Node is gone, the controller
+// forgets it.
 func TestNodeThatGoesDuringAPass(t *testing.T) {
 	l := begin(t)
 	l.refusing(func(string) error {

@@ -12,30 +12,30 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// observed has everything that a decision about one Node may use.
+// observed has the inputs of a decision about one Node.
 type observed struct {
 	now    time.Time
-	node   *corev1.Node // from the informer, must not be changed
+	node   *corev1.Node // from the informer or, after a conflict, from the API server; must not be changed
 	answer answer
-	// answered is when the cloud gave the answer or, if the refresh asked for it, when the
-	// refresh asked.
+	// answered is the time of the answer or, if no pass asked the question, the time of
+	// the question.
 	answered time.Time
 	// holder is the name of another Node that has the provider ID of the cloud's
-	// answer, empty if there is none, if the ID is this Node's own, or if this Node has
-	// no provider ID.
+	// answer. It is empty if there is no other Node with this ID, if the ID is this
+	// Node's own, or if this Node has no provider ID.
 	holder string
 	memory memory
 	policy LabelPolicy
-	// unwritten is why a write of this pass was refused; zero means that none was
+	// unwritten says why a write of this pass was refused. It is zero if no write was
 	// refused.
 	unwritten message.Cause
-	// strictIDs means that no other provider ID than the Node's own is accepted
-	// from the cloud.
+	// strictIDs means that the provider ID of the cloud's answer must be the Node's
+	// own.
 	strictIDs bool
 	// marks means that this controller labels the Nodes whose provider IDs it writes.
 	marks bool
-	// always means that each Node shows that it is initialised, even one that has
-	// shown no wait.
+	// always means that each initialised Node shows the condition ConditionInitialized,
+	// even if it has never shown that it waits.
 	always bool
 	claim  ownership.Claim
 }
@@ -49,18 +49,19 @@ const (
 	refused
 )
 
-// answer is what the cloud said of the instance behind the Node.
+// answer is the cloud's answer about the instance of a Node.
 type answer struct {
 	given    given
 	instance instance      // if described
 	cause    message.Cause // if refused
-	// again is how long to wait before asking again if the cloud is down for all Nodes.
-	// Then nothing is known of this Node. It is 0 if the cloud is not down.
+	// again is the time to wait before the next question if the cloud is down for all
+	// Nodes. Then the answer says nothing about this Node. again is 0 if the cloud is
+	// not down.
 	again time.Duration
 }
 
-// instance is what the cloud said of an instance. A field that the cloud did
-// not name is empty.
+// instance is the cloud's description of an instance. A field is empty if the cloud did
+// not name its value.
 type instance struct {
 	providerID         string
 	nameless           bool // the provider has no provider IDs
@@ -69,44 +70,46 @@ type instance struct {
 	labels             map[string]string
 }
 
-// memory is what this process remembers of a Node between passes.
+// memory is the state that this process keeps about a Node between passes.
 type memory struct {
 	uid types.UID
-	// waitsSince is when the Node began to wait; zero: it does not wait.
+	// waitsSince is the time at which the Node began to wait. It is zero if the Node
+	// does not wait.
 	waitsSince time.Time
-	// waitsFor is the reason that was found last.
+	// waitsFor is the latest reason why the Node waits.
 	waitsFor string
-	// vain counts the answers in a row that asking again soon would not change.
-	// nextAsk is when the cloud is asked again after such an answer.
+	// vain is the number of questions in a row that were in vain (see inVain). nextAsk
+	// is the time of the next question. It is zero if the growing delay of the queue
+	// determines that time.
 	vain    int
 	nextAsk time.Time
-	// questions is the allowance of questions about the Node while it waits.
+	// questions is the allowance for questions about the Node while it waits.
 	questions allowance.Allowance
-	// recorded is the reason that the last event named, recordedAt is when it
-	// was recorded.
+	// recorded is the reason that the last event named, and recordedAt is the time of
+	// that event.
 	recorded   string
 	recordedAt time.Time
-	// notices are the messages about the Node that were recorded last.
+	// notices identifies the notices about the Node that were recorded last.
 	notices string
-	// missing is, for each label that came from the cloud, how many answers in a
-	// row have left it out.
+	// missing counts, by key of a label that came from the cloud, the answers in a row
+	// that have left the label out.
 	missing map[string]int
-	// said identifies the last event about the owner of the Node, as aboutOwner does.
+	// said is the last key that aboutOwner returned.
 	said string
-	// released means that this process has initialised the Node, and that the
-	// condition may still have to be written. shownAt is when the condition was last
-	// set to True.
+	// released means that this process has initialised the Node, and might still have
+	// to write the condition. shownAt is the time at which the condition was last set
+	// to True.
 	released bool
 	shownAt  time.Time
 }
 
-// afterWait returns what remains of the memory when the Node does not wait. The
-// allowance of questions remains, because a kubelet can make its Node wait again.
+// afterWait returns the part of the memory that remains when the Node does not wait.
+// The allowance for questions remains, because a kubelet can make its Node wait again.
 func (m memory) afterWait() memory {
 	return memory{uid: m.uid, questions: m.questions, shownAt: m.shownAt}
 }
 
-// action is what a pass does.
+// action is the next thing that a pass does.
 type action string
 
 const (
@@ -114,15 +117,15 @@ const (
 	ask       action = "ask the cloud" // then decide again
 	wait      action = "wait"          // show on the Node why, and retry
 	release   action = "release"       // write everything, the removal of the taint last
-	update    action = "update"        // write what differs
+	update    action = "update"        // write the differences
 )
 
-// plan is what to do with one Node, and why.
+// plan says what to do with one Node, and why.
 type plan struct {
 	do  action
 	why string
-	// after is how long to wait before asking again. If do is wait, 0 means a growing
-	// delay that stays short.
+	// after is the time until the next pass. If do is wait, 0 means a growing delay
+	// that stays short.
 	after time.Duration
 	// unhurried means that the cloud is asked about other Nodes first.
 	unhurried bool
@@ -130,19 +133,19 @@ type plan struct {
 	memory memory
 }
 
-// writes are what a plan writes to the API server, in this order: the status,
-// the rest of the Node, events.
+// writes has the writes of a plan to the API server. Their order is: the status, the
+// rest of the Node, the events.
 type writes struct {
-	// addresses replace those in the status; nil leaves them.
+	// addresses replace the addresses in the status; nil changes nothing.
 	addresses []corev1.NodeAddress
-	// condition replaces the condition of the same type; nil leaves it.
+	// condition replaces the condition of the same type; nil changes nothing.
 	condition *corev1.NodeCondition
 	change    change
 	events    []message.Event
 }
 
-// change is what to write outside the status. A field with the zero value
-// changes nothing. A nil value in a map removes the label or annotation.
+// change has the writes outside the status. A field with the zero value changes
+// nothing. A nil value in a map removes the label or annotation.
 type change struct {
 	providerID  string
 	labels      map[string]*string
@@ -162,7 +165,7 @@ func decide(o observed) plan {
 	return owned(o, decideOwn(o))
 }
 
-// decideOwn returns the plan for a Node, without what rules_owned.go adds.
+// decideOwn returns the plan for a Node, without the additions of rules_owned.go.
 func decideOwn(o observed) plan {
 	if why, alone := o.claim.LeavesAlone(o.node); alone {
 		return plan{do: doNothing, why: why, memory: o.memory.afterWait()}

@@ -17,8 +17,8 @@ import (
 func TestReasonsAreComplete(t *testing.T) { messagetest.ReasonsAreComplete(t, Reasons()) }
 
 // TestPlansOfHostileTexts makes plans from texts that a broken kubelet or a broken
-// cloud may send. Whatever they send, the Node shows bounded lines, and what to do is
-// not cut off.
+// cloud might send. Whatever they send, the Node shows lines of bounded length, and the
+// advice in them is not cut off.
 func TestPlansOfHostileTexts(t *testing.T) {
 	hostile := "x\n\x1b[2J" + strings.Repeat("y", 1<<20)
 	many := map[string]string{}

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// change changes a Node as its kubelet may change it.
+// change changes a Node as its kubelet can.
 func (q *quirky) change(name string, edits ...func(*corev1.Node)) {
 	q.t.Helper()
 	node := q.node(name)
@@ -22,8 +22,8 @@ func (q *quirky) change(name string, edits ...func(*corev1.Node)) {
 	}
 }
 
-// However often a Node changes itself, the number of questions about it is bounded
-// (promise P2 b).
+// The number of questions about a Node is bounded, however often its kubelet changes
+// the Node (promise P2 b).
 func TestQuestionsAboutANodeAreBounded(t *testing.T) {
 	relabelled := func(n *corev1.Node) { n.Labels["now"] = strconv.FormatInt(time.Now().UnixNano(), 10) }
 	for _, tt := range []struct {

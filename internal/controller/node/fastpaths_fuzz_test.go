@@ -20,8 +20,8 @@ import (
 // fuzzed is the number of Nodes of FuzzFastPaths.
 const fuzzed = 5
 
-// wrongLists and wrongWatches are what may go wrong with a list and with a watch.
-// former are the instances at an earlier time.
+// wrongLists has the faults of a list, and wrongWatches has the faults of a watch.
+// former has the instances of an earlier time.
 var (
 	wrongLists = []func(p *provider.InstancePage, former []cloudprovider.InstanceMetadata) error{
 		func(*provider.InstancePage, []cloudprovider.InstanceMetadata) error { return nil },
@@ -52,7 +52,7 @@ var (
 			p.Instances, p.AsOf = former, time.Now().Add(-time.Hour)
 			return nil
 		},
-		func(p *provider.InstancePage, former []cloudprovider.InstanceMetadata) error { // each has the labels of another
+		func(p *provider.InstancePage, former []cloudprovider.InstanceMetadata) error { // each instance has the labels of another one
 			for n := range p.Instances {
 				p.Instances[n].AdditionalLabels = former[(n+1)%len(former)].AdditionalLabels
 			}
@@ -82,11 +82,11 @@ var (
 	}
 )
 
-// FuzzFastPaths changes instances while the list and the watch go wrong. Whatever
-// they say, a Node only gets labels that its own instance has had, and never an
-// older label after a newer one. No Node is deleted or gets another provider ID.
-// When nothing goes wrong any more, each Node matches its instance after two long
-// periods and a short one.
+// FuzzFastPaths changes instances while the list and the watch go wrong. Whatever they
+// say, a Node gets only labels that its own instance has had. It never gets an older
+// label after a newer one. No Node is deleted, and none gets another provider ID. Once
+// the faults have ended, each Node matches its instance after two long periods and a
+// short one.
 func FuzzFastPaths(f *testing.F) {
 	f.Add([]byte{0, 1, 4, 60})
 	for n := range len(wrongLists) {
@@ -145,8 +145,8 @@ func play(t *testing.T, script []byte) {
 	}
 }
 
-// goWrong makes the list go wrong in this way. The present instances become the
-// former ones.
+// goWrong spoils the list with the given fault. The present instances become the former
+// ones.
 func (v *vendor) goWrong(wrong func(*provider.InstancePage, []cloudprovider.InstanceMetadata) error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -160,7 +160,8 @@ func (v *vendor) goWrong(wrong func(*provider.InstancePage, []cloudprovider.Inst
 	}
 }
 
-// hide takes an instance away, or brings it back.
+// hide removes an instance from the cloud if hidden is true, and brings it back
+// otherwise.
 func (v *vendor) hide(name string, hidden bool) { //nolint:revive // flag-parameter: a script says which
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -177,7 +178,7 @@ func (v *vendor) hide(name string, hidden bool) { //nolint:revive // flag-parame
 	}
 }
 
-// checkShown checks what the Nodes show, and notes it.
+// checkShown checks the labels that the Nodes show, and records them.
 func checkShown(q *quirky, truth, shown map[string]int) {
 	q.t.Helper()
 	for n := range fuzzed {

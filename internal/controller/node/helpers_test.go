@@ -25,7 +25,7 @@ var (
 	follows       = LabelPolicy{Type: true, Additional: true}
 )
 
-// fresh is a Node as a kubelet registers it.
+// fresh returns a Node as a kubelet registers it.
 func fresh(edits ...func(*corev1.Node)) *corev1.Node {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "u1", ResourceVersion: "1", Labels: map[string]string{"keep": "user"}},
@@ -38,7 +38,7 @@ func fresh(edits ...func(*corev1.Node)) *corev1.Node {
 	return node
 }
 
-// settled is the Node of machine() after its initialisation.
+// settled returns the Node of machine() after its initialisation.
 func settled(edits ...func(*corev1.Node)) *corev1.Node {
 	node := fresh(func(n *corev1.Node) {
 		n.Spec.ProviderID = "p://1"
@@ -97,7 +97,7 @@ func with(labels map[string]string) func(*instance) {
 	return func(i *instance) { i.labels = labels }
 }
 
-// outcome is what a test row says about a plan.
+// outcome describes a plan in a test row.
 type outcome struct {
 	Do          action
 	Why         string

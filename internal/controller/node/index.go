@@ -7,8 +7,8 @@ import (
 )
 
 // index has the names of the Nodes that the refresh asks about, in order. Each change
-// of a Node updates it. So the refresh finds its next names without going through all
-// Nodes.
+// of a Node updates the index. So the refresh finds its next names without going
+// through all Nodes.
 type index struct {
 	mu        sync.Mutex
 	refreshed *btree.BTree[string] // names; guarded by mu
@@ -19,7 +19,7 @@ func newIndex() *index {
 	return &index{refreshed: btree.NewOrdered[string](degree)}
 }
 
-// set takes note of a Node. The refresh asks about it if refreshed is true.
+// set adds a Node to the index if refreshed is true, and removes it otherwise.
 func (i *index) set(name string, refreshed bool) { //nolint:revive // flag-parameter: a fact about the Node, not a mode
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -30,15 +30,16 @@ func (i *index) set(name string, refreshed bool) { //nolint:revive // flag-param
 	}
 }
 
-// refreshes returns how many Nodes the refresh asks about.
+// refreshes returns the number of Nodes that the refresh asks about.
 func (i *index) refreshes() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.refreshed.Len()
 }
 
-// page returns the next names in alphabetical order: those after last. If there are
-// none, it returns the first ones. It reports whether there are more after them.
+// page returns the next names in alphabetical order, at most size of them. It begins
+// with the first name after last. If there is none, it begins with the first name of
+// all. It also reports whether more names follow.
 func (i *index) page(last string, size int) (names []string, more bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

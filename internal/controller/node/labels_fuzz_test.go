@@ -8,10 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FuzzRecord reads the annotation that records which labels came from the cloud. A
-// kubelet may write this annotation. Whatever it says, no reserved or invalid label is
-// touched, and only labels that are offered are set. A record is read back as it was
-// written.
+// FuzzRecord tests the annotation that records which labels came from the cloud. A
+// kubelet can write this annotation. Whatever the annotation says, no reserved or
+// invalid label is changed, and only offered labels are set. A record is read back as
+// it was written.
 func FuzzRecord(f *testing.F) {
 	for _, seed := range []struct{ annotation, key, value string }{
 		{`{"example.com/a":"1"}`, "example.com/a", "1"},

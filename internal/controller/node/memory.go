@@ -19,8 +19,7 @@ func (c *Controller) remember(name string, m memory) {
 	c.metrics.waiting.Set(name, m.waitsFor, m.waitsSince)
 }
 
-// keep stores an answer for the next pass, unless the stored one is to a later
-// question.
+// keep stores an answer for the next pass, unless the stored answer is newer.
 func (c *Controller) keep(node *corev1.Node, a answer, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -29,7 +28,7 @@ func (c *Controller) keep(node *corev1.Node, a answer, at time.Time) {
 	}
 }
 
-// forget drops what is remembered under the name of a Node that is gone.
+// forget drops the memory of a Node that is gone.
 func (c *Controller) forget(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

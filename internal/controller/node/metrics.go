@@ -16,8 +16,8 @@ type Metrics struct {
 	owners                    *owners
 }
 
-// NewMetrics returns the controller's metrics, and registers them with the two
-// functions.
+// NewMetrics returns the controller's metrics. It calls register and collect to
+// register them.
 func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) *Metrics {
 	m := newMetrics(clock.RealClock{})
 	register(m.taintRemoval, m.initialSync, m.owners.gauge)
@@ -26,7 +26,8 @@ func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.
 }
 
 func newMetrics(c clock.PassiveClock) *Metrics {
-	// The names and the buckets are upstream's. Dashboards rely on them.
+	// The histograms have upstream's names and buckets, because dashboards rely on
+	// them.
 	delay := func(name, help string) *metrics.Histogram {
 		return metrics.NewHistogram(&metrics.HistogramOpts{
 			Subsystem:      "node_controller",
@@ -46,9 +47,8 @@ func newMetrics(c clock.PassiveClock) *Metrics {
 	}
 }
 
-// released counts a Node that was initialised at this age. One write removes
-// the taint and sets the rest, so both histograms of upstream get the same
-// value.
+// released records the age at which a Node was initialised. One write removes the taint
+// and sets the rest, so both histograms of upstream get the same value.
 func (m *Metrics) released(age time.Duration) {
 	m.taintRemoval.Observe(age.Seconds())
 	m.initialSync.Observe(age.Seconds())

@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// observe gathers, without I/O, what is known of the Node. If a refresh or an earlier
-// pass has fetched an answer that no pass has used, observe takes that answer.
+// observe gathers the facts about the Node. It does no I/O. If a refresh or an earlier
+// pass has kept an answer that no pass has used yet, observe uses that answer.
 func (c *Controller) observe(node *corev1.Node) observed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -26,7 +26,7 @@ func (c *Controller) observe(node *corev1.Node) observed {
 	return o
 }
 
-// answered returns what is observed after the cloud has given an answer.
+// answered returns the observation o with an answer that the cloud has just given.
 func (c *Controller) answered(o observed, a answer) observed {
 	o.answer, o.now = a, c.clock.Now()
 	o.answered = o.now
@@ -34,8 +34,9 @@ func (c *Controller) answered(o observed, a answer) observed {
 	return o
 }
 
-// holderOf returns the name of another Node that has the provider ID, empty if there is
-// none, if the ID is this Node's own, or if this Node has no provider ID.
+// holderOf returns the name of another Node that has the provider ID. It returns "" if
+// there is no other Node with this ID, if the ID is this Node's own, or if this Node
+// has no provider ID.
 func (c *Controller) holderOf(node *corev1.Node, id string) string {
 	if own := node.Spec.ProviderID; own == "" || id == "" || own == id {
 		return ""
@@ -46,9 +47,9 @@ func (c *Controller) holderOf(node *corev1.Node, id string) string {
 	return ""
 }
 
-// askUnhurried asks for the instance of a Node that has waited in vain for long.
-// It returns false if another such question is under way: these questions must
-// not take the workers away from other Nodes.
+// askUnhurried asks for the instance of a Node that has waited in vain for a long time.
+// It returns false if another unhurried question is under way, because these questions
+// must not take the workers away from other Nodes.
 func (c *Controller) askUnhurried(ctx context.Context, node *corev1.Node) (answer, bool) {
 	select {
 	case c.unhurried <- struct{}{}:
@@ -60,8 +61,8 @@ func (c *Controller) askUnhurried(ctx context.Context, node *corev1.Node) (answe
 	return answerOf(m, err), true
 }
 
-// askCloud asks for the instance of a Node that waits. It blocks while as many
-// look-ups as the configuration allows are under way.
+// askCloud asks for the instance of a Node that waits. It blocks while the allowed
+// number of look-ups is under way.
 func (c *Controller) askCloud(ctx context.Context, node *corev1.Node) answer {
 	c.reads <- struct{}{} // This does not block for ever, because the gateway returns after its timeout.
 	defer func() { <-c.reads }()

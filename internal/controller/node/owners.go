@@ -59,9 +59,8 @@ func (o *owners) clear() {
 	o.gauge.Reset()
 }
 
-// count records in the metrics who owns the Node of a pass. If the Node has a provider
-// ID and the cloud has described its instance, the scheme of that ID counts as
-// confirmed.
+// count records the owner of a Node in the metrics. If the Node has a provider ID and
+// the cloud has described its instance, the scheme of that ID counts as confirmed.
 func (c *Controller) count(o observed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

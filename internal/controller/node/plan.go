@@ -21,9 +21,10 @@ func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	return c.loop.RunAs(ctx, look)
 }
 
-// Plan returns what the controller would do about a Node. It writes nothing. It asks
-// the cloud at once, even about a Node that the refresh would ask about later. About
-// an initialised Node it asks at most once in a period of the refresh.
+// Plan returns the steps that the controller would take for a Node. It writes nothing.
+// It asks the cloud at once, even if the controller would leave the question to the
+// refresh. About an initialised Node, it asks at most once in each period of the
+// refresh.
 func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error) {
 	node, err := c.nodes.Cached(name)
 	if apierrors.IsNotFound(err) {
@@ -48,8 +49,8 @@ func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error)
 	return []step.Step{p.step(o)}, nil
 }
 
-// lookUp adds the cloud's answer to what was observed. The last answer about an
-// initialised Node is used again until the refresh is due. So a change of such a Node
+// lookUp adds the cloud's answer to the observation o. For an initialised Node, it uses
+// the last answer again until the refresh is due. So a change of an initialised Node
 // causes no call.
 func (c *Controller) lookUp(ctx context.Context, o observed, p plan) (observed, error) {
 	waits := p.do == ask
@@ -76,15 +77,15 @@ func (c *Controller) latest(node *corev1.Node) (fetched, bool) {
 	return last, ok && last.uid == node.UID && last.answer.given != notAsked && c.clock.Since(last.at) < c.refresher.period
 }
 
-// keepForPlan keeps an answer for latest. No pass uses it.
+// keepForPlan keeps an answer for latest. No pass uses the answer.
 func (c *Controller) keepForPlan(o observed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fetched[o.node.Name] = fetched{uid: o.node.UID, answer: o.answer, at: o.answered, used: true}
 }
 
-// untold returns the memory as if nothing had been reported yet, so that a plan
-// shows every event.
+// untold returns the memory as if no event had been recorded yet. So every plan lists
+// its events.
 func (m memory) untold() memory {
 	m.recorded, m.recordedAt, m.notices, m.said = "", time.Time{}, "", ""
 	return m
@@ -104,14 +105,14 @@ func (p plan) step(o observed) step.Step {
 		if len(s.Writes) > 0 { // events
 			s.Effect = step.Update
 		}
-		if o.answer.given == refused { // Then nobody knows whether the Node is up to date.
+		if o.answer.given == refused { // Then it is not known whether the Node is up to date.
 			s.Effect, s.Reason, s.Why = step.Wait, o.answer.cause.Reason, o.answer.cause.Message
 		}
 	}
 	return s
 }
 
-// list returns what the plan writes to the Node.
+// list describes the writes of the plan.
 func (w writes) list(o observed) []string {
 	all := step.Addresses(o.node.Status.Addresses, w.addresses)
 	if w.condition != nil {

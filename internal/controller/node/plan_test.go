@@ -17,7 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// A step says why a plan writes, and what: as a difference from what the Node has.
+// A step says why a plan writes. It lists the writes as differences from the present
+// Node.
 func TestStepOfAPlan(t *testing.T) {
 	n := &corev1.Node{}
 	n.Name = "n"
@@ -72,7 +73,8 @@ func TestStepOfAPlan(t *testing.T) {
 	}
 }
 
-// A plan that is made again says the same, because the first one was not carried out.
+// A second plan says the same as the first one, because the first one was not carried
+// out.
 func TestMemoryOfAPlanThatWasNotCarriedOut(t *testing.T) {
 	m := memory{uid: "u", vain: 2, recorded: "InstanceNotFound", notices: "n", said: "s", missing: map[string]int{"rack": 1}}
 	want := memory{uid: "u", vain: 2, missing: map[string]int{"rack": 1}}
@@ -81,8 +83,8 @@ func TestMemoryOfAPlanThatWasNotCarriedOut(t *testing.T) {
 	}
 }
 
-// Plan asks about an initialised Node once in a period of the refresh, however often
-// the Node changes. About a Node that waits it asks each time.
+// Plan asks about an initialised Node once in each period of the refresh, however often
+// the Node changes. About a Node that waits, it asks each time.
 func TestPlanAsksAsOftenAsTheRefresh(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

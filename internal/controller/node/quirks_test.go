@@ -36,10 +36,10 @@ type vendor struct {
 	instances map[string]cloudprovider.InstanceMetadata // by name; guarded by mu
 	hidden    map[string]cloudprovider.InstanceMetadata // taken away by a test; guarded by mu
 	asked     []string                                  // names of Nodes; guarded by mu
-	// before, if not nil, is called before each question. If it returns an error,
-	// that is the answer.
+	// before, if not nil, is called before each question. If it returns an error, that
+	// error is the answer.
 	before func() error
-	// hints are a list and a watch, nil if the vendor offers none.
+	// hints has the vendor's list and watch. It is nil if the vendor offers none.
 	hints *hints
 }
 
@@ -72,7 +72,7 @@ type machines struct {
 	vendor *vendor
 }
 
-// InstanceMetadata is the answer of the cloud.
+// InstanceMetadata returns the answer of the cloud.
 func (m machines) InstanceMetadata(_ context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	v := m.vendor
 	if v.before != nil {
@@ -99,8 +99,8 @@ func instanceOf(name string) cloudprovider.InstanceMetadata {
 	}
 }
 
-// quirky is a cluster, a vendor's cloud and a controller between them. It runs in
-// testing/synctest, which has its own time.
+// quirky has a cluster, a vendor's cloud, and a controller that uses both. It runs in
+// testing/synctest, which has its own clock.
 type quirky struct {
 	t       *testing.T
 	vendor  *vendor
@@ -112,19 +112,19 @@ type quirky struct {
 	version int      // guarded by mu
 	writes  int      // guarded by mu
 	events  []string // guarded by mu
-	// refuses is the API server's answer to a patch; nil if it accepts all. Guarded
-	// by mu.
+	// refuses returns the API server's error for a patch. If refuses is nil, the API
+	// server accepts all patches. refuses is guarded by mu.
 	refuses func(subresource string) error
 }
 
-// beginQuirky runs a controller on a cluster of these Nodes, with a provider
-// that has these habits. Each Node has an instance.
+// beginQuirky starts a controller for a cluster with these Nodes. Each Node has an
+// instance. The provider has the given habits.
 func beginQuirky(t *testing.T, cfg Config, habits []quirks.Quirk, nodes ...*corev1.Node) *quirky {
 	t.Helper()
 	return beginWith(t, &vendor{}, cfg, habits, nodes...)
 }
 
-// beginWith does the same as beginQuirky, with this vendor.
+// beginWith does the same as beginQuirky for the given vendor.
 func beginWith(t *testing.T, v *vendor, cfg Config, habits []quirks.Quirk, nodes ...*corev1.Node) *quirky {
 	t.Helper()
 	v.instances = map[string]cloudprovider.InstanceMetadata{}
@@ -160,7 +160,7 @@ func beginWith(t *testing.T, v *vendor, cfg Config, habits []quirks.Quirk, nodes
 	informers.StartWithContext(ctx)
 	done := make(chan error, 1)
 	go func() {
-		time.Sleep(time.Nanosecond) // No pass begins before the test waits, so a test may still change the cloud and the API server.
+		time.Sleep(time.Nanosecond) // No pass begins before the test waits, so the test can change the cloud and the API server first.
 		done <- c.Run(ctx)
 	}()
 	q.stop = func() {
@@ -195,7 +195,7 @@ func (q *quirky) onPatch(action clienttesting.Action) (bool, runtime.Object, err
 	return true, node, tracker.Update(resource, node, "")
 }
 
-// Node records events.
+// Node implements recorder.
 func (q *quirky) Node(node *corev1.Node, _, reason, _ string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -217,7 +217,7 @@ func (q *quirky) node(name string) *corev1.Node {
 	return node
 }
 
-// takeWrites returns how many writes there were since it was last called.
+// takeWrites returns the number of writes since its last call.
 func (q *quirky) takeWrites() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -226,7 +226,7 @@ func (q *quirky) takeWrites() int {
 	return n
 }
 
-// takeAsked returns which Nodes were asked about since it was last called.
+// takeAsked returns the names of the Nodes that were asked about since its last call.
 func (q *quirky) takeAsked() []string {
 	q.vendor.mu.Lock()
 	defer q.vendor.mu.Unlock()
@@ -250,15 +250,15 @@ func (q *quirky) expectEvents(want ...string) {
 	}
 }
 
-// joins is a Node as a kubelet registers it.
+// joins returns a Node with the given name, as a kubelet registers it.
 func joins(name string, edits ...func(*corev1.Node)) *corev1.Node {
 	return fresh(append([]func(*corev1.Node){func(n *corev1.Node) { n.Name, n.UID = name, types.UID("u-"+name) }}, edits...)...)
 }
 
 func named(id string) func(*corev1.Node) { return func(n *corev1.Node) { n.Spec.ProviderID = id } }
 
-// If the API server keeps refusing a write, the Node shows this, before and
-// after the initialisation, whatever the code of the refusal.
+// If the API server keeps refusing a write, the Node shows the refusal. That is so
+// before and after the initialisation, and for every status code.
 func TestRefusedWritesAreReported(t *testing.T) {
 	webhook := func(code int32, reason metav1.StatusReason) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{
@@ -305,14 +305,14 @@ func TestRefusedWritesAreReported(t *testing.T) {
 	}
 }
 
-// The API server may answer the write of a condition with a conflict. Then the
+// The API server can answer the write of a condition with a conflict. Then the
 // condition is written later, and the cloud is not asked more often.
 func TestConflictAboutAConditionIsNotRepeatedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := beginQuirky(t, Config{}, nil, joins("n1"))
 		defer func() { q.stop() }()
 		q.vendor.mu.Lock()
-		q.vendor.instances = nil // The cloud does not know it.
+		q.vendor.instances = nil // The cloud does not know the Node.
 		q.vendor.mu.Unlock()
 		q.refusing(func(string) error { return conflict() })
 		q.after(30 * time.Minute)
@@ -390,9 +390,9 @@ func TestLabelsDoNotFlap(t *testing.T) {
 	}
 }
 
-// A provider may spell the ID of an instance differently from the Node. The Node
-// keeps its own ID. It is not initialised if the provider's ID is another Node's, or
-// if StrictIDs is set.
+// A provider can spell the ID of an instance differently from the Node. The Node keeps
+// its own ID. It is not initialised if the provider's ID is another Node's, or if
+// StrictIDs is set.
 func TestAnotherSpellingOfTheProviderID(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -430,8 +430,8 @@ func TestAnotherSpellingOfTheProviderID(t *testing.T) {
 	}
 }
 
-// With --node-condition=always a Node costs one more write when it is initialised,
-// and none later. A Node that was initialised before the flag was set costs one write.
+// With --node-condition=always, a Node costs one more write when it is initialised, and
+// none later. A Node that was initialised before the flag was set costs one write.
 func TestConditionOfEachNodeIsOneWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		always := Config{AlwaysShow: true}
@@ -455,7 +455,7 @@ func TestConditionOfEachNodeIsOneWrite(t *testing.T) {
 	})
 }
 
-// expectWrites lets an hour pass and compares the number of all writes in it.
+// expectWrites lets an hour pass, and checks the number of writes during that hour.
 func (q *quirky) expectWrites(what string, want int) {
 	q.t.Helper()
 	q.after(time.Hour)

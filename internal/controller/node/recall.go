@@ -2,8 +2,8 @@ package node
 
 import "github.com/fairlead-k8s/fairlead/internal/controller/step"
 
-// Recall returns what this process remembers of a Node, and whether it remembers
-// anything. It does no I/O and changes nothing.
+// Recall returns the memory of a Node, and reports whether there is any. It does no I/O
+// and changes nothing.
 func (c *Controller) Recall(name string) (step.Memory, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -15,8 +15,8 @@ func (c *Controller) Recall(name string) (step.Memory, bool) {
 	return m.recall(&last), true
 }
 
-// recall returns what is remembered of a Node. last is the newest answer that was kept
-// for a pass, nil if there is none.
+// recall returns the memory of a Node as a step.Memory. last is the newest answer that
+// was kept for a pass, or nil if there is none.
 func (m memory) recall(last *fetched) step.Memory {
 	r := step.Memory{NextLook: m.nextAsk}
 	if !m.waitsSince.IsZero() {

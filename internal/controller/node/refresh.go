@@ -18,8 +18,8 @@ type refresher struct {
 // idle is the longest pause while there are no Nodes to refresh.
 const idle = 5 * time.Second
 
-// pause returns the time before the next page, if a round has this many pages. Without
-// Nodes there are no pages, and the pause is at most idle.
+// pause returns the time between two pages of a round with the given number of pages.
+// Without Nodes, there are no pages, and the pause is at most idle.
 func (r refresher) pause(pages int) time.Duration {
 	if pages == 0 {
 		return min(r.period, idle)
@@ -27,8 +27,8 @@ func (r refresher) pause(pages int) time.Duration {
 	return r.period / time.Duration(pages)
 }
 
-// pageAfter returns the next page of names in alphabetical order: those after
-// last. If there are none, it returns the first page.
+// pageAfter returns the next page of names in alphabetical order. It begins with the
+// first name after last. If there is none, pageAfter returns the first page.
 func pageAfter(names []string, last string, page int) []string {
 	slices.Sort(names)
 	from, found := slices.BinarySearch(names, last)
@@ -41,9 +41,9 @@ func pageAfter(names []string, last string, page int) []string {
 	return names[from:min(from+page, len(names))]
 }
 
-// fetch asks the cloud about a page of Nodes, and wakes those about which the cloud
-// has answered. The others are asked about again in the next round. fetch returns the
-// names of the Nodes that differ from the answer.
+// fetch asks the cloud about a page of Nodes. It wakes each Node about which the cloud
+// has answered. Later questions cover the others. fetch returns the names of the Nodes
+// that differ from the cloud's answers.
 func (c *Controller) fetch(ctx context.Context, names []string) (differ []string) {
 	var page []*corev1.Node
 	for _, name := range names {

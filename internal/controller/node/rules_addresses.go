@@ -9,9 +9,9 @@ import (
 	"k8s.io/cloud-provider/api"
 )
 
-// changedAddresses returns the addresses to write. There are none if the Node
-// has them already, if the cloud offers none, or if the cloud does not offer
-// the address that the kubelet was told to use.
+// changedAddresses returns the addresses to write. It returns nil if the Node has them
+// already, if the cloud offers none, or if the cloud does not offer the address that
+// the kubelet was told to use.
 func changedAddresses(o observed) []corev1.NodeAddress {
 	wanted, unmet := wantedAddresses(o.node, o.answer.instance.addresses)
 	if unmet != nil || slices.Equal(wanted, stored(o.node.Status.Addresses)) {
@@ -27,8 +27,9 @@ type unmetAddress struct {
 	parses bool
 }
 
-// wantedAddresses returns what the Node's addresses should be, in the form that
-// stored returns. If the cloud offers none, the Node's addresses are left alone.
+// wantedAddresses returns the addresses that the Node should have, in the form that
+// stored returns. If the cloud offers no addresses, it returns nil, and the Node keeps
+// its own.
 func wantedAddresses(node *corev1.Node, offered []corev1.NodeAddress) ([]corev1.NodeAddress, *unmetAddress) {
 	if len(offered) == 0 {
 		return nil, nil
@@ -52,9 +53,9 @@ func wantedAddresses(node *corev1.Node, offered []corev1.NodeAddress) ([]corev1.
 
 func isHostname(a corev1.NodeAddress) bool { return a.Type == corev1.NodeHostName }
 
-// preferred puts the addresses that the kubelet was told to use by --node-ip first,
-// in the kubelet's order. There is one such address, or one of each family. Other
-// addresses of the same types are dropped. Addresses of other types follow.
+// preferred puts the kubelet's own addresses first, in the kubelet's order. They come
+// from --node-ip: one address, or one of each family. Other addresses of the same types
+// are dropped. Addresses of other types follow.
 func preferred(addresses []corev1.NodeAddress, chosen string) ([]corev1.NodeAddress, *unmetAddress) {
 	ips, ok := parseNodeIPs(chosen)
 	if !ok {
@@ -83,7 +84,7 @@ func preferred(addresses []corev1.NodeAddress, chosen string) ([]corev1.NodeAddr
 }
 
 // parseNodeIPs accepts what upstream accepts: one address, or two addresses of
-// different families, without spaces. Of two, neither may be 0.0.0.0 or ::.
+// different families, without spaces. If there are two, neither can be 0.0.0.0 or ::.
 func parseNodeIPs(chosen string) ([]netip.Addr, bool) {
 	var ips []netip.Addr
 	for text := range strings.SplitSeq(chosen, ",") {
@@ -103,10 +104,10 @@ func parseNodeIPs(chosen string) ([]netip.Addr, bool) {
 	}
 }
 
-// stored returns the list as the API server keeps it after a patch: grouped by
-// type, without duplicates. The types come in the order in which they first
-// appear, and the order within a type stays. Lists are compared in this form.
-// Otherwise a provider that mixes types would cause a patch in every pass.
+// stored returns the list as the API server keeps it after a patch: grouped by type,
+// without duplicates. The types come in the order in which they first appear, and the
+// order within a type stays. Lists are compared in this form. Otherwise, a provider
+// that mixes types would cause a patch in every pass.
 func stored(addresses []corev1.NodeAddress) []corev1.NodeAddress {
 	var types []corev1.NodeAddressType
 	for _, address := range addresses {

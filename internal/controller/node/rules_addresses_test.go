@@ -68,8 +68,8 @@ func TestWantedAddresses(t *testing.T) {
 	}
 }
 
-// A patch that would change nothing in the API server is never sent, in whatever
-// order a provider mixes the types of addresses.
+// A provider can mix the types of addresses in any order. A patch that would change
+// nothing in the API server is never sent.
 func TestMixedAddressesConverge(t *testing.T) {
 	mixed := machine(func(i *instance) {
 		i.addresses = []corev1.NodeAddress{internal, external, {Type: corev1.NodeInternalIP, Address: "fd00::1"}}

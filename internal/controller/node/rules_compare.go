@@ -8,9 +8,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 )
 
-// confirms reports whether what a list says of the Node leaves nothing to do, so
-// that no question is needed. If the list leaves out something that the Node has, it
-// confirms nothing, because what it leaves out may have changed.
+// confirms reports whether a list shows that the Node is up to date. Then no question
+// about the Node is needed. If the list leaves out something that the Node has, it
+// confirms nothing, because the omitted data might have changed.
 func confirms(o observed) bool {
 	if saysLess(o) {
 		return false
@@ -33,15 +33,15 @@ func saysLess(o observed) bool {
 		i.region == "" && has[corev1.LabelTopologyRegion] != ""
 }
 
-// differs reports whether what the cloud says of the Node is to be written. A write
-// of the condition alone does not count, because it does not mean that something has
+// differs reports whether the cloud's answer requires a write to the Node. A write of
+// only the condition does not count, because it does not mean that something has
 // changed in the cloud.
 func differs(o observed) bool {
 	p := decide(o)
 	return p.do == update && (p.addresses != nil || !p.change.empty())
 }
 
-// watched is what is known of the watch.
+// watched is the state of the watch.
 type watched struct {
 	works bool
 	since time.Time // the watch has missed no change after this time
@@ -51,9 +51,9 @@ type watched struct {
 // works.
 const longer = 6
 
-// comparePeriod returns the period in which all Nodes are compared with the cloud.
-// The period is longer if the watch has worked since the last comparison of all Nodes
-// began, because then a comparison finds only what the watch has missed.
+// comparePeriod returns the period in which all Nodes are compared with the cloud. The
+// period is longer if the watch has worked since the last comparison of all Nodes
+// began, because a comparison then finds only changes that the watch has missed.
 func comparePeriod(base time.Duration, w watched, compared time.Time) time.Duration {
 	if !w.works || compared.Before(w.since) {
 		return base
@@ -61,21 +61,21 @@ func comparePeriod(base time.Duration, w watched, compared time.Time) time.Durat
 	return longer * base
 }
 
-// mayBeMissed reports whether the watch should have named a change that a
-// comparison has just found.
+// mayBeMissed reports whether the watch might have missed a change that a comparison
+// has just found.
 func mayBeMissed(w watched, compared, named, now time.Time) bool {
 	return w.works && !compared.Before(w.since) && now.Sub(named) > namedFor
 }
 
-// namedFor is how long a change that the watch has named may take until the cloud
-// shows it.
+// namedFor is the time that the cloud gets to show a change after the watch has named
+// it.
 const namedFor = time.Minute
 
-// wokenLimit bounds how often a Node is asked about, or gets a pass, because the watch
-// has named its instance. A watch that repeats itself must not use up the quota of the cloud.
+// wokenLimit bounds the questions and the passes that the watch causes for one Node. A
+// watch that repeats itself must not use up the quota of the cloud.
 var wokenLimit = allowance.Limit{Burst: 6, Every: time.Minute, Least: time.Second}
 
-// askedAgainAfter is the time until the cloud is asked once more about a Node that the
-// watch has named, if the first answer showed no change. A cloud's answers may lag
-// behind its watch.
+// askedAgainAfter is the time between the first and the second question about a Node
+// that the watch has named. The second one is asked only if the first answer showed no
+// change. A cloud's answers can lag behind its watch.
 const askedAgainAfter = 10 * time.Second

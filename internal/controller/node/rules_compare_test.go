@@ -50,9 +50,9 @@ func TestWhatAListConfirms(t *testing.T) {
 	}
 }
 
-// A list does not confirm a Node that still has to show that it is initialised, so the
-// cloud is asked about the Node. That does not mean that a list or a watch has missed
-// a change.
+// If a Node still has to show that it is initialised, a list does not confirm it, so
+// the cloud is asked about the Node. But neither the list nor the watch has missed a
+// change.
 func TestConditionIsNoNewsOfTheCloud(t *testing.T) {
 	o := observed{now: noon, node: settled(), answer: machine(), policy: follows, always: true}
 	if decide(o).condition == nil || confirms(o) || differs(o) {

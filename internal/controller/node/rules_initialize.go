@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// preconditions are the conditions for a release. The first one that is not met is
-// the cause that the waiting Node shows.
+// preconditions are the checks that a Node has to pass before its release. The first
+// one that fails returns the cause that the waiting Node shows.
 var preconditions = []func(observed) *message.Cause{isSameInstance, hasProviderID, labelsAreValid, addressIsOffered}
 
 // isSameInstance returns a cause if the cloud has described another instance
@@ -24,10 +24,9 @@ func isSameInstance(o observed) *message.Cause {
 	return otherInstance(o)
 }
 
-// hasProviderID returns a cause if neither the Node nor the cloud has a
-// provider ID, because nothing could find the instance again. Like upstream, it
-// makes an exception for providers without any provider IDs (upstream-behaviour
-// 3.3).
+// hasProviderID returns a cause if neither the Node nor the cloud's answer has a
+// provider ID. Without one, nothing could find the instance again. Like upstream, it
+// makes an exception for providers without any provider IDs (upstream-behaviour 3.3).
 func hasProviderID(o observed) *message.Cause {
 	if i := o.answer.instance; o.node.Spec.ProviderID != "" || i.providerID != "" || i.nameless {
 		return nil
@@ -55,8 +54,9 @@ func addressIsOffered(o observed) *message.Cause {
 	return addressNotOffered(*unmet)
 }
 
-// initialize plans the release of a Node for scheduling. One write sets
-// provider ID and labels and removes the taint. The addresses are written
+// initialize returns the plan for a Node that is not initialised yet: to ask the cloud,
+// to wait, or to release the Node for scheduling. The last write of a release sets the
+// provider ID and the labels, and removes the taint. The write of the addresses comes
 // before it (promise S6).
 func initialize(o observed) plan {
 	if !o.unwritten.IsZero() {

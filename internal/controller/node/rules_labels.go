@@ -12,31 +12,33 @@ import (
 )
 
 const (
-	// AnnotationLabels on a Node is the record of the additional labels that
-	// were set from the cloud, as a JSON object of keys and values. A label
-	// that is not in the record, or has another value, is the user's.
+	// AnnotationLabels is the annotation that records which additional labels were set
+	// from the cloud. Its value is a JSON object of keys and values. A label belongs to
+	// the user if it is not in the record, or if the record has another value for it.
 	AnnotationLabels = "fairlead.dev/cloud-labels"
 )
 
 // LabelPolicy says which labels are kept up to date after initialisation. The
 // zero value means none, as with upstream.
 type LabelPolicy struct {
-	// Type is the instance type.
+	// Type means that the labels of the instance type are kept up to date.
 	Type bool
-	// Additional are the labels that the provider wants beyond type and place.
+	// Additional means that the provider's own labels are kept up to date: the labels
+	// other than type, zone and region.
 	Additional bool
-	// Remove removes an additional label that was set from the cloud, once
-	// removeAfter answers in a row have left it out. Otherwise the label stays.
+	// Remove means that an additional label is removed once removeAfter answers in a
+	// row have left it out. Only labels that were set from the cloud are removed.
+	// Without Remove, no label is removed.
 	Remove bool
 }
 
-// removeAfter is how many answers in a row have to leave a label out. One such
-// answer often only means that something has failed inside the provider.
+// removeAfter is the number of answers in a row that have to leave a label out before
+// it is removed. A single answer without the label often means only that something has
+// failed inside the provider.
 const removeAfter = 3
 
-// twins are pairs of the old and the new key of labels that Kubernetes has
-// renamed. Upstream copies the value of the old key to the new one
-// (upstream-behaviour 3.5).
+// twins has the old and the new key of each label that Kubernetes has renamed. Upstream
+// copies the value of the old key to the new one (upstream-behaviour 3.5).
 var twins = [][2]string{
 	{corev1.LabelFailureDomainBetaZone, corev1.LabelTopologyZone},
 	{corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyRegion},
@@ -55,8 +57,8 @@ func twinLabels(have map[string]string) map[string]*string {
 	return differing(have, want)
 }
 
-// sizeLabels returns the labels of the instance type, none if the cloud does
-// not name it.
+// sizeLabels returns the labels of the instance type. There are none if the cloud does
+// not name the type.
 func sizeLabels(i instance) map[string]string {
 	return both(i.size, corev1.LabelInstanceType, corev1.LabelInstanceTypeStable)
 }
@@ -75,7 +77,8 @@ func both(value, oldKey, newKey string) map[string]string {
 	return map[string]string{oldKey: value, newKey: value}
 }
 
-// differing returns the wanted labels that are missing or have another value.
+// differing returns the labels of want that are missing in have, or that have another
+// value there.
 func differing(have, want map[string]string) map[string]*string {
 	set := map[string]*string{}
 	for key, value := range want {
@@ -86,14 +89,16 @@ func differing(have, want map[string]string) map[string]*string {
 	return set
 }
 
-// reserved matches the keys that only Kubernetes itself may set. Upstream
-// ignores such labels of a provider without an error, and so does this package.
+// reserved matches the label keys that only Kubernetes itself should set. If a provider
+// offers a label with a reserved key, this package ignores the label without an error,
+// as upstream does.
 var reserved = regexp.MustCompile(`(^|\.)(kubernetes|k8s)\.io/`)
 
-// additionalLabels returns which of the provider's own labels to set, and the record of
-// them. Without policy.Additional it follows upstream's rule: a label that the Node has
-// already is the user's, and the record is not to be written. A label that is not
-// offered stays as it is, because providers leave out labels for many reasons.
+// additionalLabels returns the provider's own labels that are to be set, and the new
+// record. Without policy.Additional, it follows upstream's rule: a label that is already
+// on the Node belongs to the user. Then the caller must not write the record. A label
+// that is not offered stays as it is, because providers leave out labels for many
+// reasons.
 func additionalLabels(node *corev1.Node, offered map[string]string, policy LabelPolicy) (labels map[string]*string, record map[string]string) {
 	labels, record = map[string]*string{}, map[string]string{}
 	if policy.Additional {
@@ -104,7 +109,7 @@ func additionalLabels(node *corev1.Node, offered map[string]string, policy Label
 		_, mine := record[key]
 		switch {
 		case reserved.MatchString(key), isInvalidLabel(key, value):
-			// A label of ours is updated again once the cloud's value is valid.
+			// A recorded label is updated again once the cloud's value is valid.
 		case !exists, mine && current != value:
 			labels[key] = &value
 			record[key] = value
@@ -115,9 +120,8 @@ func additionalLabels(node *corev1.Node, offered map[string]string, policy Label
 	return labels, record
 }
 
-// missingLabels returns, for each label of ours that the last answers have left out,
-// how many answers in a row have left it out. An answer without a map of labels says
-// nothing about any label.
+// missingLabels counts, for each label that was set from the cloud, the answers in a
+// row that have left the label out. An answer without a map of labels does not count.
 func missingLabels(o observed) map[string]int {
 	offered := o.answer.instance.labels
 	if !o.policy.Remove || offered == nil {
@@ -143,9 +147,9 @@ func followed(node *corev1.Node) map[string]string {
 	return labels
 }
 
-// recorded returns the record of a Node, empty if it cannot be parsed. A kubelet
-// may write this annotation, but not every label. So entries for reserved keys
-// are ignored.
+// recorded returns the record of a Node. It is empty if the annotation cannot be
+// parsed. A kubelet is allowed to write the annotation, but not to set every label. So
+// entries with reserved keys are ignored.
 func recorded(node *corev1.Node) map[string]string {
 	record := map[string]string{}
 	if json.Unmarshal([]byte(node.Annotations[AnnotationLabels]), &record) != nil || record == nil {
@@ -157,7 +161,7 @@ func recorded(node *corev1.Node) map[string]string {
 	return record
 }
 
-// recordOf returns the annotation to write, nil if the Node has it already.
+// recordOf returns the annotation to write, or nil if the Node has it already.
 func recordOf(labels map[string]string, node *corev1.Node) map[string]*string {
 	current, exists := node.Annotations[AnnotationLabels]
 	if len(labels) == 0 {

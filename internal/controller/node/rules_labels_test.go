@@ -83,7 +83,7 @@ func TestLabelsThatAreNoLongerOffered(t *testing.T) {
 		name   string
 		policy LabelPolicy
 		says   []map[string]string // answers, one after the other
-		goes   int                 // the number of the answer that removes the label; 0: it stays
+		goes   int                 // the number of the answer that removes the label; 0: the label stays
 	}{
 		{"WithoutTheFlagItStays", follows, []map[string]string{some, some, some, some, some, some}, 0},
 		{"ThreeAnswersRemoveIt", removes, []map[string]string{some, some, some}, 3},

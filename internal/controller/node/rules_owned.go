@@ -6,8 +6,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// owned adds to a plan the events about the owner of the Node. Each event is
-// recorded once while its cause lasts.
+// owned adds the events about the owner of the Node to a plan. Each event is recorded
+// once while its cause lasts.
 func owned(o observed, p plan) plan {
 	if p.do == ask {
 		return p // The pass decides again, with the same memory.
@@ -23,8 +23,8 @@ func owned(o observed, p plan) plan {
 	return p
 }
 
-// aboutOwner returns the event that is due about the owner of the Node, and a key
-// that identifies the event. The key is empty if there is nothing to report.
+// aboutOwner returns the event about the owner of the Node, and a key that identifies
+// the event. The key is empty if no event is due.
 func aboutOwner(o observed) (key string, event message.Event) {
 	why, disowned := o.claim.Disowns(o.node)
 	label, ignored := o.claim.Label(o.node), o.claim.Ignored(o.node)
@@ -40,9 +40,9 @@ func aboutOwner(o observed) (key string, event message.Event) {
 	}
 }
 
-// isLeftWaiting reports whether the Node waits to be initialised and is not this
-// daemon's. An event reports such a Node only after a minute, because another manager
-// may be about to initialise it.
+// isLeftWaiting reports whether the Node waits to be initialised, but does not belong
+// to this daemon. If no label disowns the Node, the event about it comes only after a
+// minute, because another manager might be about to initialise the Node.
 func isLeftWaiting(o observed) bool {
 	_, disowned := o.claim.Disowns(o.node)
 	return disowned && o.node.DeletionTimestamp == nil && nodefact.IsUninitialized(o.node)

@@ -12,7 +12,7 @@ import (
 )
 
 // A kubelet can set fairlead.dev/exclude on its own Node. With
-// --node-restricted-labels-only the label has no effect, and an event says so. Each
+// --node-restricted-labels-only, the label has no effect, and an event says so. Each
 // label that appears is reported once.
 func TestExclusionIsReportedOnce(t *testing.T) {
 	var (
@@ -55,8 +55,8 @@ func TestExclusionIsReportedOnce(t *testing.T) {
 	}
 }
 
-// If a Node of another manager waits to be initialised, an event says so once,
-// after a minute, and nothing else is written to the Node.
+// If a Node of another manager waits to be initialised, one event reports this after a
+// minute. Nothing else is written to the Node.
 func TestForeignNodeThatWaitsIsReportedOnce(t *testing.T) {
 	young := fresh(func(n *corev1.Node) {
 		n.CreationTimestamp = metav1.NewTime(noon.Add(-20 * time.Second))
@@ -82,8 +82,8 @@ func TestForeignNodeThatWaitsIsReportedOnce(t *testing.T) {
 	}
 }
 
-// A program may filter the Nodes with Claim.Nodes. A change of a Node wakes it if the
-// filter begins or ceases to leave it out, whatever field the filter reads.
+// A program can filter the Nodes with Claim.Nodes. If a change of a Node changes the
+// result of the filter, it wakes the Node, whatever field the filter reads.
 func TestFilterWakes(t *testing.T) {
 	claim := ownership.Claim{Nodes: func(n *corev1.Node) bool { return n.Annotations["pool"] == "" }}
 	theirs := settled(func(n *corev1.Node) { withAnnotation(n, "pool", "theirs") })

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// follow returns the plan that keeps an initialised Node up to date. Without an
-// answer of the cloud it uses only the fields of the Node itself.
+// follow returns the plan that keeps an initialised Node up to date. Without an answer
+// of the cloud, it uses only the fields of the Node itself.
 func follow(o observed) plan {
 	if !o.unwritten.IsZero() {
 		return refusedUpdate(o)
@@ -30,9 +30,9 @@ func follow(o observed) plan {
 	return p
 }
 
-// refusedUpdate returns the plan for a Node whose update could not be written:
-// an event, and another try. The event is not repeated while updates fail for the
-// same reason, even if the text of the error changes.
+// refusedUpdate returns the plan for a Node whose update could not be written. The plan
+// records an event and tries again. The event is not repeated while updates fail for
+// the same reason, even if the text of the error changes.
 func refusedUpdate(o observed) plan {
 	p := plan{do: wait, why: o.unwritten.Message, memory: o.memory}
 	if kept := updateFailed.Name + ": " + o.unwritten.Reason; o.memory.notices != kept {
@@ -41,8 +41,9 @@ func refusedUpdate(o observed) plan {
 	return p
 }
 
-// followInstance adds what the cloud says to the plan. Zone and region are
-// reported and not rewritten: volumes and pods were placed by them.
+// followInstance adds to the plan the writes and the events that follow from the
+// cloud's answer. A change of zone or region is only reported, because volumes and pods
+// were placed by these labels.
 func followInstance(o observed, p *plan) {
 	i := o.answer.instance
 	var notices []message.Event
@@ -59,20 +60,20 @@ func followInstance(o observed, p *plan) {
 	p.events, p.memory.notices = newNotices(notices, o.memory.notices)
 }
 
-// isOther reports whether the cloud describes another instance than the Node's.
-// The provider was asked with the Node's own provider ID. If the answer has
-// another provider ID, it is assumed to be another spelling of the same ID. The
-// Node keeps its own, because a provider ID can never be changed. But the answer is
-// about another instance if another Node has the provider ID of the answer, or if
-// strictIDs is set.
+// isOther reports whether the cloud describes another instance than the Node's. The
+// provider was asked with the Node's own provider ID. If the answer has another
+// provider ID, that ID usually counts as another spelling of the same ID. The Node
+// keeps its own ID, because a provider ID can never be changed. The answer counts as
+// one about another instance only if another Node has its provider ID, or if strictIDs
+// is set.
 func isOther(o observed) bool {
 	own, theirs := o.node.Spec.ProviderID, o.answer.instance.providerID
 	return own != "" && theirs != "" && own != theirs && (o.holder != "" || o.strictIDs)
 }
 
 // isKnown reports whether the Node is known to be this instance. A Node that registered
-// without the taint gets no provider ID from this controller. If it has none, it gets
-// no labels from the cloud either, as with upstream.
+// without the taint gets no provider ID from this controller. Without a provider ID, it
+// gets no labels from the cloud either, as with upstream.
 func isKnown(node *corev1.Node, i instance) bool {
 	return node.Spec.ProviderID != "" || i.nameless
 }
@@ -80,7 +81,7 @@ func isKnown(node *corev1.Node, i instance) bool {
 func followLabels(o observed, p *plan) {
 	i := o.answer.instance
 	if o.policy.Type && !isInvalidLabel("name", i.size) {
-		// The cloud's value counts, and not the value of the old key.
+		// The cloud's value counts, not the value of the old key.
 		delete(p.change.labels, corev1.LabelInstanceTypeStable)
 		maps.Copy(p.change.labels, differing(o.node.Labels, sizeLabels(i)))
 		if i.size == "" {
@@ -92,8 +93,8 @@ func followLabels(o observed, p *plan) {
 	}
 }
 
-// followAdditional sets and changes the provider's own labels. It removes one
-// only if the policy says so and enough answers have left it out.
+// followAdditional sets and changes the provider's own labels. It removes a label only
+// if the policy says so and enough answers have left the label out.
 func followAdditional(o observed, p *plan) {
 	labels, record := additionalLabels(o.node, o.answer.instance.labels, o.policy)
 	p.memory.missing = missingLabels(o)
@@ -130,7 +131,7 @@ func noticesOf(o observed) []message.Event {
 }
 
 // newNotices returns the notices if they differ from those that were recorded last. It
-// also returns the text to remember.
+// also returns the text to keep in the memory.
 func newNotices(notices []message.Event, recorded string) ([]message.Event, string) {
 	var messages []string
 	for _, notice := range notices {

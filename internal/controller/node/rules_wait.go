@@ -12,8 +12,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// waits returns the plan that shows why the Node waits: an event when the reason
-// changes, and a condition once the Node has waited for a minute (promise V1).
+// waits returns the plan for a Node that has to wait. The plan shows the cause (promise
+// V1). It records an event when the reason changes, and writes a condition once the
+// Node has waited for a minute.
 func waits(o observed, r message.Cause) plan {
 	p := plan{do: wait, why: r.Message, memory: o.memory}
 	if p.memory.waitsSince.IsZero() {
@@ -41,25 +42,26 @@ func waits(o observed, r message.Cause) plan {
 	return p
 }
 
-// inVain are reasons that asking again soon does not change: the cloud has
-// answered, and somebody has to change something. Nodes with such a reason may
-// wait for ever, and must not use up the quota of the cloud (promise P2).
+// inVain has the reasons for which it is useless to ask again soon. The cloud has
+// answered, and somebody has to change something. A Node with one of these reasons
+// might wait for ever, and must not use up the quota of the cloud (promise P2).
 var inVain = []string{"InstanceNotFound", "CloudDenied", "CloudRejected", "NotImplemented", "ProviderPanicked", providerIDMismatch.Name, noProviderID.Name}
 
-// The pause between two questions that are asked in vain doubles between these
-// bounds. Once it is longer than hurriedFor, other Nodes are asked about first.
+// The pause doubles after each question in vain, from firstPause to longestPause. Once
+// it is longer than hurriedFor, other Nodes are asked about first.
 const (
 	firstPause   = time.Second
 	longestPause = 15 * time.Minute
 	hurriedFor   = time.Minute
 )
 
-// vainAfter returns how many questions in a row were in vain, this one included. It
-// also returns the time until the next question; 0 means the growing delay of the
-// queue. A failure of the cloud in between does not make the Node more urgent.
+// vainAfter returns the number of questions in a row that were in vain, this one
+// included. It also returns the time until the next question; 0 means the growing delay
+// of the queue. A failure of the cloud does not set the number back, so the Node does
+// not become more urgent.
 func vainAfter(o observed, r message.Cause) (vain int, pause time.Duration) {
 	switch {
-	case o.answer.again > 0: // The end of the outage ends the wait.
+	case o.answer.again > 0: // The pause ends with the outage.
 		return o.memory.vain, o.answer.again
 	case slices.Contains(inVain, r.Reason):
 		vain = o.memory.vain + 1
@@ -71,8 +73,7 @@ func vainAfter(o observed, r message.Cause) (vain int, pause time.Duration) {
 	}
 }
 
-// pauseAfter returns the time until the next question, after this many questions
-// without a useful answer.
+// pauseAfter returns the pause after the given number of questions in vain.
 func pauseAfter(vain int) time.Duration {
 	pause := firstPause
 	for n := 1; n < vain && pause < longestPause; n++ {
@@ -81,16 +82,16 @@ func pauseAfter(vain int) time.Duration {
 	return min(pause, longestPause)
 }
 
-// questionLimit bounds how often the cloud is asked about a Node that waits. The
-// owner of the Node can change it at any time, and each change causes a question.
-// Without such changes the growing delay between questions leaves at most 7 of them in
-// the first minute, and then at most one in each minute.
+// questionLimit bounds the questions about a Node that waits. The owner of the Node can
+// change the Node at any time, and each change causes a question. Without changes, the
+// growing delay between questions allows at most 7 questions in the first minute, and
+// at most one in each later minute.
 var questionLimit = allowance.Limit{Burst: 12, Every: 30 * time.Second, Least: 500 * time.Millisecond}
 
-// asks returns the plan to ask the cloud, or a plan to wait if too many questions
-// were asked. If a pass comes before its time, the Node has changed. Then the pauses
-// start from the shortest again, unless the Node has changed so often that its
-// questions are used up.
+// asks returns the plan to ask the cloud, or a plan to wait if too many questions were
+// asked. If a pass comes before its time, the Node has changed, or the watch has named
+// the Node. Then the pauses start from the shortest again, as long as the Node has
+// questions left.
 func asks(o observed) plan {
 	if next := o.memory.questions.Next(questionLimit); o.now.Before(next) {
 		return plan{do: wait, why: "the cloud was asked about the Node often enough", after: next.Sub(o.now), memory: o.memory}
@@ -105,8 +106,8 @@ func asks(o observed) plan {
 	return p
 }
 
-// waitsSince returns when the wait began, which is when the Node was created. A
-// process that keeps crashing must not count from zero each time.
+// waitsSince returns the time at which the wait began: the creation time of the Node.
+// So a process that keeps crashing does not count from zero each time.
 func waitsSince(o observed) time.Time {
 	if created := o.node.CreationTimestamp; !created.IsZero() && created.Time.Before(o.now) {
 		return created.Time
@@ -114,8 +115,8 @@ func waitsSince(o observed) time.Time {
 	return o.now
 }
 
-// isNews reports whether the reason is to be recorded as an event. A new leader
-// does not repeat what the Node shows already.
+// isNews reports whether an event should report the reason. A new leader does not
+// repeat a reason that the Node shows already.
 func isNews(o observed, r message.Cause, shown *corev1.NodeCondition) bool {
 	switch {
 	case o.memory.recorded == r.Reason, o.now.Sub(o.memory.recordedAt) < eventInterval:
@@ -127,14 +128,14 @@ func isNews(o observed, r message.Cause, shown *corev1.NodeCondition) bool {
 	}
 }
 
-// isDue reports whether the Node has waited long enough for a condition, or
-// already shows one. A condition from an earlier wait must not stay wrong.
+// isDue reports whether the Node has waited long enough for a condition, or shows one
+// already. A condition from an earlier wait must not stay wrong.
 func isDue(o observed, m memory, shown *corev1.NodeCondition) bool {
 	return shown != nil || o.now.Sub(m.waitsSince) >= nodecondition.After
 }
 
-// recovered returns the condition to write on a Node that does not wait, nil if nothing
-// is to be written. A Node without the condition gets it only if all Nodes have to show
+// recovered returns the condition to write on a Node that does not wait, or nil if no
+// write is needed. A Node without the condition gets it only if all Nodes have to show
 // the condition.
 func recovered(o observed) *corev1.NodeCondition {
 	shown := nodefact.Condition(o.node, ConditionInitialized)
@@ -148,9 +149,9 @@ func recovered(o observed) *corev1.NodeCondition {
 // else removes (promise S4 b).
 const putBackAfter = 5 * time.Minute
 
-// isToShow reports whether a Node without the condition is to show that it is
-// initialised. It has to be known as an instance of this cloud: this process has
-// initialised it, or the cloud has just described it.
+// isToShow reports whether a Node without the condition should get it. The Node must be
+// known to belong to this cloud: this process has initialised it, or the cloud has just
+// described it.
 func isToShow(o observed) bool {
 	isDescribed := o.answer.given == described && !isOther(o) && isKnown(o.node, o.answer.instance)
 	return o.always && (o.memory.released || isDescribed) && o.now.Sub(o.memory.shownAt) >= putBackAfter

@@ -98,8 +98,8 @@ func TestEachNodeShowsThatItIsInitialised(t *testing.T) {
 	}
 }
 
-// A question that is asked in vain is asked less and less often, and in the end only
-// after the questions about other Nodes. A change of the Node ends the pause.
+// After questions in vain, the cloud is asked less and less often about the Node. In
+// the end, questions about other Nodes go first. A change of the Node ends the pause.
 func TestQuestionsInVainBecomeRare(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
@@ -134,9 +134,9 @@ func TestQuestionsInVainBecomeRare(t *testing.T) {
 	}
 }
 
-// While the cloud is down for all Nodes, its answers do not count for a single Node:
-// the pause of the Node does not grow, and its questions are not used up. One event
-// reports the outage.
+// An outage of the cloud for all Nodes does not count for a single Node. The pause of
+// the Node does not grow, and its questions are not used up. One event reports the
+// outage.
 func TestOutageCountsForNoNode(t *testing.T) {
 	m, now, events := memory{uid: "u1", vain: 7}, noon, 0
 	for range 100 {

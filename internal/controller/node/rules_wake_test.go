@@ -14,7 +14,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// changes are edits of a Node, each of one field. Name and creation time never change.
+// changes has edits of a Node. Each edit changes one field. The name and the creation
+// time never change.
 var changes = map[string]func(*corev1.Node){
 	"uid":                  func(n *corev1.Node) { n.UID = "u2" },
 	"deletion":             func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: noon} },
@@ -43,10 +44,10 @@ var changes = map[string]func(*corev1.Node){
 	"new version, no change": func(n *corev1.Node) { n.ResourceVersion = "9" },
 }
 
-// TestWhateverChangesThePlanWakes compares the plans for Nodes that differ in one
-// field, with every answer of the cloud. The condition and the events of a Node
-// that waits are left out: such a Node has another pass after at most
-// longestPause anyway.
+// TestWhateverChangesThePlanWakes compares the plans for two Nodes that differ in one
+// field. If the plans differ, the change must wake the Node. The test does so for every
+// answer of the cloud. It ignores the condition and the events of a Node that waits,
+// because that Node has another pass after at most longestPause anyway.
 func TestWhateverChangesThePlanWakes(t *testing.T) {
 	known := map[string]answer{"no answer": {}}
 	maps.Copy(known, answers)
@@ -55,7 +56,7 @@ func TestWhateverChangesThePlanWakes(t *testing.T) {
 		bases["fresh, "+name], bases["settled, "+name] = fresh(change), settled(change)
 	}
 	digest := func(n *corev1.Node, a answer) string {
-		o := outcomeOf(decide(observed{now: noon, node: n, answer: a, policy: follows, always: true})) // If always is set, the rules read more of a Node.
+		o := outcomeOf(decide(observed{now: noon, node: n, answer: a, policy: follows, always: true})) // If always is set, the rules read more fields of a Node.
 		if nodefact.IsUninitialized(n) {
 			o.Condition, o.Events = "", nil
 		}
@@ -90,7 +91,7 @@ func TestWhateverChangesThePlanWakes(t *testing.T) {
 	}
 }
 
-// A heartbeat costs a comparison, which allocates nothing.
+// A heartbeat costs only a comparison, which allocates nothing.
 func TestHeartbeatIsAComparison(t *testing.T) {
 	before := settled(label("a", "b"), shows(corev1.ConditionTrue, "Initialized", "", noon))
 	before.Spec.Taints = []corev1.Taint{{Key: "other", TimeAdded: new(metav1.NewTime(noon))}}

@@ -15,7 +15,7 @@ import (
 )
 
 // The speed of the initialisation is bounded by the cloud's quota and not by this
-// controller (promise P2). The test has its own time, so a busy machine does not
+// controller (promise P2). The test has its own clock, so a busy machine does not
 // change the result.
 func TestNodesAreInitialisedAtTheSpeedOfTheQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

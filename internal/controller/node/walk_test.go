@@ -78,7 +78,7 @@ func starts(t *testing.T, visit func(name string, node *corev1.Node)) {
 // ofAnotherNode is the provider ID of another Node in the cluster.
 const ofAnotherNode = "p://3"
 
-// answers are what the cloud may say at any step.
+// answers has the possible answers of the cloud at any step.
 var answers = map[string]answer{
 	"describes": machine(with(map[string]string{"a": "2", "b": "1"})),
 	"refuses":   refusing("CloudDenied"),
@@ -89,16 +89,15 @@ var answers = map[string]answer{
 	"is wrong":  machine(func(i *instance) { i.size = "no label!" }),
 }
 
-// world is the Node as the API server has it, and what this process remembers of it.
+// world has the Node as the API server has it, and the memory of this process.
 type world struct {
 	node   *corev1.Node
 	memory memory
 	now    time.Time
 }
 
-// step decides and carries out the first of the plan's two writes, or both, or
-// none. If it does not carry out both, the process has died and its memory is
-// lost.
+// step decides, and carries out none, the first one, or both of the plan's two writes.
+// If it does not carry out both, the process has died and its memory is lost.
 func (w *world) step(a answer, writes int) plan {
 	o := observed{now: w.now, node: w.node.DeepCopy(), memory: w.memory, policy: follows}
 	p := decide(o)
@@ -156,10 +155,10 @@ func writeChange(node *corev1.Node, p plan) {
 	merge(&node.Annotations, p.change.annotations)
 }
 
-// TestWalk goes from every start, through every answer and every crash between two
-// writes, and checks at each step that no promise is broken. At the end of each walk
-// the cloud describes the instance. Then the Node must be released and left alone,
-// unless it is barred or excluded.
+// TestWalk makes walks from every start through every answer and every crash between
+// two writes. It checks at each step that no promise is broken. At the end of each
+// walk, the cloud describes the instance. Then the Node must be released and left
+// alone, unless it is barred or excluded.
 func TestWalk(t *testing.T) {
 	count := 0
 	starts(t, func(name string, start *corev1.Node) {
@@ -179,7 +178,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// checked makes a step and looks at what it has done.
+// checked makes a step and checks its effects.
 func (w *world) checked(t *testing.T, path string, a answer, writes int) plan {
 	t.Helper()
 	before := w.node.DeepCopy()
@@ -204,8 +203,8 @@ func (w *world) checked(t *testing.T, path string, a answer, writes int) plan {
 	return p
 }
 
-// releasedWhole checks promise S6: when the taint is removed, the Node has all
-// that the cloud has said.
+// releasedWhole checks promise S6: when the taint is removed, the Node has all the data
+// that the cloud has given.
 func (w *world) releasedWhole(t *testing.T, path string, i instance, before *corev1.Node) {
 	t.Helper()
 	n := w.node
@@ -231,7 +230,8 @@ func isExcludedByTest(n *corev1.Node) bool {
 	return excluded
 }
 
-// settles lets the cloud describe the instance until nothing is left to do.
+// settles repeats steps in which the cloud describes the instance, until nothing is
+// left to do.
 func (w *world) settles(t *testing.T, path string) {
 	t.Helper()
 	const bound = 4

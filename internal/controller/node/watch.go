@@ -37,9 +37,9 @@ func (c *Controller) watchInstances(ctx context.Context) {
 }
 
 // wakeChanged wakes the Nodes of instances that have changed. A Node that waits to be
-// initialised gets a pass. About an initialised Node the cloud is asked first.
+// initialised gets a pass. For an initialised Node, the cloud is asked first.
 func (c *Controller) wakeChanged(changes cloud.Changes) {
-	nodes := map[string]*corev1.Node{} // by name, because the watch may name one twice
+	nodes := map[string]*corev1.Node{} // by name, because the watch can name a Node twice
 	for _, id := range changes.ProviderIDs {
 		for _, node := range kube.NodesWithProviderID(c.informer, id) {
 			nodes[node.Name] = node
@@ -84,26 +84,26 @@ func (c *Controller) askAboutWoken(ctx context.Context) {
 	}
 }
 
-// woken are the Nodes that the watch has named.
+// woken has the Nodes that the watch has named.
 type woken struct {
-	more chan struct{} // has an element if there may be a Node to ask about
+	more chan struct{} // has an element if there might be a Node to ask about
 
 	mu    sync.Mutex
 	nodes map[string]wokenNode // guarded by mu
 }
 
-// wokenNode is what is remembered of a Node that the watch has named.
+// wokenNode is the memory of a Node that the watch has named.
 type wokenNode struct {
-	named time.Time // when the watch last named it
-	due   time.Time // when the cloud is asked about it; zero: no question is due
-	pass  time.Time // when it gets a pass, if it waits to be initialised
+	named time.Time // the last time at which the watch named the Node
+	due   time.Time // the time of the next question about the Node; zero: no question is due
+	pass  time.Time // the time of the next pass, if the Node waits to be initialised
 	again bool      // the question that is due, or was asked last, is the second one since the watch named the Node
-	// asks bounds the questions about it once it is initialised. passes bounds its
-	// passes before that.
+	// asks bounds the questions about the Node once it is initialised. passes bounds
+	// the passes of the Node before that.
 	asks, passes allowance.Allowance
 }
 
-// add takes note that the watch has named a Node.
+// add records that the watch has named a Node.
 func (w *woken) add(name string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,9 +116,9 @@ func (w *woken) add(name string, now time.Time) {
 	}
 }
 
-// untilPass takes note that the watch has named a Node that waits to be initialised. It
-// returns how long the Node's next pass has to wait: a pass may ask the cloud and write to
-// the API server, and a watch that repeats itself must not make it do so all the time.
+// untilPass records that the watch has named a Node that waits to be initialised. It
+// returns the time until the next pass of the Node. A pass can ask the cloud and write
+// to the API server, so a watch that repeats itself must not cause passes all the time.
 func (w *woken) untilPass(name string, now time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,10 +135,10 @@ func (w *woken) untilPass(name string, now time.Time) time.Duration {
 	return n.pass.Sub(now)
 }
 
-// idleWoken is how long askAboutWoken sleeps if no Node is due.
+// idleWoken is the time for which askAboutWoken sleeps if no Node is due.
 const idleWoken = time.Hour
 
-// take returns the Nodes to ask about now, and how long to wait for the next one.
+// take returns the Nodes to ask about now, and the time until the next one is due.
 func (w *woken) take(now time.Time) (names []string, next time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -165,8 +165,8 @@ func (w *woken) take(now time.Time) (names []string, next time.Duration) {
 	return names, next
 }
 
-// asked takes note of the answers about Nodes. A Node whose answer showed no change
-// is asked about once more.
+// asked records that the cloud was asked about Nodes. news has those of them whose
+// answers showed a change. The cloud is asked once more about the others.
 func (w *woken) asked(names, news []string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,15 +180,16 @@ func (w *woken) asked(names, news []string, now time.Time) {
 	}
 }
 
-// namedAt returns when the watch last named a Node. It returns the zero time if the
-// watch has never named the Node, or may return it if that was long ago.
+// namedAt returns the last time at which the watch named a Node. It returns the zero
+// time if the watch has never named the Node. It can also do so if the watch named the
+// Node long ago.
 func (w *woken) namedAt(name string) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.nodes[name].named
 }
 
-// watched returns what is known of the watch.
+// watched returns the state of the watch.
 func (c *Controller) watched() watched {
 	if c.watcher == nil {
 		return watched{}
@@ -197,7 +198,8 @@ func (c *Controller) watched() watched {
 	return watched{works: works, since: since}
 }
 
-// compared takes note that all Nodes were compared with the cloud after this time.
+// compared records the end of a comparison of all Nodes with the cloud. began is the
+// time at which the comparison began.
 func (c *Controller) compared(began time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,7 +215,8 @@ func (c *Controller) comparedAt() time.Time {
 	return c.lastCompared
 }
 
-// found takes note that a comparison has found a Node that differs from the cloud.
+// found handles a change of a Node that a comparison has found. It tells the watcher
+// about the change if the watch might have missed it.
 func (c *Controller) found(ctx context.Context, name string) {
 	if mayBeMissed(c.watched(), c.comparedAt(), c.woken.namedAt(name), c.clock.Now()) {
 		c.watcher.Missed(ctx, name)
