@@ -11,10 +11,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// apply carries out one action and reports whether there may be another. An
+// apply carries out one action and reports whether another action may follow. An
 // action writes the state first, then records events, then stores the memory. So
-// the next process repeats what a crash has lost. The event that announces a call
-// comes before the call.
+// after a crash, the next process repeats the lost part. The event that announces a
+// call comes before the call.
 func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) (again bool, err error) {
 	logger := klog.FromContext(ctx).WithValues("service", key)
 	switch p.do {
@@ -64,9 +64,9 @@ func (c *Controller) write(ctx context.Context, key string, o observed, p plan) 
 	return nil
 }
 
-// showWaiting writes why a Service waits. The events are recorded even if the
-// patch is refused, because then the owner sees nothing else. A rejected patch is
-// repeated only after repairPause, because no call depends on it.
+// showWaiting shows on a Service why it waits. It records the events even if the
+// patch is refused, because then the events are the only thing that the owner sees. A
+// rejected patch is repeated only after repairPause, because no call depends on it.
 func (c *Controller) showWaiting(ctx context.Context, key string, o observed, p plan) error {
 	err := c.patch(ctx, o.service, p.writes)
 	p.memory.unwritten = err != nil
@@ -83,8 +83,8 @@ func (c *Controller) showWaiting(ctx context.Context, key string, o observed, p 
 	return err
 }
 
-// mustPatch makes a patch that the next action depends on. If that fails, an event
-// tells the owner, unless the Service is gone or was replaced.
+// mustPatch makes a patch on which the next action depends. If the patch fails, an
+// event tells the owner, unless the Service is gone or was replaced.
 func (c *Controller) mustPatch(ctx context.Context, key string, o observed, p plan) error {
 	err := c.patch(ctx, o.service, p.writes)
 	if err == nil || apierrors.IsNotFound(err) || kube.IsStale(err) || ctx.Err() != nil {

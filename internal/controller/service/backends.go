@@ -19,16 +19,17 @@ type backends struct {
 	lister  listersv1.NodeLister
 	policy  BackendPolicy
 	clock   clock.WithTicker
-	changed chan struct{} // gets an element when a change asks for a new set
-	pause   pause         // before the next set is made; only follow uses it
+	changed chan struct{} // receives an element when a change asks for a new set
+	pause   pause         // the pause before the next set is made; only follow uses it
 
 	mu         sync.Mutex
 	membership *membership // guarded by mu
-	// touched are the names of the Nodes that may join or leave the next set. moved
-	// means that a Node has changed since refreshed was called. Both are guarded by mu.
+	// touched has the names of the Nodes that might join or leave the next set. moved
+	// means that a Node has changed since the last call of refreshed. Both are guarded
+	// by mu.
 	touched map[string]bool
 	moved   bool
-	warned  string // the schemes at the last call of warn; guarded by mu
+	warned  string // the schemes that the last call of warn found; guarded by mu
 	told    string // the ID of the set that follow has last reported; guarded by mu
 }
 
@@ -39,8 +40,8 @@ func newBackends(lister listersv1.NodeLister, policy BackendPolicy, c clock.With
 	}
 }
 
-// onChange records a change of a Node. before is nil for a new Node, and both are nil
-// for a deleted one.
+// onChange records a change of a Node. before is nil for a new Node. before and now
+// are nil for a deleted Node.
 func (b *backends) onChange(name string, before, now *corev1.Node) {
 	invalidates := b.policy.invalidates(before, now)
 	b.mu.Lock()
@@ -65,9 +66,9 @@ func (b *backends) newest() nodeSet {
 	return b.membership.set
 }
 
-// refreshed returns the current set with its Nodes as they are now: providers
-// read their addresses and labels, which change without making another set. A
-// Node that is gone meanwhile, or is another instance, stays as it was.
+// refreshed returns the current set with the newest version of each Node. Providers
+// read the addresses and labels of Nodes, and a change of these makes no new set. If a
+// Node is gone or has become another instance, its old version stays in the set.
 func (b *backends) refreshed() nodeSet {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,7 +87,7 @@ func (b *backends) refreshed() nodeSet {
 	return b.membership.set
 }
 
-// node returns the Node with the name, nil if there is none.
+// node returns the Node with the name, or nil if there is none.
 func (b *backends) node(name string) *corev1.Node {
 	node, err := b.lister.Get(name)
 	if err != nil { // The only error of a cache is that there is no such Node.
@@ -95,7 +96,7 @@ func (b *backends) node(name string) *corev1.Node {
 	return node
 }
 
-// remake makes a new set and reports whether it differs from the last one.
+// remake makes a new set and reports whether it differs from the previous one.
 func (b *backends) remake() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -107,9 +108,9 @@ func (b *backends) remake() bool {
 	return b.membership.change(names, b.node, b.clock.Now())
 }
 
-// untilMove returns a channel that delivers when a Node that has joined and left the
-// set too often may join or leave it again. It delivers nothing if there is no such
-// Node.
+// untilMove is about Nodes that have joined and left the set too often. It returns a
+// channel that delivers when the first of them may join or leave again. The channel
+// delivers nothing if there is no such Node.
 func (b *backends) untilMove() (moves <-chan time.Time, stop func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,9 +123,9 @@ func (b *backends) untilMove() (moves <-chan time.Time, stop func()) {
 }
 
 // remakeEarly makes a new set for a new Service, before the Nodes have settled. It
-// reports whether the set differs from the last one. If so, follow reports the next set
-// even if it equals the set before the early one, because the new Service has the early
-// set.
+// reports whether the early set differs from the previous set. If so, follow reports
+// the next set in any case, even if it equals the set before the early one: the new
+// Service has the early set, and needs the next one.
 func (b *backends) remakeEarly() bool {
 	if !b.remake() {
 		return false
@@ -137,8 +138,8 @@ func (b *backends) remakeEarly() bool {
 
 // isNews reports whether the current set differs from the set at the last call of
 // isNews, or whether remakeEarly has made a new set since then. follow calls isNews
-// only once the Nodes have settled, so an early set gives the other Services no pass
-// before that.
+// only after the Nodes have settled. So before that, an early set causes no passes
+// over the other Services.
 func (b *backends) isNews() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -147,8 +148,8 @@ func (b *backends) isNews() bool {
 	return was != b.told
 }
 
-// follow makes a new set after Nodes have changed, and calls changed if it
-// differs from the last one that was reported.
+// follow makes a new set after Nodes have changed. It calls changed if the new set
+// differs from the last set that was reported.
 func (b *backends) follow(ctx context.Context, changed func()) {
 	for {
 		moves, stop := b.untilMove()
@@ -171,9 +172,9 @@ func (b *backends) follow(ctx context.Context, changed func()) {
 	}
 }
 
-// warn logs the provider-ID schemes of foreign Nodes behind load balancers when these
-// schemes change. Clouds often cannot reach such Nodes, and some providers fail if
-// they get one.
+// warn logs the provider-ID schemes of foreign Nodes behind load balancers, whenever
+// these schemes change. Clouds often cannot reach foreign Nodes, and some providers
+// fail if they get one.
 func (b *backends) warn(ctx context.Context) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -184,7 +185,8 @@ func (b *backends) warn(ctx context.Context) {
 	b.warned = schemes
 }
 
-// settle returns when no Node has changed for the time quiet, or after maxPause.
+// settle returns when no Node has changed for the time quiet, or after maxPause at
+// the latest.
 func (b *backends) settle(ctx context.Context, quiet time.Duration) {
 	first := b.clock.Now()
 	for last := first; ; last = b.clock.Now() {

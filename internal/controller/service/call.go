@@ -13,9 +13,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// call makes the call of a plan. It records events about the outcome and stores
-// the outcome in the memory. The failure of a call is not an error of the pass:
-// the Service shows why it waits.
+// call makes the call of a plan. It records events about the outcome, and stores the
+// outcome in the memory. A failed call is not an error of the pass, because the
+// Service shows the failure.
 func (c *Controller) call(ctx context.Context, key string, p plan) error {
 	stop := c.reportSlowCall(ctx, p)
 	c.prepareNext(ctx)
@@ -32,12 +32,12 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 }
 
 // prepareNext writes the finalizer of the Service that gets a worker next, while a
-// call about another Service is under way. So with few workers the cloud waits less
-// for the API server. prepareNext does this only after a short call. After a long one
-// it would gain little, because a write takes hardly any time compared with such a
-// call. And it has a cost: whoever deletes a Service with a finalizer has to wait for
-// a worker and a call. A Service whose last pass has failed is not prepared, because
-// its passes have delays.
+// call about another Service is under way. So with few workers, the cloud waits less
+// for the API server. prepareNext does this only after a short call. After a long
+// call, the gain would be small, because a write takes hardly any time compared with
+// a long call. The cost would be the same: the deletion of a Service with a finalizer
+// has to wait for a worker and a call. A Service whose last pass has failed is not
+// prepared, because its passes have delays.
 func (c *Controller) prepareNext(ctx context.Context) {
 	key, waits := c.loop.Next()
 	if !waits || !c.short.Load() || !c.claims.prepare(key) {
@@ -51,7 +51,7 @@ func (c *Controller) prepareNext(ctx context.Context) {
 			return
 		}
 		if err := c.write(ctx, key, o, p); err != nil {
-			return // The Service's own pass repeats it.
+			return // The Service's own pass repeats the write.
 		}
 		c.store.rememberPrepared(key, p.memory)
 	})
@@ -66,7 +66,8 @@ type called struct {
 	shown []metav1.Condition // the conditions that were written during the call
 }
 
-// conclude records events about the outcome of a call and stores it in the memory.
+// conclude records events about the outcome of a call, and stores the outcome in the
+// memory.
 func (c *Controller) conclude(ctx context.Context, key string, p plan, call called) {
 	r := call.outcome
 	m, events := conclude(p, r)
@@ -109,7 +110,7 @@ func (c *Controller) carryOut(ctx context.Context, p plan) (r outcome, err error
 	return r, err
 }
 
-// outcomeOf returns the outcome of a call that has ended. nodes is the set that the
+// outcomeOf returns the outcome of a finished call. nodes is the set that the
 // provider got.
 func outcomeOf(do action, nodes nodeSet, err error, at time.Time) outcome {
 	r := outcome{nodes: nodes, at: at}
@@ -128,8 +129,9 @@ func outcomeOf(do action, nodes nodeSet, err error, at time.Time) outcome {
 	return r
 }
 
-// reportSlowCall shows on the Service that a call takes long, until stop is called.
-// It shows nothing for a removal. stop returns the conditions that were written.
+// reportSlowCall shows on the Service that a call takes long. For a removal, it shows
+// nothing. The report ends when stop is called. stop returns the conditions that were
+// written.
 func (c *Controller) reportSlowCall(ctx context.Context, p plan) (stop func() []metav1.Condition) {
 	ended := make(chan struct{})
 	var written []metav1.Condition // read only after the goroutine has returned

@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// After a short call, while the next one is under way, the Service that follows gets its
-// finalizer and shows that the provider is about to be called. The others are as they
-// were. After a long call no Service is prepared.
+// After a short call, the Service that comes next is prepared during the following call:
+// it gets its finalizer, and shows that the provider is about to be called. The other
+// Services do not change. After a long call, no Service is prepared.
 func TestNextServiceIsPrepared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"))
@@ -58,8 +58,8 @@ func TestNextServiceIsPrepared(t *testing.T) {
 	})
 }
 
-// Of ten Services that wait behind a call, one is prepared. Of those that are deleted
-// before their turn, only that one costs a call.
+// Of the Services that wait behind a call, only one is prepared. If they are deleted
+// before their turn, only the prepared Service costs a call.
 func TestPreparedServicesThatAreDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"))
@@ -100,8 +100,8 @@ func TestPreparedServicesThatAreDeleted(t *testing.T) {
 	})
 }
 
-// A preparation that the API server refuses, or that takes as long as several calls,
-// keeps no Service from its own pass.
+// The API server refuses a preparation, or a preparation takes as long as several
+// calls. Each Service still gets its own pass.
 func TestPreparationThatFails(t *testing.T) {
 	for name, trouble := range map[string]func(l *life){
 		"Refused": func(l *life) { l.refuse = errors.New("refused") },
@@ -133,8 +133,8 @@ func TestPreparationThatFails(t *testing.T) {
 	}
 }
 
-// A worker that takes a Service while it is prepared waits for the preparation, so the
-// Service keeps its place.
+// If a worker takes a Service during its preparation, the worker waits for the end of
+// the preparation. So the Service keeps its place.
 func TestPreparationKeepsTheOrder(t *testing.T) {
 	for _, workers := range []int{1, 3, 10} {
 		synctest.Test(t, func(t *testing.T) {
@@ -164,8 +164,8 @@ func TestPreparationKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// Writes about the Service that comes next take long. That does not delay the address of
-// the one before it.
+// Slow writes about the Service that comes next do not delay the address of the Service
+// before it.
 func TestSlowPreparationDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"))
@@ -186,8 +186,8 @@ func TestSlowPreparationDelaysNoOther(t *testing.T) {
 	})
 }
 
-// The owner of a Service is told once that it waits for a worker, even if the Service
-// is prepared meanwhile.
+// The owner of a Service is told once that the Service waits for a worker, even if
+// the Service is prepared meanwhile.
 func TestPreparedServiceIsToldOnceThatItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"))
@@ -200,7 +200,7 @@ func TestPreparedServiceIsToldOnceThatItWaits(t *testing.T) {
 		l.after(99 * time.Second)
 		l.change(func() { l.takes = shortCall / 2 })
 		l.after(time.Second + shortCall/4)
-		l.change(func() { l.takes = 5 * time.Minute }) // the time of the call for s-002, during which s-003 is prepared
+		l.change(func() { l.takes = 5 * time.Minute }) // the duration of the call for s-002, during which s-003 is prepared
 		l.after(30 * time.Minute)
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -73,8 +73,8 @@ func TestSlowCallIsShown(t *testing.T) {
 	})
 }
 
-// If a call that follows a failure is slow, the Service shows that only after it has
-// shown the failure for a minute.
+// After a failure, the next call is slow. The Service shows the slow call only after
+// it has shown the failure for a minute.
 func TestSlowCallAfterAFailureIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))

@@ -2,18 +2,18 @@ package service
 
 import "sync"
 
-// claims has the Services that something is done about: a pass, a call that updates
-// several load balancers, or the preparation of a call. So calls about one Service never
-// overlap (promise S3).
+// claims has the Services that are in use by a pass, by a call that updates several load
+// balancers, or by the preparation of a call. A Service is in use by one of these at a
+// time. So calls about one Service never overlap (promise S3).
 type claims struct {
 	mu sync.Mutex
 	of map[string]*claim // by key; guarded by mu
 }
 
-// claim is what is done about one Service.
+// claim is the use of one Service.
 type claim struct {
-	refused bool          // a pass was refused meanwhile
-	ended   chan struct{} // closed at the end of a preparation; nil for anything else
+	refused bool          // another claim of the Service was refused meanwhile
+	ended   chan struct{} // closed at the end of a preparation; nil if the claim is not for a preparation
 }
 
 func newClaims() *claims { return &claims{of: map[string]*claim{}} }
@@ -26,8 +26,8 @@ func (c *claims) prepare(key string) bool {
 	return c.take(key, &claim{ended: make(chan struct{})}) == nil
 }
 
-// claimForPass is like claim, but waits for the end of a preparation. Otherwise the
-// Service would lose its place in the queue.
+// claimForPass is like claim, but it first waits for the end of a preparation.
+// Without this wait, the Service would lose its place in the queue.
 func (c *claims) claimForPass(key string) bool {
 	for {
 		held := c.take(key, &claim{})
@@ -38,8 +38,8 @@ func (c *claims) claimForPass(key string) bool {
 	}
 }
 
-// take makes the claim and returns nil. If the Service is claimed already, it returns
-// that claim instead.
+// take makes the claim own and returns nil. If the Service is claimed already, take
+// returns the existing claim instead.
 func (c *claims) take(key string, own *claim) (held *claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,7 +51,8 @@ func (c *claims) take(key string, own *claim) (held *claim) {
 	return nil
 }
 
-// release ends a claim. It reports whether a pass was refused meanwhile.
+// release ends a claim. It reports whether another claim of the Service was refused
+// meanwhile.
 func (c *claims) release(key string) (refused bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

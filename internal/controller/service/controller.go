@@ -23,17 +23,19 @@ import (
 // Name is the controller's name in --controllers and health checks.
 const Name = "service-lb-controller"
 
-// DefaultSyncs is the number of Services for which the cloud is called at the same
-// time, unless a flag or the provider says otherwise. It is upstream's default.
+// DefaultSyncs is the default number of Services for which the cloud is called at the
+// same time. A flag or the provider can set another number. Upstream has the same
+// default.
 const DefaultSyncs = 1
 
-// queue is the name of the queue in metrics; it is upstream's.
+// queue is the name of the queue in metrics. Upstream has the same name.
 const queue = "service"
 
 const (
 	// yieldDelay is the delay of a pass that lets other Services go first.
 	yieldDelay = time.Millisecond
-	// maxActions bounds the actions of a pass. No Service needs that many.
+	// maxActions is the maximum number of actions in a pass. No Service needs that
+	// many.
 	maxActions = 20
 )
 
@@ -66,7 +68,7 @@ type Config struct {
 	Metrics *Metrics
 }
 
-// Deps are what the controller uses.
+// Deps are the controller's dependencies. All except Many are required.
 type Deps struct {
 	Services  services
 	Informer  informersv1.ServiceInformer
@@ -87,7 +89,7 @@ type Controller struct {
 	claims    *claims
 	preparing sync.WaitGroup // the preparations under way
 	short     atomic.Bool    // the last call was short
-	together  *together      // nil: each call is about one Service
+	together  *together      // nil means that each call is about one Service
 	backends  *backends
 	events    recorder
 	metrics   *Metrics
@@ -127,9 +129,9 @@ func New(deps Deps, cfg Config) *Controller {
 	return c
 }
 
-// Run works until the context ends and returns when all work has ended. It
-// begins when all Nodes are known: a load balancer must not lose Nodes that the
-// informer has not listed yet.
+// Run works until the context ends, and returns when all work has ended. No pass begins
+// before all Nodes and Services are known. Otherwise a load balancer could lose Nodes
+// that the informer has not listed yet.
 func (c *Controller) Run(ctx context.Context) error {
 	known, stop, err := c.Follow(ctx)
 	if err != nil {
@@ -142,7 +144,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer c.metrics.start()()
 	c.backends.remake()
 	c.backends.warn(ctx)
-	c.backends.isNews() // The first set need not be reported: each Service gets a first pass anyway.
+	c.backends.isNews() // The first set need not be reported, because each Service gets a first pass anyway.
 	c.metrics.observeSet(c.backends.newest())
 	var background sync.WaitGroup
 	background.Go(func() { c.backends.follow(ctx, c.onNewSet) })
@@ -152,8 +154,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	return c.loop.Run(ctx)
 }
 
-// Follow makes the controller take note of all Nodes and Services until stop is called.
-// known reports whether it has them all. Run calls Follow itself.
+// Follow watches all Nodes and Services until stop is called. known reports whether the
+// controller has seen all existing Nodes and Services. Run calls Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	nodes, err := c.nodes.AddEventHandler(c.onNode())
 	if err != nil {
@@ -175,15 +177,15 @@ func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop
 // the limit.
 func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limit) }
 
-// Reconcile makes a pass over one Service, unless a call about many Services is under way
-// for it. Then another pass follows that call.
+// Reconcile makes a pass over one Service. If a call about many Services includes this
+// Service and is under way, Reconcile does nothing, and a pass follows that call.
 func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, error) {
 	if !c.claims.claimForPass(key) {
 		return loop.Result{}, nil
 	}
 	result, err := c.pass(ctx, key, false)
 	switch rest := result.Rest; {
-	case errors.Is(err, errJoined): // A call about many Services has the claim now.
+	case errors.Is(err, errJoined): // The claim now belongs to a call about many Services.
 		return loop.Result{}, nil
 	case rest != nil:
 		result.Rest = func(ctx context.Context) (loop.Result, error) {
@@ -196,7 +198,7 @@ func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, er
 	return result, err
 }
 
-// free ends a claim, and requests a pass if one was refused meanwhile.
+// free ends a claim. It requests a pass if another claim was refused meanwhile.
 func (c *Controller) free(key string) {
 	if c.claims.release(key) {
 		c.again(key)
@@ -217,10 +219,10 @@ func (c *Controller) again(key string) {
 	c.enqueue(key, high)
 }
 
-// pass observes, decides and applies until nothing is left to do. What follows a call
-// to the cloud is the rest of the pass, which needs no worker. The rest ends before a
-// second call, so that other Services go first. Otherwise one Service could keep a
-// worker for an hour, if calls are slow and Nodes join and leave all the time.
+// pass observes, decides and applies until nothing is left to do. After a call to the
+// cloud, the rest of the pass needs no worker. The rest ends before a second call, so
+// that other Services go first. Otherwise one Service could keep a worker for an
+// hour, if calls are slow and Nodes join and leave all the time.
 func (c *Controller) pass(ctx context.Context, key string, called bool) (loop.Result, error) { //nolint:revive // flag-parameter: a fact about the pass, not a mode
 	for range maxActions {
 		o, err := c.observe(key)
@@ -249,9 +251,9 @@ func (c *Controller) pass(ctx context.Context, key string, called bool) (loop.Re
 	return loop.Result{}, fmt.Errorf("service %s needs more than %d actions", key, maxActions)
 }
 
-// yields returns the result of a pass that lets other Services go first before the call
-// of the plan. While calls fail, the pass counts as unfinished, so that it does not
-// shorten the delay of a write that was refused before.
+// yields returns the result of a pass that ends before the call of the plan, so that
+// other Services go first. While calls fail, the pass counts as unfinished. So the pass
+// does not shorten the delay of a write that was refused before.
 func yields(o observed, p plan) loop.Result {
 	return loop.Result{After: yieldDelay, HighPriority: p.do != update && !p.routine, Unfinished: o.memory.failure.attempts > 0}
 }
@@ -276,8 +278,8 @@ func (c *Controller) onService() cache.ResourceEventHandler {
 	}
 }
 
-// onNode returns the handlers that request a new set of backends if the change of
-// a Node may change the set.
+// onNode returns the handlers that request a new set of backends if the change of a
+// Node might change the set.
 func (c *Controller) onNode() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(now any) { c.backends.onChange(now.(*corev1.Node).Name, nil, now.(*corev1.Node)) },
@@ -292,7 +294,8 @@ func (c *Controller) onNode() cache.ResourceEventHandler {
 	}
 }
 
-// onNewSet enqueues each Service whose load balancer may need the new set of backends.
+// onNewSet enqueues each Service whose load balancer might need the new set of
+// backends.
 func (c *Controller) onNewSet() {
 	c.metrics.observeSet(c.backends.newest())
 	all, err := c.lister.List(labels.Everything())

@@ -83,8 +83,8 @@ func TestRestartWritesNothing(t *testing.T) {
 	})
 }
 
-// TestEachCrashHeals stops the controller at many moments of a Service's life and of
-// its deletion, and starts it again.
+// TestEachCrashHeals stops the controller at many moments of a Service's life and
+// deletion, and starts the controller again.
 func TestEachCrashHeals(t *testing.T) {
 	for moment := range 40 {
 		synctest.Test(t, func(t *testing.T) {

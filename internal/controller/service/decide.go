@@ -11,20 +11,21 @@ import (
 )
 
 // Finalizer on a Service keeps the object until its load balancer is deleted.
-// It is upstream's.
+// Upstream uses the same finalizer.
 const Finalizer = "service.kubernetes.io/load-balancer-cleanup"
 
-// observed is everything that a decision about one Service may read.
+// observed is the input of a decision about one Service.
 type observed struct {
 	now     time.Time
-	service *corev1.Service // from the informer, must not be changed; nil: there is none
-	// backends is the ID of the newest node set, hosts the number of its nodes.
+	service *corev1.Service // from the informer, must not be changed; nil if there is no Service
+	// backends is the ID of the newest node set, and hosts is the number of its
+	// nodes.
 	backends string
 	hosts    int
 	memory   memory
 	tried    tried
 	policy   Policy
-	// shown is the last address that this process has seen on a Service of this
+	// shown is the last address that this process has seen on a Service with this
 	// name.
 	shown shownAddress
 	// foreign means that the Service belonged to another class when it last had
@@ -33,7 +34,7 @@ type observed struct {
 	// elsewhere means that the last call about any Service has shown that somebody
 	// else provides load balancers.
 	elsewhere bool
-	// jitter in [0, 1) spreads the resyncs of many Services.
+	// jitter is a number in [0, 1). It spreads the resyncs of many Services.
 	jitter float64
 }
 
@@ -43,7 +44,7 @@ type shownAddress struct {
 	status corev1.LoadBalancerStatus
 }
 
-// subject returns the Service that events are recorded on.
+// subject returns the Service on which events are recorded.
 func (o observed) subject() *corev1.Service {
 	if o.service == nil {
 		return o.memory.service
@@ -51,7 +52,7 @@ func (o observed) subject() *corev1.Service {
 	return o.service
 }
 
-// action is what a pass does next.
+// action is the next thing that a pass does.
 type action string
 
 const (
@@ -73,19 +74,21 @@ func (a action) isCall() bool { return a == ensure || a == update || a == remove
 type plan struct {
 	do  action
 	why string
-	// routine means that no user waits for this call, and that its success is not
+	// routine means that no user waits for this call. The success of the call is not
 	// recorded as an event.
 	routine bool
 	writes  writes
-	// delays is how many earlier failures lengthen the delay if this call fails.
+	// delays is the number of earlier failures that lengthen the delay if this call
+	// fails.
 	delays int
-	// shared means that the call may be made together with those of other Services.
+	// shared means that one call may be made for this Service and others together.
 	shared bool
 	// fresh means that a new set of Nodes is made right before this call.
 	fresh bool
-	// service is the Service that a call is about.
+	// service is the Service for which a call is made.
 	service *corev1.Service
-	// after is the time until the next check; 0: the Service waits for a change.
+	// after is the time until the next check. 0 means that the Service waits for a
+	// change.
 	after time.Duration
 	// awaited means that a user waits for the next pass.
 	awaited bool

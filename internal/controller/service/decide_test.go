@@ -17,7 +17,7 @@ var (
 	policy  = Policy{Classes: []string{"ours"}, Resync: DefaultPolicy().Resync}
 )
 
-// balanced is a Service that wants a load balancer.
+// balanced returns a Service that wants a load balancer.
 func balanced(edits ...func(*corev1.Service)) *corev1.Service {
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s", UID: "u1"},
@@ -56,7 +56,7 @@ func conditioned(s *corev1.Service) {
 	}
 }
 
-// known is what is remembered of a load balancer that is in line with its Service.
+// known returns the memory of a load balancer that is in line with its Service.
 func known(service *corev1.Service, edits ...func(*memory)) memory {
 	return memory{
 		uid: service.UID, service: service, shape: shapeOf(service), backends: "set", ensuredAt: noon.Add(-time.Hour),
@@ -79,8 +79,8 @@ func hasFailed(during action, of *corev1.Service, ago time.Duration) func(*memor
 	}
 }
 
-// row is what decide does in one situation. Unless edit changes it, the time is noon,
-// and there is one Node that could be a backend.
+// row is a situation, and the plan that decide must make in it. The time is noon, and
+// one Node could be a backend, unless edit changes that.
 type row struct {
 	name    string
 	service *corev1.Service
@@ -143,7 +143,7 @@ func digest(p plan) string {
 	return strings.Join(parts, " | ")
 }
 
-// TestDecide checks the order of the rules: the first that holds decides.
+// TestDecide checks the order of the rules. The first rule that applies decides.
 func TestDecide(t *testing.T) {
 	ready := balanced(finalized, addressed, conditioned)
 	runRows(t, []row{

@@ -12,24 +12,24 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// Conditions on a Service. The first two have the meaning that KEP-4631 gave them. They
-// are written only on Services whose load balancer this provider provides. A Service
-// has no generation that its conditions could name. So nobody can see whether they are
-// older than its spec.
+// Conditions on a Service. KEP-4631 has defined the meaning of the first two. They are
+// written only on Services whose load balancer this provider provides. A Service has no
+// generation that its conditions could name. So nobody can see whether a condition is
+// older than the spec.
 const (
-	// ConditionServing reports whether there is a load balancer with an address
-	// and nodes behind it.
+	// ConditionServing reports whether there is a load balancer with an address, and
+	// with nodes behind it.
 	ConditionServing = "LoadBalancerServing"
 	// ConditionProvisioning is True while the cloud is being brought in line with
 	// the Service.
 	ConditionProvisioning = "LoadBalancerProvisioning"
-	// ConditionCleanupHeld is True on a Service of a class that is not served
-	// here, while the finalizer keeps it in deletion. It is our own, and the only
-	// one that is written on such a Service.
+	// ConditionCleanupHeld is True on a Service that the finalizer keeps in deletion
+	// and whose class is not served here. KEP-4631 does not have this condition. This
+	// controller writes no other condition on such a Service.
 	ConditionCleanupHeld = "LoadBalancerCleanupHeld"
 )
 
-// Reasons of events. The names are upstream's, except those of the last four.
+// Reasons of events. Upstream has the same names, except for the last four.
 var (
 	reasonEnsuring = message.Reason{
 		Name: "EnsuringLoadBalancer", On: "Service", Type: corev1.EventTypeNormal,
@@ -200,7 +200,7 @@ var reasonUnserved = message.Reason{
 	Do:   "Start the controller of that class. If this daemon served the class before, name it in --load-balancer-class-cleanup.",
 }
 
-// causes are the reasons of failed calls, by the kind of the failure.
+// causes are the causes to show for failed calls, by the kind of the failure.
 var causes = map[cloud.Kind]message.Cause{
 	cloud.Pending:        reasonPending.Cause("The provider has asked to be called again later."),
 	cloud.Denied:         reasonDenied.Cause("The cloud denies access. Check the credentials of the cloud-controller-manager and what they allow."),
@@ -258,7 +258,7 @@ func updateFailedEvent(text string) message.Event {
 	return reasonUpdateFailed.Event("Error updating load balancer with new hosts " + text)
 }
 
-// writeFailedEvent is the event of a write that the API server refuses, in
+// writeFailedEvent returns the event for a write that the API server refuses, in
 // upstream's words.
 func writeFailedEvent(during action, err error) message.Event {
 	what := map[action]string{
@@ -269,7 +269,7 @@ func writeFailedEvent(during action, err error) message.Event {
 	return reasonSyncFailed.Event("Error syncing load balancer: " + what[during] + message.Cut(err))
 }
 
-// limitedNames returns at most twenty names, and the error, in upstream's form.
+// limitedNames returns the error and at most twenty names, in upstream's form.
 func limitedNames(names []string, err error) string {
 	const most = 20
 	shown := names
@@ -285,8 +285,8 @@ func contestedEvent(what, manager string) message.Event {
 			"If another controller serves this Service, set its spec.loadBalancerClass.", what, message.Value(manager), repairPause))
 }
 
-// queuedEvent names the other Service only if it is of the same namespace, because
-// tenants need not know the names of others.
+// queuedEvent names the busy Service only if it is in the same namespace, because
+// tenants need not know the names of other tenants' Services.
 func queuedEvent(key, busy string) message.Event {
 	other := "a Service of another namespace"
 	if path.Dir(key) == path.Dir(busy) {
@@ -297,8 +297,8 @@ func queuedEvent(key, busy string) message.Event {
 			"--concurrent-service-syncs allows more at the same time, if the provider does.", other))
 }
 
-// unservedCause says to which class a Service that is being deleted belongs, and who
-// has set its finalizer.
+// unservedCause names the class of a Service that is being deleted, and the field
+// manager that has set its finalizer.
 func unservedCause(service *corev1.Service) message.Cause {
 	whose := "It belonged to another load balancer class before it got another type"
 	flag := "that class"
@@ -354,12 +354,12 @@ func editedOftenCause() message.Cause {
 func editedOftenEvent() message.Event { return reasonEditedOften.Event(editedOftenCause().Message) }
 
 // causeOfSuccessor returns the cause for a Service whose name another Service had
-// before: the load balancer of that Service has to be deleted first.
+// before. The load balancer of the previous Service has to be deleted first.
 func causeOfSuccessor(c message.Cause) message.Cause {
 	return c.After("The load balancer of the previous Service of this name has to be deleted first. ")
 }
 
-// causeOf returns why a call failed.
+// causeOf returns the cause to show for a failed call.
 func causeOf(err error) message.Cause {
 	c, ok := causes[cloud.KindOf(err)]
 	if !ok {

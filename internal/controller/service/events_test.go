@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message/messagetest"
 )
 
-// TestGuideHasAllReasons compares the tables of the guide with Reasons: each
-// reason that the page names exists, and each of ours is on the page.
+// TestGuideHasAllReasons compares the tables of the guide with Reasons. Each reason
+// on the page exists, and each reason in Reasons is on the page.
 func TestGuideHasAllReasons(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/guides/services.md")
 	if err != nil {
@@ -59,7 +59,7 @@ func reasonsIn(t *testing.T, text, heading string, column int) (reasons []string
 		if len(cells) <= column {
 			continue
 		}
-		if column > 1 { // The type is in a column of its own. If a row has none, the type of the row above holds.
+		if column > 1 { // The type has its own column. If a row has no type, it has the type of the row above.
 			if m := quoted.FindStringSubmatch(cells[1]); m != nil {
 				kind = m[1]
 			}
@@ -118,7 +118,8 @@ func TestEventsInUpstreamsWords(t *testing.T) {
 	}
 }
 
-// The event LoadBalancerQueued names a busy Service only if both are in one namespace.
+// The event LoadBalancerQueued names the busy Service only if both Services are in one
+// namespace.
 func TestQueuedEventNamesNoServiceOfAnotherNamespace(t *testing.T) {
 	for busy, want := range map[string]string{
 		"ns/busy": "that of Service ns/busy.",

@@ -22,7 +22,7 @@ func of(namespace string) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Namespace = namespace }
 }
 
-// annotatedNow gives a Service a shape that it has never had.
+// annotatedNow gives a Service a shape that the Service has never had.
 func annotatedNow(s *corev1.Service) {
 	s.Annotations = map[string]string{"edited": time.Now().String()}
 }
@@ -38,8 +38,8 @@ func flipped(s *corev1.Service) {
 	s.Spec.Type = corev1.ServiceTypeLoadBalancer
 }
 
-// tenants says how many Services there are, and how long calls take. The Services of
-// attackers are edited whenever a call about them ends.
+// tenants has the numbers of Services and the duration of a call. A Service of an
+// attacker is edited whenever a call about it ends.
 type tenants struct {
 	workers, attackers, victims int
 	takes                       time.Duration // of each call
@@ -75,8 +75,8 @@ func (c tenants) attack(l *life) {
 	}
 }
 
-// callsUntil returns how many calls begin until the condition holds, and how
-// long that takes.
+// callsUntil waits until the condition is true. It returns the number of calls that
+// have begun by then, and the time that has passed.
 func (l *life) callsUntil(limit time.Duration, holds func() bool) (calls int, in time.Duration) {
 	l.t.Helper()
 	began := time.Now()
@@ -95,16 +95,17 @@ func (l *life) callsUntil(limit time.Duration, holds func() bool) (calls int, in
 	return calls, limit
 }
 
-// updateWithin is the bound in docs/guides/services.md, with one second more for each
-// call: within this time each of n load balancers has the newest set, whatever others do
-// with their Services.
+// updateWithin returns the bound in docs/guides/services.md, with one second more for
+// each call. Within this time, each load balancer gets the newest set, whatever other
+// tenants do with their Services.
 func (c tenants) updateWithin() time.Duration {
 	n := c.attackers + c.victims
 	return maxPause + time.Duration(3*n/c.workers+3)*(c.takes+time.Second)
 }
 
-// An update of backends reaches every load balancer, and a new Service gets its
-// load balancer, while Services of others are edited all the time (promise S3).
+// The Services of some tenants are edited all the time. An update of backends still
+// reaches every load balancer, and a new Service still gets its load balancer
+// (promise S3).
 func TestTenantsDoNotStopOneAnother(t *testing.T) {
 	edits := map[string]func(*corev1.Service){"Annotation": annotatedNow, "Type": flipped}
 	for name, edit := range edits {
@@ -151,8 +152,8 @@ func (c tenants) run(t *testing.T) {
 	})
 }
 
-// However often a Service is edited, and however its calls end, the number of
-// calls for it is bounded (promise P2 a).
+// The number of calls for a Service is bounded, however often the Service is edited,
+// and whether the calls succeed or fail (promise P2 a).
 func TestCallsForAnEditedServiceAreBounded(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -164,7 +165,7 @@ func TestCallsForAnEditedServiceAreBounded(t *testing.T) {
 		{"AnnotationOfAServiceThatFails", annotatedNow, errors.New("no"), 12},
 		{"TwoPorts", portFlipped, nil, 11},
 		{"TwoPortsOfAServiceThatFails", portFlipped, errors.New("no"), 15},
-		{"Type", flipped, nil, 22}, // each load balancer is deleted, too
+		{"Type", flipped, nil, 22}, // each load balancer is also deleted
 		{"FinalizerOfAnotherType", func(s *corev1.Service) { internal(s); finalized(s) }, nil, 12},
 		{"TypeAndFinalizer", func(s *corev1.Service) { flipped(s); finalized(s) }, nil, 24},
 	} {
@@ -203,8 +204,8 @@ func TestCallsForAnEditedServiceAreBounded(t *testing.T) {
 	}
 }
 
-// Edits by a person reach the cloud at once, also while calls for the Service fail. So
-// do the first version and the deletion.
+// Edits by a person reach the cloud at once, even while calls for the Service fail.
+// The first version and the deletion of a Service also reach the cloud at once.
 func TestEditsByAPersonDoNotWait(t *testing.T) {
 	for _, fail := range []error{nil, errors.New("no")} {
 		synctest.Test(t, func(t *testing.T) {

@@ -13,8 +13,9 @@ func withoutFinalizer(s *corev1.Service) { s.Finalizers = nil }
 
 var onlyA = Config{Policy: Policy{Classes: list("a"), ClassesOnly: true, Resync: 12 * time.Hour}}
 
-// A daemon that does not read the annotation cleans up beside this one, and gives the
-// Service a load balancer later. The old annotation must not make that load balancer ours.
+// A second daemon does not read the annotation. It cleans up, too, and later gives the
+// Service a load balancer. The old annotation must not make the first daemon claim that
+// load balancer.
 func TestAnnotationDoesNotOutliveTheFinalizer(t *testing.T) {
 	for _, restarts := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -46,8 +47,8 @@ func TestAnnotationDoesNotOutliveTheFinalizer(t *testing.T) {
 	}
 }
 
-// The owner of another daemon's Service keeps forging the annotation that makes the
-// Service ours.
+// The owner of another daemon's Service keeps forging the annotation, so that this
+// daemon claims the Service.
 func TestForgedClassesCostFewCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, onlyA, balanced(), host("a"))
@@ -66,8 +67,9 @@ func TestForgedClassesCostFewCalls(t *testing.T) {
 	})
 }
 
-// While another daemon deletes the load balancer of a Service without a class, the
-// Service gets our class. Afterwards that daemon removes the finalizer.
+// Another daemon deletes the load balancer of a Service without a class. Meanwhile
+// the Service gets a class that this daemon serves. Afterwards the other daemon
+// removes the finalizer.
 func TestLoadBalancerIsEnsuredAgainAfterAnotherDaemonHasCleanedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, onlyA, balanced(finalized), host("a"))
@@ -86,8 +88,8 @@ func TestLoadBalancerIsEnsuredAgainAfterAnotherDaemonHasCleanedUp(t *testing.T) 
 	})
 }
 
-// If the API server refuses the annotation, the load balancer follows the nodes
-// nevertheless, and the annotation is tried again after a pause.
+// If the API server refuses the annotation, the load balancer still follows the
+// nodes. The annotation is tried again after a pause.
 func TestRefusedAnnotationDelaysNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{Policy: Policy{Classes: list("a"), Resync: 12 * time.Hour}}, balanced(class("a")), host("a"))

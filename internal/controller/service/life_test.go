@@ -39,23 +39,24 @@ type life struct {
 	calls     []string               // guarded by mu
 	events    []string               // guarded by mu
 	writes    []string               // patches and events in their order; guarded by mu
-	takes     time.Duration          // how long a call takes; guarded by mu
-	// patchTakes is how long a write to the API server takes; guarded by mu
+	takes     time.Duration          // the duration of a call; guarded by mu
+	// patchTakes is the duration of a write to the API server; guarded by mu
 	patchTakes time.Duration
-	// slow is the name of the Service to which each write takes half a minute; guarded by mu
+	// slow is the name of a Service; each write to it takes half a minute; guarded by mu
 	slow      string
-	echoes    bool            // Ensure returns the status that it was given, and the cloud writes the address later; guarded by mu
+	echoes    bool            // Ensure returns the Service's own status, and the cloud writes the address later; guarded by mu
 	address   string          // guarded by mu
-	byAddress bool            // the cloud finds what to delete by the address in the status; guarded by mu
+	byAddress bool            // the cloud finds the load balancer to delete by the address in the status; guarded by mu
 	given     []*corev1.Node  // the nodes that Ensure last got; guarded by mu
 	subject   *corev1.Service // the Service of the last call; guarded by mu
 	refuse    error           // the error of each write to the API server; guarded by mu
 	refuses   string          // patches with this text are refused, if it is not empty; guarded by mu
 	fail      func(call string) error
-	ended     func(service *corev1.Service) // runs when a call has ended, before the controller knows it; guarded by mu
+	ended     func(service *corev1.Service) // runs at the end of each call, before the call returns to the controller; guarded by mu
 	version   int                           // of the last write; guarded by mu
-	// most is how many Services one call may be about; 0: each call is about one.
-	// answer, if not nil, returns the errors of a call about several.
+	// most is the maximum number of Services in one call; 0 means that each call is
+	// about one Service. answer, if not nil, returns the errors of a call about
+	// several Services.
 	most   int
 	answer func(services []string, errs []error) []error
 }
@@ -65,8 +66,7 @@ func begin(t *testing.T, cfg Config, objects ...runtime.Object) *life {
 	return beginMany(t, 0, cfg, objects...)
 }
 
-// beginMany is like begin, with a cloud that takes several Services in a call, as
-// many as most says.
+// beginMany is like begin, but the cloud takes up to `most` Services in one call.
 func beginMany(t *testing.T, most int, cfg Config, objects ...runtime.Object) *life {
 	t.Helper()
 	l := &life{
@@ -78,9 +78,9 @@ func beginMany(t *testing.T, most int, cfg Config, objects ...runtime.Object) *l
 	return l
 }
 
-// slowServices is an API server whose writes take a time. The time passes before the
-// fake API server gets the write, because the fake API server makes one write after
-// the other.
+// slowServices is an API server whose writes take time. The time passes before the
+// fake API server gets the write, because the fake API server carries out only one
+// write at a time.
 type slowServices struct {
 	services
 
@@ -98,9 +98,9 @@ func (s slowServices) PatchStatus(ctx context.Context, namespace, name string, p
 	return s.services.PatchStatus(ctx, namespace, name, p)
 }
 
-// onPatch refuses a patch if refuse or refuses says so. Otherwise it counts
-// versions as an API server does, and deletes a Service that is being deleted
-// and has no finalizer any more.
+// onPatch refuses a patch if refuse or refuses demands it. Otherwise it counts
+// versions like an API server. It deletes a Service that is being deleted and no
+// longer has a finalizer.
 func (l *life) onPatch(action clienttesting.Action) (bool, runtime.Object, error) {
 	if action.GetSubresource() != "status" {
 		l.t.Errorf("a patch of %s/%q, want all to go to the status", action.GetResource().Resource, action.GetSubresource())
@@ -252,7 +252,7 @@ func (l *life) serviceOf(namespace, name string) *corev1.Service {
 
 func (l *life) update(edits ...func(*corev1.Service)) { l.edit(l.service(), edits...) }
 
-// edit changes a Service that the cluster has returned.
+// edit makes edits of a Service that the cluster has returned.
 func (l *life) edit(service *corev1.Service, edits ...func(*corev1.Service)) {
 	l.t.Helper()
 	for _, edit := range edits {
@@ -264,7 +264,8 @@ func (l *life) edit(service *corev1.Service, edits ...func(*corev1.Service)) {
 	}
 }
 
-// expect compares the calls and events since it was last called with the wanted ones.
+// expect compares the calls and events since the last call of expect with the wanted
+// ones.
 func (l *life) expect(what string, calls, events []string) {
 	l.t.Helper()
 	l.mu.Lock()
@@ -300,7 +301,7 @@ func named(name string) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Name, s.UID = name, types.UID("u-"+name) }
 }
 
-// twenty are the Services old-00 to old-19.
+// twenty returns the Services old-00 to old-19.
 func twenty() (objects []runtime.Object) {
 	for n := range 20 {
 		objects = append(objects, balanced(named(fmt.Sprintf("old-%02d", n))))

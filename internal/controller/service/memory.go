@@ -11,73 +11,75 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// memory is what this process remembers of a Service between passes. It is a
-// value: a plan changes a copy, and the copy is stored after the plan's writes.
+// memory is this process's memory of a Service between passes. It is a value. A plan
+// changes a copy, and the copy is stored after the plan's writes.
 type memory struct {
 	uid types.UID
 	// service is the Service of the last call. If the object no longer exists, the
 	// provider gets this copy to delete the load balancer.
 	service *corev1.Service
-	// shape is the shape that the cloud was last brought in line with. backends
-	// is the ID of the node set that the load balancer has. Both are empty if
-	// not known.
+	// shape is the shape of the Service in the last Ensure that did not fail.
+	// backends is the ID of the node set that the load balancer has. Each is empty if
+	// it is not known.
 	shape, backends string
 	ensuredAt       time.Time
-	// status is what the provider returned; nil: nothing yet.
+	// status is the status that the provider returned, or the status that the Service
+	// showed in place of it. It is nil if there is none yet.
 	status *corev1.LoadBalancerStatus
-	// published means that the Service has shown this status. contested means that
-	// the Service has shown another status after that, and that the provider has
-	// nevertheless returned this one again.
+	// published means that the Service has shown status. contested means that the
+	// Service then showed another status, but that the provider has returned the same
+	// status again.
 	published, contested bool
-	// uncertain means that a call has failed, and that it is not known how much
-	// of it was done.
+	// uncertain means that a call has failed, and that nobody knows how much of it
+	// was done.
 	uncertain bool
 	// elsewhere means that somebody else provides the load balancer.
 	elsewhere bool
-	// deleted means that the provider has confirmed that the load balancer is
-	// gone.
+	// deleted means that the load balancer is gone, and that the provider has
+	// confirmed this.
 	deleted bool
 	failure failure
-	// offered is the ID of the node set of an update that has failed since the
+	// offered is the ID of a node set. An update with this set has failed since the
 	// last call of Ensure.
 	offered string
-	// backendsUncertain means that a later call with another set than backends has
-	// failed. The load balancer may have that set instead of backends.
+	// backendsUncertain means that a later call with another set has failed. The load
+	// balancer may have that other set instead of backends.
 	backendsUncertain bool
 	// announced is the shape for which an event has announced the call.
 	announced string
 	recorded  recordedReason
-	// recordedUpdate is about updates that are made while Ensure fails. The field
-	// recorded is about all other failures.
+	// recordedUpdate is about failed updates while Ensure fails. The field recorded
+	// is about all other failures.
 	recordedUpdate recordedReason
-	// written has the status of each condition that was written. writtenAt is
-	// when the last one was written. The map is replaced and never changed.
+	// written has the status of each condition that was written. writtenAt is the
+	// time of the last such write. The map is replaced and never changed.
 	written   map[string]metav1.ConditionStatus
 	writtenAt time.Time
 	// unwritten means that the conditions of the last wait could not be written.
 	unwritten bool
-	// repairedAt is when a change by somebody else was last undone, askedAt when
-	// the provider was last asked about one.
+	// repairedAt is the time when a change by somebody else was last undone. askedAt
+	// is the time when the provider was last asked about such a change.
 	repairedAt, askedAt time.Time
-	// namedAt is when the annotation AnnotationClass was last written alone.
+	// namedAt is the time when the annotation AnnotationClass was last written alone.
 	namedAt time.Time
 }
 
-// failure is why the last call did not succeed. The zero value means that the last
-// call has succeeded, or that there was none.
+// failure says why the last call did not succeed. The zero value means that the last
+// call has succeeded, or that there was no call.
 type failure struct {
 	cause message.Cause
 	// text is the provider's error, for upstream's events.
 	text   string
 	during action
-	// shape is the shape of the call that has failed. Another shape is tried at
-	// once.
+	// shape is the shape of the Service in the failed call. A call for another shape
+	// is made at once.
 	shape string
-	// attempts is how many calls in a row have failed. delays is how many failures
-	// have lengthened the delay: those that named no pause.
+	// attempts is the number of calls in a row that have failed. delays is the number
+	// of those failures that have lengthened the delay. A failure that named a pause
+	// does not count in delays.
 	attempts, delays int
 	since            time.Time
-	// until is when the call may be made again.
+	// until is the earliest time at which the call may be made again.
 	until time.Time
 }
 
@@ -90,8 +92,8 @@ type recordedReason struct {
 // isEmpty reports whether nothing is remembered.
 func (m memory) isEmpty() bool { return m.uid == "" && m.service == nil && m.recorded.reason == "" }
 
-// withFailure returns the memory after a call has failed. If the provider asked
-// for a pause, that pause is the delay, and it does not lengthen later delays.
+// withFailure returns the memory after a call has failed. If the provider has asked
+// for a pause, the delay is that pause. It does not lengthen later delays.
 func (m memory) withFailure(p plan, r outcome) memory {
 	f, shape := m.failure, shapeFor(p.service)
 	during := p.do

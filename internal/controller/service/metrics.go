@@ -19,7 +19,7 @@ type Metrics struct {
 
 	duration *metrics.HistogramVec
 	errors   *metrics.CounterVec
-	backends *metrics.GaugeVec // without labels; empty while no controller runs
+	backends *metrics.GaugeVec // has no labels; empty while no controller runs
 	waiting  *waiting.Gauges
 }
 
@@ -42,7 +42,8 @@ func newMetrics() *Metrics {
 		return metrics.NewCounter(&metrics.CounterOpts{Subsystem: subsystem, Name: name, Help: help, StabilityLevel: metrics.ALPHA})
 	}
 	return &Metrics{
-		// Names and buckets are upstream's. Like upstream's, these metrics count only updates.
+		// Upstream has the same names and buckets. As in upstream, these metrics count only
+		// updates.
 		updates:      count("loadbalancer_sync_total", "Updates of the nodes behind a load balancer"),
 		updateErrors: count("nodesync_error_total", "Updates of the nodes behind a load balancer that did not succeed"),
 		hostLatency:  latency("update_loadbalancer_host_latency_seconds", "Time that the cloud took to update the nodes behind one load balancer"),
@@ -109,5 +110,5 @@ type measuredCall struct {
 	result result
 	err    error
 	took   time.Duration
-	setAge time.Duration // since the set of nodes of the call was made
+	setAge time.Duration // the age of the set of nodes in the call
 }

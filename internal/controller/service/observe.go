@@ -4,7 +4,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// observe gathers what is known of a Service. It does no I/O: the Service comes
+// observe gathers the known facts about a Service. It does no I/O: the Service comes
 // from the informer, and everything else from memory.
 func (c *Controller) observe(key string) (observed, error) {
 	o := observed{now: c.clock.Now(), policy: c.policy}

@@ -44,7 +44,7 @@ func TestNoConditionIsWrittenIfSomebodyElseProvides(t *testing.T) {
 			}
 		})
 		l.after(time.Minute)
-		for _, name := range []string{"flaky", "new"} { // the failure of one Service says nothing about the next one
+		for _, name := range []string{"flaky", "new"} { // the failure of one Service must not affect the next one
 			l.create(balanced(named(name)))
 			l.after(2 * time.Second)
 		}

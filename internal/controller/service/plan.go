@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
-// Keys returns the keys of the Services that are of type LoadBalancer, or for which this
-// controller may have something to do.
+// Keys returns the keys of two kinds of Services: those of type LoadBalancer, and those
+// for which this controller might have something to do.
 func (c *Controller) Keys() []string {
 	all, err := c.lister.List(labels.Everything())
 	if err != nil { // Listing a cache returns no error.
@@ -28,14 +28,15 @@ func (c *Controller) Keys() []string {
 	return keys
 }
 
-// Shadow calls the function look for each pass that would be made, instead of making
-// the pass. Follow must be called first, and Run must not be called.
+// Shadow calls look in place of each pass. Follow must be called first, and Run must
+// not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	return c.loop.RunAs(ctx, look)
 }
 
-// Plan returns what the controller would do about a Service, up to the first call
-// whose result decides what follows. It makes no call and writes nothing.
+// Plan returns the steps that the controller would take for a Service. The steps end
+// at the first call whose result decides about the rest. Plan makes no call and
+// writes nothing.
 func (c *Controller) Plan(_ context.Context, key string) ([]step.Step, error) {
 	c.backends.remake()
 	o, err := c.observe(key)
@@ -43,7 +44,7 @@ func (c *Controller) Plan(_ context.Context, key string) ([]step.Step, error) {
 		return nil, err
 	}
 	if o.service == nil {
-		if decide(o).do == forget { // Otherwise its load balancer is still to be deleted.
+		if decide(o).do == forget { // Otherwise its load balancer still has to be deleted.
 			c.store.forget(key)
 			c.store.forgetTried(key)
 		}
@@ -59,7 +60,7 @@ func (c *Controller) Plan(_ context.Context, key string) ([]step.Step, error) {
 				return []step.Step{s}, nil
 			}
 			o.service, o.memory = p.written(o.service), p.memory
-		case remove: // What follows a removal that succeeds does not depend on the provider.
+		case remove: // The steps after a successful removal do not depend on the provider.
 			m, events := conclude(p, outcome{result: succeeded, at: o.now, nodes: c.backends.newest()})
 			s.Writes, o.memory = append(s.Writes, step.Events(events)...), m
 		case doNothing, forget, ensure, update, release, wait:
@@ -69,8 +70,8 @@ func (c *Controller) Plan(_ context.Context, key string) ([]step.Step, error) {
 	return []step.Step{s}, nil
 }
 
-// written returns the Service as it is once its finalizer and its annotation have been
-// written.
+// written returns a copy of the Service with the finalizer and the annotation that the
+// plan writes.
 func (p plan) written(service *corev1.Service) *corev1.Service {
 	now := service.DeepCopy()
 	if p.do == addFinalizer {
@@ -86,8 +87,9 @@ func (p plan) written(service *corev1.Service) *corev1.Service {
 	return now
 }
 
-// addTo adds the plan to what a dry run shows. The step has the action of the first
-// plan that deletes something, or else of the last plan that does something.
+// addTo adds the plan to the step that a dry run shows. If a plan deletes something,
+// the step has the action of the first such plan. Otherwise it has the action of the
+// last plan that does something.
 func (p plan) addTo(s *step.Step, o observed) {
 	s.Writes = append(s.Writes, p.writes.list(p.do, o.service.Annotations)...)
 	if call := p.call(o); call != "" {
@@ -121,7 +123,8 @@ func (p plan) effect(o observed) step.Effect {
 	return step.None
 }
 
-// call returns the call of the provider that the plan makes, empty if it makes none.
+// call returns the call to the provider that the plan makes, or an empty string if it
+// makes none.
 func (p plan) call(o observed) string {
 	switch p.do {
 	case ensure:
@@ -135,8 +138,8 @@ func (p plan) call(o observed) string {
 	return ""
 }
 
-// list returns what is written to the Service for the action. now has the annotations
-// that the Service has already.
+// list returns the writes to the Service for the action. now has the present
+// annotations of the Service.
 func (w writes) list(do action, now map[string]string) []string {
 	var all []string
 	switch {

@@ -17,7 +17,7 @@ import (
 )
 
 // Each state of a Service has one step. Nothing is written, and the cloud is not
-// called: the controller of this test does not even have a cloud.
+// called. The controller of this test does not even have a cloud.
 func TestPlan(t *testing.T) {
 	served := func(s *corev1.Service) {
 		s.Finalizers = []string{Finalizer}
@@ -29,7 +29,7 @@ func TestPlan(t *testing.T) {
 		name  string
 		edits []func(*corev1.Service)
 		want  step.Step
-		// policy is empty in most cases: Services without a class are served.
+		// policy is empty in most cases, so that Services without a class are served.
 		policy Policy
 	}{
 		{"NewServiceGetsALoadBalancer", nil, step.Step{

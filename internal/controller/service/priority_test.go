@@ -39,7 +39,7 @@ func TestServiceWithSlowCallsDoesNotKeepAWorker(t *testing.T) {
 		defer func() { l.stop() }()
 		l.after(time.Minute)
 		l.change(func() { l.calls, l.takes = nil, 5*time.Minute })
-		for n := range 15 { // each joins during the update for the one before
+		for n := range 15 { // each Node joins during the update for the Node before it
 			l.create(host(fmt.Sprint("n", n)))
 			if n == 5 {
 				l.create(balanced(named("new")))

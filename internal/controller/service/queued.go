@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// reportQueued tells owners that their Services wait behind others.
+// reportQueued tells owners that their Services wait behind other Services.
 func (c *Controller) reportQueued(ctx context.Context) {
 	ticker := c.clock.NewTicker(queuedAfter / 4)
 	defer ticker.Stop()
@@ -25,8 +25,8 @@ func (c *Controller) reportQueued(ctx context.Context) {
 	}
 }
 
-// queuedBehind returns which Services wait for a worker, and since when. It
-// tells the owner of each once, by an event.
+// queuedBehind returns the Services that wait for a worker, with the times at which
+// their waits began. It tells each owner once, by an event.
 func (c *Controller) queuedBehind(busy string) map[string]time.Time {
 	since := map[string]time.Time{}
 	for _, waiting := range c.loop.Waiting(queuedAfter) {

@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// unaddressed removes the address, as the API server does when a Service gets another
-// type.
+// unaddressed removes the address, like the API server when the type of a Service
+// changes.
 func unaddressed(s *corev1.Service) { s.Status.LoadBalancer = corev1.LoadBalancerStatus{} }
 
 // Linode's provider deletes the load balancer whose address is in the status.
@@ -58,10 +58,10 @@ func TestLoadBalancerThatIsFoundByItsAddressIsNotLeftBehind(t *testing.T) {
 	}
 }
 
-// annotated is an edit that a provider may reject.
+// annotated is an edit that a provider can reject.
 func annotated(s *corev1.Service) { s.Annotations = map[string]string{"size": "wrong"} }
 
-// failsEach lets these calls fail, and all others succeed.
+// failsEach makes these calls fail, and all other calls succeed.
 func (l *life) failsEach(calls ...string) {
 	l.change(func() {
 		l.fail = func(call string) error {
@@ -73,8 +73,8 @@ func (l *life) failsEach(calls ...string) {
 	})
 }
 
-// replaceNode adds a Node and deletes the one before it, as a node pool does when it
-// gets new machines.
+// replaceNode adds a Node and deletes the Node before it, like a node pool that gets
+// new machines.
 func (l *life) replaceNode(generation int) {
 	l.t.Helper()
 	l.create(host(fmt.Sprint("n", generation)))
@@ -121,7 +121,7 @@ func TestBackendsFollowTheNodesWhileEnsureFails(t *testing.T) {
 						updates++
 					}
 				}
-				if updates < sets || updates > 2*sets { // If the old Node goes only after the new one has joined, there are two sets.
+				if updates < sets || updates > 2*sets { // If the old Node leaves only after the new Node has joined, there are two sets.
 					t.Errorf("%d updates for %d replaced Nodes: %v", updates, sets, l.calls)
 				}
 				if c := findCondition(l.service(), ConditionProvisioning); c.Status != metav1.ConditionTrue || c.Reason != "CloudFailed" {
@@ -151,8 +151,8 @@ func TestUpdateThatFailsWhileEnsureFailsIsMadeOnceForEachFailure(t *testing.T) {
 				updates++
 			}
 		}
-		// The replacement makes two sets: the new Node joins, then the old one goes. Each of
-		// them is tried once, then there is one update for each failure of Ensure.
+		// The replacement makes two sets: the new Node joins, and then the old Node leaves.
+		// Each set is tried once. Then there is one update for each failure of Ensure.
 		if updates < 3 || updates > ensures+2 || ensures > 20 {
 			t.Errorf("%d updates beside %d calls of Ensure: %v", updates, ensures, l.calls)
 		}
@@ -168,8 +168,8 @@ func TestUpdateThatFailsWhileEnsureFailsIsMadeOnceForEachFailure(t *testing.T) {
 	})
 }
 
-// If calls take longer than the delay after a failure, there is never a wait in which
-// the backends could be updated. So they are updated before an Ensure that is due.
+// If calls take longer than the delay after a failure, no wait is left for updates of
+// the backends. So the backends are updated before an Ensure that is due.
 func TestBackendsFollowTheNodesWhileSlowCallsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(named("s1")), balanced(named("s2")), host("a"))
@@ -199,7 +199,7 @@ func TestBackendsFollowTheNodesWhileSlowCallsFail(t *testing.T) {
 	})
 }
 
-// refusals are what the API server may answer to each write.
+// refusals returns the errors that the API server can return for each write.
 func refusals() map[string]error {
 	return map[string]error{
 		"WebhookRejects": apierrors.NewForbidden(corev1.Resource("services"), "s", errors.New("a webhook says no")),
@@ -231,9 +231,9 @@ func TestRefusedConditionDoesNotDelayAnUpdate(t *testing.T) {
 	}
 }
 
-// The Service shows that a call is about to be made. From then on the API server
-// refuses all writes, and all calls but the first fail. The write of a newer
-// condition is not tried all the time.
+// The Service shows that a call is about to be made. After that, the API server
+// refuses all writes, and all calls except the first fail. The write of a newer
+// condition must not be tried all the time.
 func TestRefusedConditionIsNotWrittenInALoop(t *testing.T) {
 	for name, refusal := range refusals() {
 		t.Run(name, func(t *testing.T) {
@@ -261,8 +261,8 @@ func TestRefusedConditionIsNotWrittenInALoop(t *testing.T) {
 	}
 }
 
-// Updates of the backends are tried between two calls of Ensure. They do not make the
-// delay of a refused condition short again.
+// Updates of the backends are tried between two calls of Ensure. They do not shorten
+// the delay of a refused condition.
 func TestRefusedConditionIsWrittenRarelyWhileAllCallsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))
@@ -293,8 +293,8 @@ func TestPassThatYieldsIsUnfinishedOnlyWhileCallsFail(t *testing.T) {
 	}
 }
 
-// A write that the API server keeps refusing is reported on the Service, whatever
-// the code of the refusal.
+// If the API server keeps refusing a write, that is reported on the Service, whatever
+// the status code of the refusal.
 func TestRefusedWritesAreReported(t *testing.T) {
 	for name, refusal := range refusals() {
 		t.Run(name, func(t *testing.T) {
@@ -334,8 +334,8 @@ func TestRefusedWritesAreReported(t *testing.T) {
 	}
 }
 
-// Azure's service gateway and kube-vip return the Service's own status, and write
-// the address by a client of their own.
+// Azure's service gateway and kube-vip return the Service's own status. They write
+// the address with clients of their own.
 func TestAddressOfAProviderThatWritesItItselfStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{Policy: Policy{Resync: time.Hour}}, balanced(), host("a"))
@@ -383,8 +383,9 @@ func at(ip string) func(*corev1.Service) {
 	}
 }
 
-// A provider writes the address itself, and uses it to find what to delete. After an
-// edit it makes another load balancer, whose address it writes.
+// A provider writes the address itself, and uses the address to find the load
+// balancer that it has to delete. After an edit, the provider makes another load
+// balancer and writes its address.
 func TestDeletionHasTheNewestAddress(t *testing.T) {
 	for name, ensureFails := range map[string]bool{"EnsureFailsAfterwards": true, "TwoAddressesWithinThePause": false} {
 		t.Run(name, func(t *testing.T) {
@@ -423,9 +424,9 @@ func TestDeletionHasTheNewestAddress(t *testing.T) {
 	}
 }
 
-// A new Service gets a set of nodes that was made before the nodes had settled. Once
-// they have settled, the set is again the one before the early set, and the new Service
-// has to get it.
+// A new Service gets an early set of nodes, from before the nodes have settled. When
+// the nodes have settled, the set is again the same as before the early set. The new
+// Service has to get this set.
 func TestServiceWithAnEarlySetFollowsTheNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"), host("b"), balanced(named("old")))
@@ -446,9 +447,9 @@ func TestServiceWithAnEarlySetFollowsTheNodes(t *testing.T) {
 	})
 }
 
-// An update is carried out while Ensure fails, and its reply is lost. Then the set of
-// nodes is again the one before the update. The load balancer has to get that set
-// again, although it had the set before the update.
+// An update is carried out while Ensure fails, and the reply to the update is lost.
+// Then the set of nodes is again the same as before the update. The load balancer has
+// to get this set once more.
 func TestSetIsOfferedAgainAfterALostReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"), host("b"), balanced())

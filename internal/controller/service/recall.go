@@ -2,14 +2,14 @@ package service
 
 import "github.com/fairlead-k8s/fairlead/internal/controller/step"
 
-// Recall returns what this process remembers of a Service, and whether it remembers
-// anything. It does no I/O and changes nothing.
+// Recall returns this process's memory of a Service, and false if the memory is
+// empty. Recall does no I/O and changes nothing.
 func (c *Controller) Recall(key string) (step.Memory, bool) {
 	m := c.store.memory(key)
 	return m.recall(), !m.isEmpty()
 }
 
-// recall returns what is remembered of a Service.
+// recall converts the memory of a Service to a step.Memory.
 func (m memory) recall() step.Memory {
 	var r step.Memory
 	switch {

@@ -15,19 +15,20 @@ type BackendPolicy struct {
 	// SkipUninitialized excludes Nodes that wait for their initialisation. It is set
 	// if this daemon initialises Nodes.
 	SkipUninitialized bool
-	// WakeOnTaint and WakeOnDeletion make a new set at once when a Node gets the
-	// autoscaler's taint, or begins to be deleted. Otherwise such a Node is removed
-	// with the next change of another kind, as upstream does.
+	// WakeOnTaint asks for a new set when a Node gets or loses the autoscaler's
+	// taint. WakeOnDeletion asks for one when a Node begins to be deleted. If the
+	// field is false, the Node is removed with the next change of another kind, as in
+	// upstream.
 	WakeOnTaint, WakeOnDeletion bool
-	// Claim says which Nodes are this daemon's. With OwnOnly no others are behind
-	// load balancers.
+	// Claim says which Nodes belong to this daemon. If OwnOnly is set, only these
+	// Nodes are behind load balancers.
 	Claim   ownership.Claim
 	OwnOnly bool
 }
 
-// isBackend reports whether a Node belongs behind load balancers. It does not
-// matter whether the Node is ready: the cloud's health checks find that out more
-// reliably, and a failure of the control plane must not remove the backends.
+// isBackend reports whether a Node belongs behind load balancers. The readiness of
+// the Node does not matter. The cloud's health checks find it out more reliably, and
+// a failure of the control plane must not remove the backends.
 func (b BackendPolicy) isBackend(node *corev1.Node) bool {
 	switch {
 	case node.DeletionTimestamp != nil, isExcluded(node), nodefact.HasTaint(node, nodefact.TaintToBeDeleted):
@@ -39,8 +40,8 @@ func (b BackendPolicy) isBackend(node *corev1.Node) bool {
 	}
 }
 
-// isDisowned reports whether the Node is not a backend because it is not this
-// daemon's.
+// isDisowned reports whether the Node is not a backend because it does not belong to
+// this daemon.
 func (b BackendPolicy) isDisowned(node *corev1.Node) bool {
 	_, disowned := b.Claim.Disowns(node)
 	return b.OwnOnly && disowned
@@ -48,7 +49,7 @@ func (b BackendPolicy) isDisowned(node *corev1.Node) bool {
 
 // isLeaving reports whether the Node's deletion, the autoscaler's taint or a missing
 // initialisation keeps the Node from being a backend. A kubelet cannot set and remove
-// these. It can set and remove the label that excludes its Node.
+// these three. But it can set and remove the label that excludes its Node.
 func (b BackendPolicy) isLeaving(node *corev1.Node) bool {
 	return node.DeletionTimestamp != nil || nodefact.HasTaint(node, nodefact.TaintToBeDeleted) || b.SkipUninitialized && nodefact.IsUninitialized(node)
 }
@@ -59,9 +60,9 @@ func isExcluded(node *corev1.Node) bool {
 
 // nodeSet is one version of the Nodes behind all load balancers.
 type nodeSet struct {
-	// id names the set: two sets with the same ID have the same instances.
+	// id is the ID of the set. Two sets with the same ID have the same instances.
 	id    string
-	nodes []*corev1.Node // in the order of their names; the informer's own, must not be changed
+	nodes []*corev1.Node // in the order of their names; they belong to the informer and must not be changed
 	made  time.Time
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// cleanUp removes the load balancer of a Service that is being deleted or is of
-// another type now. The finalizer is removed last (promise S2).
+// cleanUp removes the load balancer of a Service that is being deleted or that now
+// has another type. The finalizer is removed last (promise S2).
 func cleanUp(o observed) plan {
 	o.memory.uid = o.service.UID
 	owned := hasFinalizer(o.service) || o.memory.service != nil
@@ -33,10 +33,10 @@ func cleanUp(o observed) plan {
 	}
 }
 
-// whole returns the Service with all that the provider may have built the load
-// balancer from. Once the Service has neither the type LoadBalancer nor the
-// finalizer, the informer drops its annotations and ports. The Service of the last
-// call is whole.
+// whole returns the Service with all fields from which the provider may have built
+// the load balancer. If the Service has neither the type LoadBalancer nor the
+// finalizer, the informer drops its annotations and ports. In that case, whole
+// returns the Service of the last call, which has them.
 func (o observed) whole() *corev1.Service {
 	if !hasFinalizer(o.service) && o.service.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return o.memory.service
@@ -44,9 +44,9 @@ func (o observed) whole() *corev1.Service {
 	return o.service
 }
 
-// removeOrphan removes a load balancer whose Service does not exist any more:
-// somebody removed the finalizer, or deleted the Service by force. Another Service
-// of the same name has to wait for the removal.
+// removeOrphan removes a load balancer whose Service no longer exists. Somebody has
+// removed the finalizer, or has deleted the Service by force. Another Service with
+// the same name has to wait for the removal.
 func removeOrphan(o observed) plan {
 	if o.memory.service == nil || o.memory.deleted {
 		return plan{do: forget, why: "there is no such Service"}
@@ -58,20 +58,20 @@ func removeOrphan(o observed) plan {
 	return withBackoff(o, plan{do: remove, why: why, service: o.withLastStatus(o.memory.service)})
 }
 
-// withLastStatus returns the Service with the last known address: the address that
-// the provider has returned, or else the one that the Service shows or has shown. If
-// the latter may be newer, it comes first. Some providers find the load balancer only
-// by the last known address. The Service may lack it, because the API server removes the
-// address when the type changes. The Service of the last call may lack it, too, because
-// the address was written later.
+// withLastStatus returns the Service with the last known address. Usually, that is the
+// address that the provider has returned. If the provider has returned none, or if the
+// address that the Service shows or has shown might be newer, it is the shown address.
+// Some providers find the load balancer only by the last known address. The Service can
+// lack the address, because the API server removes it when the type changes. The Service
+// of the last call can also lack it, because the address was written after that call.
 func (o observed) withLastStatus(service *corev1.Service) *corev1.Service {
 	status, m := service.Status.LoadBalancer, o.memory
 	if (len(status.Ingress) == 0 || service == m.service) && o.shown.uid == service.UID {
 		status = o.shown.status
 	}
-	// The provider may have written the address that the Service shows. It may be newer
-	// than the returned one if a call has failed since, or if the provider has accepted
-	// a changed address before.
+	// The provider may have written the shown address itself. The shown address might
+	// be newer than the returned one in two cases: a call has failed since, or the
+	// provider has accepted a changed address before.
 	mayBeNewer := len(status.Ingress) > 0 && (m.uncertain || !m.contested && m.askedAt.After(m.repairedAt))
 	if m.status != nil && len(m.status.Ingress) > 0 && !mayBeNewer {
 		status = *m.status
@@ -88,7 +88,7 @@ func reasonToLeave(service *corev1.Service) string {
 	return "the Service is of another type now"
 }
 
-// emptied returns an empty list if the Service shows an address, otherwise nil.
+// emptied returns an empty list if the Service shows an address, and nil otherwise.
 func emptied(service *corev1.Service) *[]corev1.LoadBalancerIngress {
 	if len(service.Status.LoadBalancer.Ingress) == 0 {
 		return nil

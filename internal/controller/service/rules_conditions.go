@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// conditionPause is the shortest time between two writes of a condition that
-// keep its status.
+// conditionPause is the shortest time between two writes of a condition that do not
+// change its status.
 const conditionPause = time.Minute
 
 // serving returns the condition LoadBalancerServing of a Service that has a
@@ -31,9 +31,9 @@ func serving(o observed) metav1.Condition {
 	}
 }
 
-// waitingConditions returns the conditions of a Service that waits for this cause.
-// It may also wait until the load balancer of an earlier Service of its name is
-// gone.
+// waitingConditions returns the conditions of a Service that waits because of this
+// cause. The Service may also wait for the removal of an earlier Service's load
+// balancer: that Service had the same name.
 func waitingConditions(o observed, cause message.Cause) []metav1.Condition {
 	if o.service == nil {
 		return nil
@@ -52,9 +52,9 @@ func waitingConditions(o observed, cause message.Cause) []metav1.Condition {
 	return conditions
 }
 
-// outdated returns the conditions that the Service does not show yet and that
-// may be written now. later is the time until all others may be written, 0 if
-// there are none.
+// outdated returns the conditions that the Service does not show yet and that may be
+// written now. Other conditions may be written only later. later is the time until
+// all of these may be written, and 0 if there are none.
 func outdated(o observed, wanted ...metav1.Condition) (differ []metav1.Condition, later time.Duration) {
 	for _, c := range wanted {
 		c.LastTransitionTime = metav1.NewTime(o.now)
@@ -77,8 +77,8 @@ func outdated(o observed, wanted ...metav1.Condition) (differ []metav1.Condition
 	return differ, later
 }
 
-// untilRewrite returns how long the reason and message of a condition must stay.
-// The message that a first call is about to be made may be replaced at once.
+// untilRewrite returns the time for which the reason and message of a condition must
+// still stay. The reason Ensuring may be replaced at once.
 func (o observed) untilRewrite(shown *metav1.Condition) time.Duration {
 	if shown.Reason == reasonFirstCall.Name {
 		return 0
@@ -87,12 +87,12 @@ func (o observed) untilRewrite(shown *metav1.Condition) time.Duration {
 	if written.Before(o.memory.writtenAt) {
 		written = o.memory.writtenAt
 	}
-	return min(max(conditionPause-o.now.Sub(written), 0), conditionPause) // The clock of the process that has written it may be ahead.
+	return min(max(conditionPause-o.now.Sub(written), 0), conditionPause) // The clock of the process that has written the condition can be ahead.
 }
 
-// untilRepair returns the time until a condition may be written again. It is
-// positive if this process has written the same status a short time ago, so
-// that somebody else must have changed it.
+// untilRepair returns the time until a condition may be written again. It is positive
+// if this process has written the same status a short time ago. In that case,
+// somebody else must have changed the condition.
 func (o observed) untilRepair(c metav1.Condition) time.Duration {
 	if o.memory.uid != o.service.UID || o.memory.written[c.Type] != c.Status {
 		return 0
@@ -127,8 +127,8 @@ func ownConditions(service *corev1.Service) []string {
 	return own
 }
 
-// managerOf returns the names of the field managers that own a field of the
-// Service. The event about a contested field shows them.
+// managerOf returns the names of the field managers that own a field of the Service.
+// Messages show these names.
 func managerOf(service *corev1.Service, field string) string {
 	managers := map[string]bool{}
 	for _, entry := range service.ManagedFields {

@@ -80,8 +80,8 @@ func TestConditions(t *testing.T) {
 func TestReasonOfAConditionIsNotRewrittenTooOften(t *testing.T) {
 	for _, tt := range []struct {
 		name                string
-		transition, written time.Duration // how long ago the transition and the last write were
-		later               time.Duration // how long until the next write; 0: it is made now
+		transition, written time.Duration // the time since the transition, and the time since the last write
+		later               time.Duration // the time until the next write; 0 if it is made now
 	}{
 		{"WithinAMinuteOfItsTransition", 59 * time.Second, time.Hour, time.Second},
 		{"AMinuteAfterItsTransition", time.Minute, time.Hour, 0},

@@ -10,31 +10,32 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// editLimit bounds how often the provider is called because a Service was edited. It
-// allows five edits in a row, for somebody who tries out an annotation, and then one in
-// two minutes, for a program that changes an annotation all the time. Edits that are made in one go
-// share a call, because calls for edits are at least five seconds apart. The first
-// version of a Service and its deletion do not count. A removal counts if nothing was
-// provided since the last removal.
+// editLimit limits the calls to the provider for edits of a Service. It allows five calls
+// in a row, for a person who tries out an annotation. Then it allows one call in two
+// minutes, for a program that changes an annotation all the time. Calls for edits are at
+// least five seconds apart, so edits in quick succession share a call. The first version
+// of a Service and its deletion do not count. A removal counts if nothing was provided
+// since the last removal.
 var editLimit = allowance.Limit{Burst: 5, Every: 2 * time.Minute, Least: 5 * time.Second}
 
-// tried has the shape for which the provider was last called about a Service, and the
+// tried has the shape of a Service in the last call to the provider, and the
 // allowance for edits. It outlives the memory, which ends with the load balancer.
 // Otherwise a Service would get a new allowance with each change of its type.
 type tried struct {
 	uid types.UID
-	// shape is the shape of the Service, or removal.
+	// shape is the shape of the Service in the last call, or the constant removal.
 	shape string
 	edits allowance.Allowance
-	// shownAt is when the Service last showed that an edit waits, recordedAt is
-	// when an event last said so.
+	// shownAt is the time when the Service last showed that an edit waits. recordedAt
+	// is the time of the last event that said so.
 	shownAt, recordedAt time.Time
 }
 
-// removal is the shape of a Service whose load balancer was removed.
+// removal is the value of tried.shape after a load balancer was removed.
 const removal = "removed"
 
-// after returns what is known after a call that has ended at this time.
+// after returns the value of t after the call of a plan. at is the time when the call
+// ended.
 func (t tried) after(p plan, at time.Time) tried {
 	if p.do == update {
 		return t
@@ -59,7 +60,7 @@ func (t tried) isEdited(service *corev1.Service) bool {
 }
 
 // untilEdit returns the time until the provider may be called for the last edit of
-// the Service, 0 or less if it may be called now.
+// the Service. It returns 0 or less if the provider may be called now.
 func untilEdit(o observed) time.Duration {
 	if !o.tried.isEdited(o.service) {
 		return 0
@@ -67,9 +68,9 @@ func untilEdit(o observed) time.Duration {
 	return o.tried.edits.Next(editLimit).Sub(o.now)
 }
 
-// withPauseBetweenEdits returns the plan, or a plan to wait if the plan calls Ensure for
-// an edit and the Service was edited too often. The first edit after a long time resets
-// the delays after failures.
+// withPauseBetweenEdits returns a plan to wait if p calls Ensure for an edit and the
+// Service was edited too often. Otherwise it returns p. The first edit after a long time
+// resets the delays after failures.
 func withPauseBetweenEdits(o observed, p plan) plan {
 	after := untilEdit(o)
 	switch {
@@ -87,9 +88,9 @@ func withPauseBetweenEdits(o observed, p plan) plan {
 	}
 }
 
-// withPauseBetweenRemovals returns the plan, or a plan to wait if the plan repeats a
-// removal too soon and the Service is not being deleted. Somebody who keeps putting the
-// finalizer back causes one removal after the other.
+// withPauseBetweenRemovals returns a plan to wait if p repeats a removal too soon and
+// the Service is not being deleted. Otherwise it returns p. Somebody who keeps putting
+// the finalizer back would cause one removal after the other.
 func withPauseBetweenRemovals(o observed, p plan) plan {
 	after := o.tried.edits.Next(editLimit).Sub(o.now)
 	isAgain := o.tried.uid == o.service.UID && o.tried.shape == removal && o.memory.failure.attempts == 0
@@ -103,8 +104,8 @@ func withPauseBetweenRemovals(o observed, p plan) plan {
 	return p
 }
 
-// recorded returns what is known afterwards, and the event that reports that an edit
-// waits. If such an event was recorded a short time ago, it returns none.
+// recorded returns the event that an edit waits, and the value of t after that event.
+// It returns no event if such an event was recorded a short time ago.
 func (t tried) recorded(now time.Time) (tried, []message.Event) {
 	if now.Sub(t.recordedAt) < repeatEvent {
 		return t, nil
@@ -114,8 +115,9 @@ func (t tried) recorded(now time.Time) (tried, []message.Event) {
 }
 
 // waitToEdit waits before the call for an edit. If the wait is longer than slowCallAfter,
-// the Service shows it, at most once in conditionPause. Without this pause, edits that
-// are undone and made again would change the conditions all the time.
+// the Service shows the wait, at most once in conditionPause. Without this pause,
+// somebody could change the conditions all the time by an edit that is made and undone
+// again and again.
 func waitToEdit(o observed, after time.Duration) plan {
 	cause := editedOftenCause()
 	p := plan{do: wait, why: cause.Message, after: after, awaited: true, memory: o.memory}

@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 )
 
-// usedUp is the allowance after this many edits ten seconds ago.
+// usedUp returns the allowance after this number of edits ten seconds ago.
 func usedUp(edits int) (a allowance.Allowance) {
 	for range edits {
 		a = a.Used(editLimit, noon.Add(-10*time.Second))

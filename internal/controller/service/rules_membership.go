@@ -16,27 +16,27 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// moveLimit bounds how often one Node joins or leaves the set. A kubelet can set
-// the label that excludes its Node, and each move costs a call for each load
+// moveLimit limits the moves of one Node into the set and out of it. A kubelet can
+// set the label that excludes its Node, and each move costs a call for each load
 // balancer.
 var moveLimit = allowance.Limit{Burst: 6, Every: 2 * time.Minute}
 
-// member records whether a Node is in the set, and how often that has changed.
+// member records whether a Node is in the set, and the used part of moveLimit.
 type member struct {
 	is    bool
 	moves allowance.Allowance
 
 	uid        types.UID
 	providerID string
-	// scheme is the provider-ID scheme. foreign means that the Node is not this
-	// daemon's.
+	// scheme is the provider-ID scheme. foreign means that the Node does not belong
+	// to this daemon.
 	scheme  string
 	foreign bool
 }
 
-// next returns the member as it is now. A member that has moved too often stays in
-// the set or outside of it, and later is the time until it may move. A Node that is
-// leaving does not wait.
+// next returns the member after a decision about the current Node. A member that has
+// moved too often does not move now, and later is the time until it may move. A Node
+// that is leaving does not wait.
 func (m member) next(b BackendPolicy, node *corev1.Node, now time.Time) (next member, later time.Duration) {
 	is := b.isBackend(node)
 	switch wait := m.moves.Next(moveLimit).Sub(now); {
@@ -51,17 +51,17 @@ func (m member) next(b BackendPolicy, node *corev1.Node, now time.Time) (next me
 	}
 }
 
-// membership says which Nodes are behind load balancers. A Node that has changed costs
-// one decision, however many others there are.
+// membership says which Nodes are behind load balancers. After a change of one Node,
+// only that Node is decided again, however many Nodes there are.
 type membership struct {
 	policy  BackendPolicy
 	members map[string]member    // of all Nodes, by name
-	held    map[string]time.Time // when Nodes that have moved too often may move again, by name
+	held    map[string]time.Time // Nodes that have moved too often, by name, and the times at which they may move again
 	set     nodeSet
 	// sum combines the digests of the set's Nodes with XOR.
 	sum [sha256.Size]byte
-	// schemes counts the set's Nodes that have a provider ID, and foreign those that
-	// are not this daemon's, both by scheme.
+	// schemes counts the Nodes in the set that have a provider ID. foreign counts the
+	// Nodes in the set that do not belong to this daemon. Both count by scheme.
 	schemes, foreign map[string]int
 }
 
@@ -74,9 +74,9 @@ func newMembership(policy BackendPolicy) *membership {
 // id returns the ID of the set.
 func (r *membership) id() string { return hex.EncodeToString(r.sum[:]) }
 
-// change decides again about Nodes that may have changed, and reports whether the
-// set differs from the one before. names are sorted, without duplicates. node
-// returns the Node of a name, nil if there is none.
+// change decides again about Nodes that may have changed, and reports whether the set
+// is a new one. names are sorted and have no duplicates. node returns the Node with a
+// name, or nil if there is none.
 func (r *membership) change(names []string, node func(name string) *corev1.Node, now time.Time) bool {
 	nodes, rest := make([]*corev1.Node, 0, len(r.set.nodes)+len(names)), r.set.nodes
 	for _, name := range names {
@@ -97,7 +97,7 @@ func (r *membership) change(names []string, node func(name string) *corev1.Node,
 }
 
 // decide decides about one Node and reports whether it is in the set. A nil node
-// means that there is none of that name.
+// means that there is no Node with this name.
 func (r *membership) decide(name string, node *corev1.Node, now time.Time) bool {
 	was, known := r.members[name]
 	r.count(name, was, -1)
@@ -120,7 +120,8 @@ func (r *membership) decide(name string, node *corev1.Node, now time.Time) bool 
 	return m.is
 }
 
-// count adds a member to what is known of the set, or takes it away: n is 1 or -1.
+// count updates the ID and the counters of the set for a member. n is 1 to add the
+// member, and -1 to remove it.
 func (r *membership) count(name string, m member, n int) {
 	if !m.is {
 		return
@@ -143,8 +144,8 @@ func add(counts map[string]int, key string, n int) {
 	}
 }
 
-// nextMove returns when a Node that has moved too often may move. It returns the
-// zero time if there is none.
+// nextMove returns the next time at which a Node that has moved too often may move
+// again. It returns the zero time if there is no such Node.
 func (r *membership) nextMove() time.Time {
 	var next time.Time
 	for _, at := range r.held {
@@ -156,8 +157,9 @@ func (r *membership) nextMove() time.Time {
 }
 
 // foreignSchemes returns the provider-ID schemes of those Nodes in the set that
-// are probably not this daemon's, in order. Without a claim nothing tells whose the
-// Nodes are. Then all schemes are returned if there are several.
+// probably do not belong to this daemon. They are sorted. Without a claim, nothing
+// tells to whom a Node belongs. In that case, all schemes are returned if there are
+// several.
 func (r *membership) foreignSchemes() []string {
 	if len(r.foreign) == 0 && len(r.schemes) > 1 && len(r.policy.Claim.Schemes) == 0 {
 		return slices.Sorted(maps.Keys(r.schemes))

@@ -44,7 +44,8 @@ func TestSetHasTheNamesOfBackendsInOrder(t *testing.T) {
 	}
 }
 
-// TestBackendsOfOthers checks which owners' Nodes are behind load balancers.
+// TestBackendsOfOthers checks whether Nodes of other owners are behind load
+// balancers.
 func TestBackendsOfOthers(t *testing.T) {
 	id := func(id string) func(*corev1.Node) { return func(n *corev1.Node) { n.Spec.ProviderID = id } }
 	all := []*corev1.Node{host("a", id("p://1")), host("b", id("q://2")), host("c", id("")), host("d", id("p://4"), func(n *corev1.Node) { n.Labels = map[string]string{ownership.LabelProvider: "none"} })}
@@ -108,7 +109,8 @@ func TestMoves(t *testing.T) {
 }
 
 // TestMembershipEqualsThatOfAllNodes changes Nodes in random order, sometimes several at
-// once. After each change the membership equals one that is made anew from all Nodes.
+// once. After each change, the membership must equal a membership that is made from all
+// Nodes in one step.
 func TestMembershipEqualsThatOfAllNodes(t *testing.T) {
 	claim := ownership.Claim{Schemes: []string{"p"}}
 	policies := []BackendPolicy{{}, {SkipUninitialized: true}, {Claim: claim}, {Claim: claim, OwnOnly: true}}
@@ -136,8 +138,8 @@ func TestMembershipEqualsThatOfAllNodes(t *testing.T) {
 				}
 			}
 			before := r.set.id
-			// So much time passes that no Node has moved too often, because the
-			// membership that is made anew knows of no earlier moves.
+			// The membership that is made in one step knows of no earlier moves. So
+			// enough time passes here that no Node has moved too often.
 			now = now.Add(moveLimit.Every)
 			differs := r.change(slices.Sorted(maps.Keys(changed)), func(name string) *corev1.Node { return all[name] }, now)
 			want := membershipOf(policy, slices.Collect(maps.Values(all))...)

@@ -1,16 +1,16 @@
 package service
 
 // offerBackends replaces a wait for the next Ensure by an update, if a working load
-// balancer does not have the newest set of nodes. So its backends follow the Nodes
+// balancer does not have the newest set of nodes. So the backends follow the Nodes
 // although Ensure fails (promise S3). The failure is shown first, because an update
-// may have to wait for other Services. If the failure cannot be shown, for example
-// because a webhook refuses the condition, the update is made nevertheless.
+// may have to wait for other Services. The update is made even if the failure cannot
+// be shown, for example because a webhook refuses the condition.
 //
 // The update is also made before an Ensure that is due. Otherwise it might never be
 // made: if calls take longer than the delays, an Ensure is always due.
 //
-// A set is offered once. If its update fails, the set is offered again after Ensure has
-// failed once more, so the update needs no delay of its own.
+// A set is offered once. If its update fails, the set is offered again only after
+// Ensure has failed once more. So the update needs no delay of its own.
 func offerBackends(o observed, p plan) plan {
 	m := o.memory
 	switch {
@@ -24,14 +24,14 @@ func offerBackends(o observed, p plan) plan {
 	}
 }
 
-// isRepeated reports whether the next Ensure repeats one that has failed.
+// isRepeated reports whether the next Ensure repeats an Ensure that has failed.
 func isRepeated(o observed) bool {
 	f := o.memory.failure
 	return f.during == ensure && f.shape == shapeFor(o.service)
 }
 
-// isProvided reports whether the Service has a load balancer from an earlier
-// call of this process or of another one.
+// isProvided reports whether the Service has a load balancer from an earlier call of
+// this process or of an earlier process.
 func isProvided(o observed) bool {
 	return !o.memory.elsewhere && (o.memory.status != nil || len(o.service.Status.LoadBalancer.Ingress) > 0)
 }

@@ -9,14 +9,14 @@ import (
 )
 
 // AnnotationClass on a Service names the class under which its load balancer was
-// made. Only a daemon with ClassesOnly writes it. When the type changes, the API
-// server removes the class. All controllers have the same finalizer, so from then on
-// only this annotation shows whose the load balancer is.
+// made. Only a daemon with ClassesOnly writes the annotation. When the type changes,
+// the API server removes the class. All controllers have the same finalizer. So
+// without the class, only this annotation shows to whom the load balancer belongs.
 const AnnotationClass = "fairlead.dev/load-balancer-class"
 
-// servedAs returns the class under which the Service is served, nil if there is none.
-// While the Service has the finalizer, the class in AnnotationClass counts, if there
-// is one. Otherwise the Service's own class counts.
+// servedAs returns the class under which the Service is served, or nil if there is
+// none. That is the class in AnnotationClass if the Service has the annotation and
+// the finalizer. Otherwise it is the Service's own class.
 func servedAs(service *corev1.Service) *string {
 	if made := service.Annotations[AnnotationClass]; made != "" && hasFinalizer(service) {
 		return &made
@@ -24,8 +24,8 @@ func servedAs(service *corev1.Service) *string {
 	return service.Spec.LoadBalancerClass
 }
 
-// serves reports whether Services of this class get their load balancers here; nil is
-// no class.
+// serves reports whether Services of this class get their load balancers here. nil
+// stands for Services without a class.
 func (p Policy) serves(class *string) bool {
 	if class == nil {
 		return !p.ClassesOnly
@@ -38,8 +38,9 @@ func (p Policy) isGivenAway(service *corev1.Service) bool {
 	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.DeletionTimestamp == nil && !p.serves(service.Spec.LoadBalancerClass)
 }
 
-// isOurs reports whether a Service is served here, or was served here and a flag asks
-// for its cleanup. For any other Service, giveUp says what is done (promise S4).
+// isOurs reports whether a Service is served here. It also returns true if the
+// Service was served here and a flag asks for its cleanup. For any other Service,
+// giveUp returns the plan (promise S4).
 func (p Policy) isOurs(service *corev1.Service) bool {
 	class := servedAs(service)
 	isLeft := service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer || !isSame(class, service.Spec.LoadBalancerClass)
@@ -54,17 +55,17 @@ func (p Policy) isRetired(service *corev1.Service) bool {
 	return class != nil && slices.Contains(p.Retired, *class)
 }
 
-// concerns reports whether this controller may have something to do for a Service. It
-// returns false for most Services of a cluster.
+// concerns reports whether this controller might have something to do for a Service.
+// It returns false for most Services of a cluster.
 func (p Policy) concerns(service *corev1.Service) bool {
 	return p.isOurs(service) &&
 		(service.Spec.Type == corev1.ServiceTypeLoadBalancer || hasFinalizer(service) || len(ownConditions(service)) > 0)
 }
 
-// foreignAfter returns the UID of the Service if it belonged to another class
-// when it last had a class, and the empty string if it was served here. The API
-// server removes the class when the type changes. After that, the finalizer
-// alone does not show which controller serves the Service.
+// foreignAfter returns the UID of the Service if the last class of the Service is not
+// served here, and the empty string if it is served here. The API server removes the
+// class when the type changes. Without the class, the finalizer does not show which
+// controller serves the Service.
 func (p Policy) foreignAfter(before types.UID, service *corev1.Service) types.UID {
 	class := service.Spec.LoadBalancerClass
 	isServed := p.serves(class) || class != nil && slices.Contains(p.Retired, *class)
@@ -72,13 +73,13 @@ func (p Policy) foreignAfter(before types.UID, service *corev1.Service) types.UI
 	case !p.isOurs(service) && !p.isRetired(service):
 		return service.UID
 	case service.Spec.Type == corev1.ServiceTypeLoadBalancer && isServed, before != service.UID:
-		return "" // Only the class counts here. An annotation that names us may be forged, or be left from before.
+		return "" // Only the class counts here. An annotation that names this daemon can be forged, or can be left from before.
 	default:
 		return before
 	}
 }
 
-// unnamed returns the write that removes the annotation from the Service, nil if
+// unnamed returns the write that removes the annotation from the Service, or nil if
 // there is nothing to remove.
 func unnamed(service *corev1.Service) *string {
 	if _, named := service.Annotations[AnnotationClass]; !named {
@@ -87,10 +88,10 @@ func unnamed(service *corev1.Service) *string {
 	return new("")
 }
 
-// named returns the value that AnnotationClass needs while the Service has the
-// finalizer: its class, or the empty string if the annotation has to go. It returns nil
-// if nothing has to be written. A daemon that serves Services without a class never
-// writes a class.
+// named returns the value of AnnotationClass that has to be written while the Service
+// has the finalizer. That is the Service's class, or the empty string if the annotation
+// has to be removed. named returns nil if nothing has to be written. A daemon that
+// serves Services without a class never writes a class.
 func (p Policy) named(service *corev1.Service) *string {
 	class, shown := service.Spec.LoadBalancerClass, service.Annotations[AnnotationClass]
 	switch {
@@ -106,9 +107,9 @@ func (p Policy) named(service *corev1.Service) *string {
 }
 
 // stale returns the write that removes the annotation after somebody else has removed
-// the finalizer. Otherwise the load balancer that another daemon makes next would
-// count as ours. The informer may have dropped the annotation, so the Service of the
-// last call shows whether it was written.
+// the finalizer. Otherwise the next load balancer of another daemon would count as
+// made by this daemon. The informer may have dropped the annotation, so the Service
+// of the last call shows whether the annotation was written.
 func (o observed) stale() *string {
 	isKept := o.service.Spec.Type == corev1.ServiceTypeLoadBalancer
 	switch made := o.memory.service; {
@@ -124,9 +125,9 @@ func hasFinalizer(service *corev1.Service) bool {
 }
 
 // giveUp leaves a Service of another class alone. If this process has served the
-// Service before, or AnnotationClass shows that this daemon has, giveUp first removes
-// the load balancer, the finalizer and the conditions. It does not remove the address,
-// which now comes from the other controller.
+// Service before, or if AnnotationClass shows that this daemon has served it, giveUp
+// first removes the load balancer, the finalizer and the conditions. giveUp does not
+// remove the address, which now comes from the other controller.
 func giveUp(o observed) plan {
 	had := o.memory.service
 	if had == nil && !o.foreign && o.policy.isOurs(o.service) {

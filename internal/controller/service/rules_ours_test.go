@@ -45,8 +45,8 @@ func TestOurs(t *testing.T) {
 	})
 }
 
-// A daemon that serves Services without a class keeps away from a Service whose load
-// balancer another daemon has made under a class.
+// A daemon that serves Services without a class leaves a Service alone if another
+// daemon has made its load balancer under a class.
 func TestServiceThatNamesTheClassOfItsLoadBalancer(t *testing.T) {
 	runRows(t, []row{
 		{
@@ -76,8 +76,9 @@ func TestServiceThatNamesTheClassOfItsLoadBalancer(t *testing.T) {
 	})
 }
 
-// With "-" in --load-balancer-class, Services without a class are left to others. What
-// this daemon has made under a class is still its own when the class is gone.
+// With "-" in --load-balancer-class, Services without a class are left to others. But
+// if this daemon has made a load balancer under a class, it still belongs to this
+// daemon when the Service loses the class.
 func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
 	ready := balanced(finalized, addressed, conditioned, class("ours"))
 	rows := []row{
@@ -141,9 +142,9 @@ func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
 	runRows(t, rows)
 }
 
-// Two managers never both act on a Service, and a Service that has a load balancer
-// of a class always has a manager. This holds whatever the class, the type and the
-// annotation are by now, and even if no manager remembers anything.
+// Two managers never both act on a Service. A Service that has a load balancer of a
+// class always has a manager. Both are true whatever the current class, type and
+// annotation are, and even if no manager remembers anything.
 func TestTwoManagersNeverBothAct(t *testing.T) {
 	managers := map[string]Policy{
 		"a":        {Classes: list("a"), ClassesOnly: true},
@@ -181,8 +182,9 @@ func TestTwoManagersNeverBothAct(t *testing.T) {
 	}
 }
 
-// A Service loses its class while its daemon is stopped. A daemon for Services without a
-// class leaves the Service alone. The first daemon cleans up when it is started again.
+// A Service loses its class while its daemon is stopped. A second daemon, which serves
+// Services without a class, leaves the Service alone. The first daemon cleans up when it
+// is started again.
 func TestServiceThatLosesItsClassWhileNobodyWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		only := Config{Policy: Policy{Classes: list("a"), ClassesOnly: true}}

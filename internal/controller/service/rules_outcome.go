@@ -22,16 +22,16 @@ type outcome struct {
 	result result
 	at     time.Time
 	nodes  nodeSet // the set that the provider got
-	// status is what Ensure returned.
+	// status is the status that Ensure returned.
 	status *corev1.LoadBalancerStatus
-	// cause and text say why the call has failed. pause is how long the provider has
-	// asked to wait, 0 if it did not ask.
+	// cause and text say why the call has failed. pause is the time that the provider
+	// has asked to wait, or 0 if it did not ask.
 	cause message.Cause
 	text  string
 	pause time.Duration
 }
 
-// conclude returns what is known after the call of a plan, and what to record.
+// conclude returns the memory after the call of a plan, and the events to record.
 func conclude(p plan, r outcome) (memory, []message.Event) {
 	m := p.memory
 	m.service, m.deleted = p.service, false
@@ -47,7 +47,7 @@ func conclude(p plan, r outcome) (memory, []message.Event) {
 	return p.memory, nil
 }
 
-// ensured returns what is known after Ensure, and what to record.
+// ensured returns the memory after Ensure, and the events to record.
 func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
 	switch r.result {
 	case succeeded:
@@ -73,10 +73,10 @@ func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
 	return m, nil
 }
 
-// withStatus returns what is known of the address after a call. given is the status
-// in the Service that the provider got, and returned is what the provider returned.
-// Only a status that differs from given is new information: some providers write the
-// address themselves and return the Service's own status.
+// withStatus returns the memory with the status after a call. given is the status in
+// the Service that the provider got. returned is the status that the provider
+// returned. Only a status that differs from given is new information: some providers
+// write the address themselves, and return the Service's own status.
 func (m memory) withStatus(given, returned corev1.LoadBalancerStatus) memory {
 	switch {
 	case isEqual(given, returned):
@@ -90,10 +90,10 @@ func (m memory) withStatus(given, returned corev1.LoadBalancerStatus) memory {
 	return m
 }
 
-// updated returns what is known after Update, and what to record. After a failure
-// the whole load balancer is ensured, as upstream does, because it may not exist any
-// more. If Ensure has failed before, an update changes neither that failure nor the
-// time of the retry.
+// updated returns the memory after Update, and the events to record. After a failed
+// update, the whole load balancer is ensured, as in upstream, because it may no
+// longer exist. If Ensure has failed before, an update changes neither that failure
+// nor the time of the retry.
 func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 	switch isFirst := m.backends == ""; r.result {
 	case succeeded:
@@ -124,7 +124,7 @@ func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 	return m, []message.Event{updateFailedEvent(r.text)}
 }
 
-// removed returns what is known after Delete, and what to record.
+// removed returns the memory after Delete, and the events to record.
 func (m memory) removed(p plan, r outcome) (memory, []message.Event) {
 	switch r.result {
 	case succeeded, elsewhere:
@@ -134,14 +134,14 @@ func (m memory) removed(p plan, r outcome) (memory, []message.Event) {
 	case failed:
 	}
 	if given := p.service.Status.LoadBalancer; len(given.Ingress) > 0 {
-		m.status = &given // The next Delete gets this address, even if the Service lacks it by then.
+		m.status = &given // The next Delete gets this address, even if the Service no longer has it.
 	}
 	return m.withFailure(p, r), nil
 }
 
-// providedElsewhere reports whether somebody else provides load balancers.
-// known is false if the call leaves that open. While somebody else provides
-// them, a new Service shows no condition before the provider is asked about it.
+// providedElsewhere reports whether somebody else provides load balancers. known is
+// false if the call does not show that. While somebody else provides load balancers,
+// a new Service shows no condition before the provider is asked about that Service.
 func providedElsewhere(p plan, r outcome, m memory) (is, known bool) {
 	return m.elsewhere, m.elsewhere || p.do == ensure && r.result == succeeded
 }

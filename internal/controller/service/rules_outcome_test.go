@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// knowledge returns, in one line, what is known after a call.
+// knowledge returns the memory and the events after a call as one line of text.
 func knowledge(m memory, events []message.Event) string {
 	var parts []string
 	add := func(what string, holds bool) {

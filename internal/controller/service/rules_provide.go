@@ -9,24 +9,24 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// repairPause is the shortest time between two repairs of what somebody else
-// changed (promise S4).
+// repairPause is the shortest time between two repairs after somebody else has
+// changed something (promise S4).
 const repairPause = 5 * time.Minute
 
 // Policy says which Services are served, and how often their load balancers are
-// compared with the cloud.
+// checked.
 type Policy struct {
 	// Classes are the values of spec.loadBalancerClass that are served. Services
 	// without a class are served, too, unless ClassesOnly is set.
 	Classes []string
 	// If ClassesOnly is set, a Service without a class is left alone.
 	ClassesOnly bool
-	// Retired are classes that were served here in the past. Their Services lose
-	// their load balancer and the finalizer when they are deleted or change their
-	// type or class. Otherwise they are left alone.
+	// Retired are classes that were served here in the past. A Service of a retired
+	// class loses its load balancer and the finalizer when it is deleted, or when its
+	// type or class changes. Otherwise it is left alone.
 	Retired []string
-	// Resync is the period in which an unchanged load balancer is compared with
-	// the cloud; 0 means never.
+	// Resync is the period after which an unchanged load balancer is ensured again; 0
+	// means never.
 	Resync time.Duration
 }
 
@@ -34,8 +34,8 @@ type Policy struct {
 func DefaultPolicy() Policy { return Policy{Resync: 12 * time.Hour} }
 
 // provide returns the next action for a Service that gets a load balancer. The order
-// of the actions matters: the finalizer is written before the cloud is called
-// (promise S2), and the address after the load balancer exists.
+// of the actions matters. The finalizer is written before the cloud is called
+// (promise S2). The address is written after the load balancer exists.
 func provide(o observed) plan {
 	o.memory.uid = o.service.UID
 	if !hasFinalizer(o.service) {
@@ -64,9 +64,9 @@ func provide(o observed) plan {
 	}
 }
 
-// keepFinalizer writes the finalizer, together with the condition that says
-// that work begins. If somebody else has removed the finalizer, it is put back,
-// at most once in repairPause.
+// keepFinalizer writes the finalizer, and with it the condition that says that the
+// provider is about to be called. If somebody else has removed the finalizer, it is
+// put back, at most once in repairPause.
 func keepFinalizer(o observed) plan {
 	p := plan{do: addFinalizer, why: "a load balancer is about to exist", memory: o.memory, writes: writes{class: o.policy.named(o.service)}}
 	if o.memory.service != nil && !o.memory.deleted {
@@ -75,11 +75,11 @@ func keepFinalizer(o observed) plan {
 		}
 		p.why = "somebody has removed the finalizer"
 		p.memory.repairedAt = o.now
-		p.memory.shape = "" // Ensure again: another daemon with the same finalizer may have deleted the load balancer first.
+		p.memory.shape = "" // Ensure again, because another daemon with the same finalizer may have deleted the load balancer first.
 		p.writes.events = []message.Event{contestedEvent("finalizer", managerOf(o.service, "f:finalizers"))}
 		return p
 	}
-	if after := untilEdit(o); after > 0 { // Wait before the finalizer is written: until then, a change of the type needs no deletion in the cloud.
+	if after := untilEdit(o); after > 0 { // Without the finalizer, a change of the type needs no deletion in the cloud.
 		return waitToEdit(o, after)
 	}
 	if !o.elsewhere {
@@ -89,22 +89,23 @@ func keepFinalizer(o observed) plan {
 	return p
 }
 
-// nameClass corrects AnnotationClass on a Service that already has the finalizer, for
-// example one that got it before --load-balancer-class had "-". If somebody else changes
-// the annotation, it is corrected again, at most once in repairPause.
+// nameClass corrects AnnotationClass on a Service that already has the finalizer. For
+// example, the Service got the finalizer before --load-balancer-class had "-". If
+// somebody else changes the annotation, it is corrected again, at most once in
+// repairPause.
 func nameClass(o observed, class *string) plan {
 	p := plan{do: publish, why: "the Service is to name the class of its load balancer", memory: o.memory, writes: writes{class: class}}
 	p.memory.namedAt = o.now
 	return p
 }
 
-// isKnownFromBefore reports whether an earlier process provided the load
-// balancer. Then the first check of this process is not recorded as an event.
+// isKnownFromBefore reports whether an earlier process provided the load balancer. If
+// so, the first check by this process is not recorded as an event.
 func isKnownFromBefore(o observed) bool {
 	return o.memory.shape == "" && len(o.service.Status.LoadBalancer.Ingress) > 0
 }
 
-// difference returns why the load balancer has to be ensured.
+// difference returns the reason for which the load balancer has to be ensured.
 func difference(o observed) string {
 	switch {
 	case isKnownFromBefore(o):
@@ -122,19 +123,19 @@ func isResyncDue(o observed) bool {
 	return o.policy.Resync > 0 && !o.now.Before(nextResync(o))
 }
 
-// nextResync returns when the load balancer is next compared with the cloud. Resyncs are
-// spread over a tenth of the period to either side.
+// nextResync returns the time of the next resync. Resyncs are up to a tenth of the
+// period early or late, so that those of many Services are spread.
 func nextResync(o observed) time.Time {
 	period := float64(o.policy.Resync)
 	return o.memory.ensuredAt.Add(time.Duration(period * (0.9 + o.jitter/5)))
 }
 
-// show writes the address and the conditions if the Service shows others.
+// show writes the address and the conditions if the Service shows different ones.
 func show(o observed) plan {
 	shown := o.service.Status.LoadBalancer
 	differs := !isEqual(shown, *o.memory.status)
 	if differs && o.memory.published && len(o.memory.status.Ingress) == 0 {
-		o.memory.status, differs = &shown, false // The provider has returned no address, so the shown one may stay.
+		o.memory.status, differs = &shown, false // The provider has returned no address, so the shown address may stay.
 	}
 	o.memory.published = o.memory.published || !differs
 	if differs && o.memory.published {
@@ -159,8 +160,9 @@ func show(o observed) plan {
 }
 
 // repairAddress restores an address that somebody else has changed, at most once in
-// repairPause. Before that, the provider is called with the current Service, because
-// the provider may have changed the address with a client of its own.
+// repairPause. Before it restores the address, the provider is called with the
+// current Service: the provider itself may have changed the address with a client of
+// its own.
 func repairAddress(o observed) plan {
 	next := o.memory.repairedAt.Add(repairPause)
 	if asked := o.memory.askedAt.Add(repairPause); !o.memory.contested && asked.After(next) {
@@ -183,7 +185,7 @@ func repairAddress(o observed) plan {
 }
 
 // settled waits for a change, or for the next resync. If somebody else provides the load
-// balancer, it first removes our conditions.
+// balancer, settled first removes our conditions.
 func settled(o observed, why string) plan {
 	p := plan{do: doNothing, why: why, memory: o.memory}
 	if o.policy.Resync > 0 && !o.memory.elsewhere {
@@ -199,8 +201,8 @@ func settled(o observed, why string) plan {
 	return p
 }
 
-// isEqual reports whether two statuses are equal as the API server stores them.
-// The API server stores the mode VIP for an address for which the provider names no mode.
+// isEqual reports whether the API server would store the same for both statuses. If the
+// provider names no mode for an IP address, the API server stores the mode VIP.
 func isEqual(stored, ours corev1.LoadBalancerStatus) bool {
 	return equality.Semantic.DeepEqual(defaulted(stored), defaulted(ours))
 }

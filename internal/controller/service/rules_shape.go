@@ -8,9 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// shape is everything in a Service that a provider may build its load balancer
-// from. Upstream does not compare the fields of the second group. The table in
-// docs/compared-with-upstream.md says why each field is in or out.
+// shape has all fields of a Service from which a provider may build the load balancer.
+// Of the second group, upstream compares only the number of IPFamilies. The table in
+// docs/compared-with-upstream.md says for each field of a Service why shape has it or
+// not.
 type shape struct {
 	Annotations              map[string]string
 	Ports                    []corev1.ServicePort
@@ -30,12 +31,12 @@ type shape struct {
 	TrafficDistribution           *string
 }
 
-// shapeOf returns the name of a Service's shape: two Services with the same shape
+// shapeOf returns a digest of a Service's shape. Two Services with the same shape
 // need the same load balancer.
 func shapeOf(service *corev1.Service) string {
 	spec := service.Spec
 	sum := sha256.New()
-	_ = json.NewEncoder(sum).Encode(shape{ // There is no error: plain data always encodes, and a hash takes all of it.
+	_ = json.NewEncoder(sum).Encode(shape{ // This cannot fail: plain data can always be encoded, and a hash accepts all data.
 		Annotations:              othersOf(service.Annotations),
 		Ports:                    spec.Ports,
 		SessionAffinity:          spec.SessionAffinity,
@@ -56,8 +57,8 @@ func shapeOf(service *corev1.Service) string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// othersOf returns the annotations without the daemon's own, from which no provider
-// builds anything.
+// othersOf returns the annotations without the daemon's own annotation. No provider
+// builds anything from that one.
 func othersOf(annotations map[string]string) map[string]string {
 	if _, has := annotations[AnnotationClass]; !has {
 		return annotations
@@ -74,9 +75,9 @@ func othersOf(annotations map[string]string) map[string]string {
 	return others
 }
 
-// shapeFor returns the name by which a failed call about the Service is
-// remembered. It is the shape, or the UID if the load balancer is to be
-// deleted, because a deletion does not depend on the shape.
+// shapeFor returns the shape under which a failed call about the Service is
+// remembered. If the load balancer has to be deleted, that is a text with the UID
+// instead, because a deletion does not depend on the shape.
 func shapeFor(service *corev1.Service) string {
 	if service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return "gone " + string(service.UID)

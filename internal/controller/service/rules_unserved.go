@@ -6,10 +6,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// unservedAfter is how long our finalizer may keep a Service of another class in
-// deletion before this controller says so. The finalizer is upstream's, so the
-// controller of that class may have it too, and needs some time for its own
-// cleanup.
+// unservedAfter is the time for which the finalizer may keep a Service of another
+// class in deletion before this controller reports it. Upstream has the same
+// finalizer. So the controller of that class may use it, too, and needs some time for
+// its own cleanup.
 const unservedAfter = 10 * time.Minute
 
 // isHeld reports whether the finalizer keeps the Service in deletion.
@@ -17,9 +17,9 @@ func isHeld(service *corev1.Service) bool {
 	return service.DeletionTimestamp != nil && hasFinalizer(service)
 }
 
-// leaveAlone does nothing about a Service of another class, except that it reports
-// a deletion that nobody finishes (promise V1). An event and a condition say who
-// may finish it, at most once in repeatEvent.
+// leaveAlone leaves a Service of another class alone. But it reports a deletion that
+// nobody finishes (promise V1). An event and a condition say who can finish the
+// deletion, at most once in repeatEvent.
 func leaveAlone(o observed) plan {
 	p := plan{do: doNothing, why: "the Service belongs to another load balancer class", memory: o.memory}
 	if !isHeld(o.service) {

@@ -7,29 +7,29 @@ import (
 )
 
 const (
-	// firstRetry and longestRetry are upstream's.
+	// firstRetry and longestRetry have the same values as in upstream.
 	firstRetry   = 5 * time.Second
 	longestRetry = 5 * time.Minute
-	// repeatEvent is the shortest time after which the same reason is recorded again.
+	// repeatEvent is the shortest time between two events with the same reason.
 	repeatEvent = 30 * time.Minute
-	// shortCall is the time below which a call counts as short. During the call that
-	// follows a short one, the next Service gets its finalizer.
+	// shortCall is the time below which a call counts as short. After a short call,
+	// the next Service gets its finalizer during the following call.
 	shortCall = time.Second
-	// slowCallAfter is how long a call may take before the Service shows it.
+	// slowCallAfter is the time after which the Service shows that a call takes long.
 	slowCallAfter = 30 * time.Second
-	// queuedAfter is how long a Service waits behind another one before an event
-	// says so.
+	// queuedAfter is the time for which a Service waits behind another Service before
+	// an event says so.
 	queuedAfter = time.Minute
 )
 
-// retryDelay returns the delay after a failure. earlier is how many failures
-// came before it.
+// retryDelay returns the delay after a failure. earlier is the number of failures
+// before it.
 func retryDelay(earlier int) time.Duration {
-	const doublings = 6 // From here on the delay does not grow.
+	const doublings = 6 // With more doublings, the delay would not grow further.
 	return min(firstRetry<<min(earlier, doublings), longestRetry)
 }
 
-// withBackoff returns the plan of a call, or a plan to wait if the same call has
+// withBackoff returns p, which makes a call, or a plan to wait if the same call has
 // failed a short time ago.
 func withBackoff(o observed, p plan) plan {
 	p.memory = o.memory
@@ -41,8 +41,8 @@ func withBackoff(o observed, p plan) plan {
 	return p
 }
 
-// waitFor shows why the Service waits: as an event when the reason changes, and
-// as conditions.
+// waitFor returns a plan to wait. The plan shows the cause of the wait in conditions,
+// and in an event if the reason is new or was recorded long ago.
 func waitFor(o observed, after time.Duration) plan {
 	f := o.memory.failure
 	p := plan{do: wait, why: f.cause.Message, after: after, awaited: isAwaited(o), memory: o.memory}
@@ -58,10 +58,10 @@ func waitFor(o observed, after time.Duration) plan {
 	return p
 }
 
-// isAwaited reports whether somebody waits for the next attempt: the Service is
-// new, has changed or is to be removed, and its calls have failed only for a
-// short time. If many Services fail for a long time, their retries must not delay
-// the updates of all other Services' nodes.
+// isAwaited reports whether somebody waits for the next attempt. That is so if the
+// load balancer is new, has to change or has to be removed, and the calls have failed
+// only for a short time. If many Services fail for a long time, their retries must
+// not delay updates of the nodes of all other Services.
 func isAwaited(o observed) bool {
 	f := o.memory.failure
 	return (f.during == remove || f.shape != o.memory.shape) && o.now.Sub(f.since) < longestRetry
@@ -73,8 +73,8 @@ func (p plan) isForOwner() bool {
 	return !p.routine && p.do != doNothing && p.do != forget && p.do != wait
 }
 
-// isNews reports whether a reason is to be recorded: it has changed, or it was last
-// recorded long ago.
+// isNews reports whether a reason has to be recorded, because it has changed or was
+// last recorded long ago.
 func (r recordedReason) isNews(reason string, now time.Time) bool {
 	return r.reason != reason || now.Sub(r.at) >= repeatEvent
 }

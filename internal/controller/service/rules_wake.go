@@ -11,25 +11,25 @@ type priority string
 
 const (
 	noPass priority = ""
-	low    priority = "low" // no user waits; keys with high priority go first
+	low    priority = "low" // no user waits; Services with high priority go first
 	high   priority = "high"
 )
 
-// change is a change of a Service as the informer reports it.
+// change is a change of a Service that the informer has reported.
 type change struct {
 	before, now *corev1.Service // before is nil for a new Service, now is nil for a deleted one
-	// memory is what is remembered under the Service's name.
+	// memory is the memory under the Service's name.
 	memory memory
 }
 
 // wakes returns the priority of the pass that a change of a Service requires. Most
-// Services never need a pass. A Service that is remembered needs one for each change.
+// Services never need a pass. A Service with a memory needs a pass after each change.
 func (p Policy) wakes(c change) priority {
 	switch {
 	case c.now == nil:
 		return high
 	case c.before != nil && c.before.ResourceVersion == c.now.ResourceVersion:
-		return noPass // The informer has listed again, and nothing has changed.
+		return noPass // The informer has listed the Services again, and nothing has changed.
 	case c.memory.isEmpty() && !p.concerns(c.now) && !isHeld(c.now) && (c.before == nil || !p.concerns(c.before)):
 		return noPass
 	case c.before == nil && c.now.DeletionTimestamp == nil && len(c.now.Status.LoadBalancer.Ingress) > 0:
@@ -48,8 +48,8 @@ func (p Policy) wakesForNodes(service *corev1.Service) priority {
 	return noPass
 }
 
-// invalidates reports whether a change of a Node asks for a new set. Other changes are
-// included when the next set is made.
+// invalidates reports whether a change of a Node asks for a new set. The next set also
+// includes changes that do not ask for one.
 func (b BackendPolicy) invalidates(before, now *corev1.Node) bool {
 	return before == nil || now == nil ||
 		before.UID != now.UID ||

@@ -64,8 +64,8 @@ func TestWakesForNodes(t *testing.T) {
 	}
 }
 
-// variants are edits of a Service in groups. Two edits of one group differ in
-// one field that decide reads.
+// variants are groups of edits of a Service. Two edits of one group differ in one
+// field that decide reads.
 var variants = [][]func(*corev1.Service){
 	{same, replaced},
 	{same, internal},
@@ -85,7 +85,7 @@ func halfConditioned(s *corev1.Service) {
 	s.Status.Conditions = s.Status.Conditions[:1]
 }
 
-// memoriesOf are what a process may remember when it sees the Service.
+// memoriesOf returns the memories that a process can have when it sees the Service.
 func memoriesOf(s *corev1.Service) []memory {
 	first := balanced()
 	return []memory{
@@ -119,8 +119,8 @@ func each(f func(*corev1.Service)) {
 	walk(balanced(version("1")), variants)
 }
 
-// effect returns what a pass does after it has observed o. If nothing is
-// remembered, the action forget does nothing.
+// effect returns the effect of a pass that has observed o. If the memory is empty,
+// the action forget does nothing.
 func effect(o observed) string {
 	p := decide(o)
 	if o.memory.isEmpty() && (p.do == forget || p.do == doNothing) {
@@ -129,9 +129,9 @@ func effect(o observed) string {
 	return digest(p)
 }
 
-// TestWhateverChangesThePlanWakes compares all pairs of Services that differ in
-// one field, with each memory that a process may have: if the plan differs, the
-// change wakes the Service.
+// TestWhateverChangesThePlanWakes compares all pairs of Services that differ in one
+// field, for each memory that a process can have. If the plans differ, the change
+// must wake the Service.
 func TestWhateverChangesThePlanWakes(t *testing.T) {
 	pairs, differ := 0, 0
 	compare := func(before, now *corev1.Service, m memory) {
@@ -200,9 +200,9 @@ func TestWhateverNodesChangeThePlanWakes(t *testing.T) {
 	}
 }
 
-// TestWhateverChangesTheSetInvalidatesIt compares all pairs of Nodes that differ
-// in one field, with each policy. The two fields that a policy may let wait are
-// the only exception.
+// TestWhateverChangesTheSetInvalidatesIt compares all pairs of Nodes that differ in
+// one field, for each policy. The only exceptions are the two fields for which a
+// policy can let a change wait.
 func TestWhateverChangesTheSetInvalidatesIt(t *testing.T) {
 	fields := []struct {
 		name string

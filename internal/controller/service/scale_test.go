@@ -29,8 +29,7 @@ func lots(n int) (objects []runtime.Object) {
 	return objects
 }
 
-// untilAll returns how long it takes until all n load balancers have this many
-// nodes.
+// untilAll returns the time until all n load balancers have this number of nodes.
 func (l *life) untilAll(n, nodes int) time.Duration {
 	l.t.Helper()
 	for began := time.Now(); time.Since(began) < time.Hour; l.after(10 * time.Millisecond) {
@@ -50,8 +49,9 @@ func (l *life) untilAll(n, nodes int) time.Duration {
 	return 0
 }
 
-// A Node that joins alone waits for no others: each load balancer is updated once,
-// and all have it after little more than the calls take.
+// A Node that joins alone does not wait for other Nodes. Each load balancer is
+// updated once. All load balancers have the Node after little more than the duration
+// of the calls.
 func TestNodeThatJoinsAloneDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, takes = 100, 30 * time.Millisecond
@@ -108,7 +108,7 @@ func TestNodesThatKeepJoiningDoNotStopUpdates(t *testing.T) {
 		for i := range 300 { // for two minutes
 			l.create(host(fmt.Sprint("b", i)))
 			l.after(each)
-			// In 5 seconds 13 Nodes join, and one more may have come since.
+			// In 5 seconds 13 Nodes join, and one more may have joined since.
 			if got := len(l.balancers["u1"]); got < i+2-14 {
 				t.Fatalf("%d of %d nodes are behind the load balancer, want all but those of the last 5 seconds", got, i+2)
 			}
@@ -119,9 +119,9 @@ func TestNodesThatKeepJoiningDoNotStopUpdates(t *testing.T) {
 	})
 }
 
-// Load balancers are created as fast as the calls allow, and a Node that joins causes one
-// update of each. A call takes as long as two requests to the simulated cloud, and a write
-// to the API server as long as in the benchmark.
+// Load balancers are created as fast as the calls allow. A Node that joins causes one
+// update of each load balancer. A call takes as long as two requests to the simulated
+// cloud. A write to the API server takes as long as in the benchmark.
 func TestServicesAreCreatedAtTheSpeedOfTheCalls(t *testing.T) {
 	n := 500
 	if testing.Short() {
@@ -172,8 +172,8 @@ func (c *countingLister) List(labels.Selector) (all []*corev1.Node, err error) {
 	return all, nil
 }
 
-// After a change of a Node only this Node is read, and not all others. If the change
-// leaves the set of Nodes as it is, no Node is read.
+// After a change of a Node, only this Node is read. If the change does not concern
+// the set of Nodes, no Node is read.
 func TestChangeOfANodeCostsOneComparison(t *testing.T) {
 	for _, n := range []int{1000, 20000} {
 		lister := &countingLister{nodes: map[string]*corev1.Node{}}
@@ -214,7 +214,7 @@ func TestChangeOfANodeCostsOneComparison(t *testing.T) {
 	}
 }
 
-// cachedServices are the Services in the informer, without an API server.
+// cachedServices has the Services of an informer. It has no API server.
 type cachedServices map[string]*corev1.Service
 
 func (c cachedServices) Cached(key string) (*corev1.Service, error) { return c[key], nil }
@@ -223,9 +223,9 @@ func (cachedServices) PatchStatus(context.Context, string, string, kube.ServiceP
 	return nil, errors.New("a patch, want none")
 }
 
-// costs counts what is done for Nodes and Services.
+// costs counts the operations for Nodes and Services.
 type costs struct {
-	looks int // how often it was decided to whom a Node belongs
+	looks int // the number of decisions about the owner of a Node
 	calls int
 }
 
@@ -244,7 +244,7 @@ func (c *costs) Delete(context.Context, *corev1.Service) error {
 	return errors.New("a deletion, want none")
 }
 
-// What a Node and a Service cost is the same in a small cluster and in one of 20,000
+// A Node or a Service costs the same in a small cluster and in a cluster of 20,000
 // Nodes and 2,000 Services.
 func TestCostOfANodeAndOfAServiceIsFlat(t *testing.T) {
 	for _, size := range []struct{ nodes, services int }{{1000, 100}, {20000, 2000}} {
@@ -275,8 +275,8 @@ func TestCostOfANodeAndOfAServiceIsFlat(t *testing.T) {
 			}
 			perNode := float64(c.looks) / float64(size.nodes)
 
-			// 100 Nodes join one after the other. Each makes a new set, for which every
-			// Service is queued.
+			// 100 Nodes join one after the other. Each Node makes a new set, and every
+			// Service is queued for each set.
 			c.looks, lister.seen = 0, 0
 			for i := range 100 {
 				join(size.nodes + i)
@@ -290,7 +290,7 @@ func TestCostOfANodeAndOfAServiceIsFlat(t *testing.T) {
 				t.Errorf("%d Services wait for their update, want all %d, each once", len(got), size.services)
 			}
 			c.looks, lister.seen = 0, 0
-			for i := range 20 { // A call copies all Nodes, so 20 Services stand for all.
+			for i := range 20 { // The cloud is called for only 20 of the Services, because each call copies all Nodes.
 				if _, err := controller.Reconcile(t.Context(), fmt.Sprintf("ns-%d/s%d", i, i)); err != nil {
 					t.Fatal(err)
 				}

@@ -11,12 +11,12 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/waiting"
 )
 
-// queuedReason is the reason that the gauge of waiting Services shows for a
-// Service with the event LoadBalancerQueued.
+// queuedReason is the reason in the gauge of waiting Services for a Service with the
+// event LoadBalancerQueued.
 const queuedReason = "Queued"
 
-// store keeps what is remembered between passes, and reports the waiting Services to
-// the gauges.
+// store has the memory between passes, and reports the waiting Services to the
+// gauges.
 type store struct {
 	waiting *waiting.Gauges
 
@@ -26,8 +26,8 @@ type store struct {
 	jitters  map[string]float64      // by key; guarded by mu
 	foreign  map[string]types.UID    // see Policy.foreignAfter, by key; guarded by mu
 	shown    map[string]shownAddress // the last address that a Service of ours has shown, by key; guarded by mu
-	queued   map[string]time.Time    // since when a Service waits behind others, by key; guarded by mu
-	// elsewhere is what providedElsewhere last returned; guarded by mu
+	queued   map[string]time.Time    // the times at which Services began to wait behind others, by key; guarded by mu
+	// elsewhere is the last known result of providedElsewhere; guarded by mu
 	elsewhere bool
 }
 
@@ -43,7 +43,7 @@ func newStore(gauges *waiting.Gauges) *store {
 	}
 }
 
-// recall adds what is remembered of a Service to what is observed.
+// recall adds the memory of a Service to the observation.
 func (s *store) recall(key string, o *observed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,15 +55,15 @@ func (s *store) recall(key string, o *observed) {
 	o.jitter = s.jitters[key]
 }
 
-// memory returns what is remembered of a Service.
+// memory returns the memory of a Service.
 func (s *store) memory(key string) memory {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.memories[key]
 }
 
-// outdated returns the Services whose load balancers have another set of nodes, as
-// far as is known, and about which no call has failed.
+// outdated returns the Services whose last call has not failed, and whose load
+// balancers have another set of nodes, as far as is known.
 func (s *store) outdated(set string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,8 +76,8 @@ func (s *store) outdated(set string) []string {
 	return keys
 }
 
-// remember replaces what is remembered of a Service. From then on the Service
-// does not count as queued.
+// remember replaces the memory of a Service. After that, the Service does not count
+// as queued.
 func (s *store) remember(key string, m memory) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,14 +85,15 @@ func (s *store) remember(key string, m memory) {
 	s.set(key, m)
 }
 
-// rememberPrepared is like remember, for a Service that still waits for a worker.
+// rememberPrepared is like remember, but for a Service that still waits for a worker.
+// The Service still counts as queued.
 func (s *store) rememberPrepared(key string, m memory) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.set(key, m)
 }
 
-// set replaces what is remembered of a Service. The caller holds mu.
+// set replaces the memory of a Service. The caller holds mu.
 func (s *store) set(key string, m memory) {
 	if m.isEmpty() {
 		delete(s.memories, key)
@@ -105,7 +106,7 @@ func (s *store) set(key string, m memory) {
 func (s *store) forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if uid := s.memories[key].uid; uid == "" || uid == s.shown[key].uid { // The address of a newer Service of this name stays.
+	if uid := s.memories[key].uid; uid == "" || uid == s.shown[key].uid { // The address of a newer Service with this name stays.
 		delete(s.shown, key)
 	}
 	delete(s.memories, key)
@@ -114,15 +115,15 @@ func (s *store) forget(key string) {
 	s.report(key)
 }
 
-// noteTried records the call of a plan, and when it has ended.
+// noteTried records the call of a plan. at is the time when the call ended.
 func (s *store) noteTried(key string, p plan, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tries[key] = s.tries[key].after(p, at)
 }
 
-// noteShown records when a Service last showed, or an event last said, that an
-// edit waits.
+// noteShown stores t, with the times at which the Service and an event last reported
+// that an edit waits.
 func (s *store) noteShown(key string, t tried) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,15 +132,16 @@ func (s *store) noteShown(key string, t tried) {
 	}
 }
 
-// forgetTried drops what noteTried and noteShown have recorded. The Service must be gone.
+// forgetTried drops the records of noteTried and noteShown. It may be called only if the
+// Service is gone.
 func (s *store) forgetTried(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.tries, key)
 }
 
-// note records whether the Service belongs to another class, and which address a
-// Service of ours shows. A nil Service does not exist any more.
+// note records whether a Service belongs to another class. For a Service that is or
+// was served here, it also records the shown address. A nil Service no longer exists.
 func (s *store) note(key string, service *corev1.Service, p Policy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,8 +157,8 @@ func (s *store) note(key string, service *corev1.Service, p Policy) {
 	delete(s.foreign, key)
 }
 
-// noteProvider records whether somebody else provides load balancers, if the
-// call has shown it.
+// noteProvider records whether somebody else provides load balancers, if the call has
+// shown that.
 func (s *store) noteProvider(p plan, r outcome, m memory) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,8 +167,8 @@ func (s *store) noteProvider(p plan, r outcome, m memory) {
 	}
 }
 
-// isQueued reports whether the owner of the Service was told that it waits behind
-// others.
+// isQueued reports whether the owner of the Service was told that the Service waits
+// behind others.
 func (s *store) isQueued(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,8 +176,8 @@ func (s *store) isQueued(key string) bool {
 	return ok
 }
 
-// noteQueued records which Services wait behind others, by key. A Service that waited
-// before keeps the time at which its wait began.
+// noteQueued records the Services that wait behind others, by key. A Service that
+// waited before keeps the time at which its wait began.
 func (s *store) noteQueued(since map[string]time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

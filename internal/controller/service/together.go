@@ -13,41 +13,42 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// gatherFor is how long an update of nodes waits for updates that other workers have
-// begun, so that all share one call.
+// gatherFor is the time for which an update of nodes waits for the updates of other
+// workers, so that all share one call.
 const gatherFor = 5 * time.Millisecond
 
-// errJoined means that another pass makes this update in the same call as its own.
+// errJoined means that another pass makes this update. Both updates share one call.
 var errJoined = errors.New("the update is made together with others")
 
 // manyBalancers is a cloud that gives many load balancers their nodes in one call.
 type manyBalancers interface {
-	// MaxUpdates returns how many Services a call may be about now, 0 if no such call
-	// may be made.
+	// MaxUpdates returns the present maximum number of Services in one call. It
+	// returns 0 if no call for several Services may be made now.
 	MaxUpdates() int
 	UpdateMany(ctx context.Context, services []*corev1.Service, nodes []*corev1.Node) []error
 }
 
-// together lets updates of several Services share a call. While such a call is under
-// way, its Services are claimed.
+// together lets the updates of several Services share a call. While a shared call is
+// under way, its Services are claimed.
 type together struct {
 	cloud manyBalancers
 
 	mu      sync.Mutex
-	forming *group          // takes members; nil: there is none; guarded by mu
-	set     string          // the set of nodes for which the field alone holds; guarded by mu
-	alone   map[string]bool // keys that the shared call did not update, so they get separate calls; guarded by mu
+	forming *group          // the group that takes members, or nil; guarded by mu
+	set     string          // the set of nodes to which the field alone belongs; guarded by mu
+	alone   map[string]bool // keys about which a shared call said nothing, so that each gets its own call; guarded by mu
 }
 
-// group is the Services whose updates share a call. keys and members have the same order.
+// group has the Services whose updates share a call. keys and members have the same
+// order. most is the maximum number of members.
 type group struct {
 	most    int
 	keys    []string
 	members []plan
 }
 
-// join adds the update to the group that is forming, or returns a new group that the
-// caller leads. It returns nil, nil if the update is made alone.
+// join adds the update to the group that is forming and returns errJoined, or returns
+// a new group that the caller leads. It returns nil, nil if the update is made alone.
 func (t *together) join(key string, p plan, set string) (lead *group, err error) {
 	most := t.cloud.MaxUpdates()
 	t.mu.Lock()
@@ -90,7 +91,8 @@ func (t *together) leaveAlone(key, set string) {
 	}
 }
 
-// update makes the update of a plan, together with others if it may share a call.
+// update makes the update of a plan. If the update may share a call, it is made
+// together with others.
 func (c *Controller) update(ctx context.Context, key string, p plan) error {
 	if c.together == nil || !p.shared {
 		return c.call(ctx, key, p)
@@ -116,8 +118,8 @@ func (c *Controller) update(ctx context.Context, key string, p plan) error {
 	return c.callTogether(ctx, g, set)
 }
 
-// gather waits for updates that other workers have begun, and adds those for which no
-// worker is free.
+// gather waits for the updates that other workers have begun. Then it adds to the
+// group the updates for which no worker is free.
 func (c *Controller) gather(ctx context.Context, g *group, set string) {
 	timer := c.clock.NewTimer(gatherFor)
 	defer timer.Stop()
@@ -143,7 +145,7 @@ func (c *Controller) gather(ctx context.Context, g *group, set string) {
 }
 
 // callTogether makes one call for all members of the group, and concludes each of
-// them. Members about which the call says nothing are left to passes of their own.
+// them. If the call says nothing about a member, that member gets its own pass.
 func (c *Controller) callTogether(ctx context.Context, g *group, set string) error {
 	services := make([]*corev1.Service, len(g.members))
 	stops := make([]func() []metav1.Condition, len(g.members))

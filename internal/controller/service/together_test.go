@@ -70,7 +70,7 @@ func many(n int) []runtime.Object {
 	return objects
 }
 
-// takeCalls returns the calls to the cloud that were made since it was last called.
+// takeCalls returns the calls to the cloud since the last call of takeCalls.
 func (l *life) takeCalls() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +128,7 @@ func TestServiceThatIsAloneIsUpdatedAsWithoutTheInterface(t *testing.T) {
 	})
 }
 
-// Whatever a shared call answers, each load balancer gets its nodes.
+// Each load balancer gets its nodes, whatever the results of a shared call are.
 func TestFaultsOfASharedUpdate(t *testing.T) {
 	broken := errors.New("broken")
 	for _, tt := range []struct {
@@ -240,8 +240,7 @@ func TestSharedUpdatesNeverOverlapOtherCalls(t *testing.T) {
 	}
 }
 
-// An edit that comes while a shared call is under way reaches the cloud right after that
-// call.
+// An edit during a shared call reaches the cloud right after that call.
 func TestEditDuringASharedUpdate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := beginMany(t, 100, Config{Syncs: 4}, many(3)...)

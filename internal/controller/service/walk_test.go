@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// turn is what happens in one step of a walk: a change before the step, and the
-// outcome of the call that the step may make.
+// turn is one step of a walk. It has a change before the step, and the outcome of a
+// call if the step makes one.
 type turn struct {
 	change  event
 	outcome callOutcome
@@ -52,20 +52,19 @@ var outcomes = []callOutcome{succeeds, cloudFails, replyIsLost, isElsewhere}
 // allIsWell is a turn without a change in which every call succeeds.
 var allIsWell = turn{noChange, succeeds}
 
-// world is one Service as the API server has it, the cloud, and what this
-// process knows.
+// world has one Service in the API server, the cloud, and the memory of this process.
 type world struct {
 	t        *testing.T
 	now      time.Time
-	service  *corev1.Service // nil: it is gone
+	service  *corev1.Service // nil if the Service is gone
 	memory   memory
 	tried    tried
 	nodes    int
 	balancer bool // the cloud has the load balancer
-	has      int  // how many nodes the load balancer has
+	has      int  // the number of nodes that the load balancer has
 	shape    string
 	tampered bool // somebody else has removed the finalizer
-	foreign  bool // this process knows that the Service was of another class when it last had one
+	foreign  bool // this process knows that the last class of the Service was another class
 	given    bool // the Service was given to another class, and no process remembers its load balancer
 	path     []turn
 }
@@ -126,14 +125,14 @@ func (w *world) happens(t event) {
 	}
 }
 
-// collect is the API server's garbage collection.
+// collect does the garbage collection of the API server.
 func (w *world) collect() {
 	if w.service.DeletionTimestamp != nil && len(w.service.Finalizers) == 0 {
 		w.service = nil
 	}
 }
 
-// cached returns the Service as the informer keeps it.
+// cached returns the Service in the form in which the informer keeps it.
 func (w *world) cached() *corev1.Service {
 	if w.service == nil {
 		return nil
@@ -215,7 +214,7 @@ func (w *world) call(what callOutcome, p plan) {
 		r.result, r.cause = failed, reasonCloudFailed.Cause("no")
 	case isElsewhere:
 		r.result, w.has = elsewhere, w.nodes
-		w.balancer = w.balancer && p.do == update // otherwise it belongs to somebody else now
+		w.balancer = w.balancer && p.do == update // after any other call, it belongs to somebody else
 	case succeeds, replyIsLost:
 		w.balancer = p.do != remove && (w.balancer || p.do == ensure)
 		if w.balancer {
@@ -232,9 +231,9 @@ func (w *world) call(what callOutcome, p plan) {
 	w.tried = w.tried.after(p, w.now)
 }
 
-// TestWalk goes through all orders of what may happen to a Service, and checks
-// at each step that no promise is broken. After each walk, a bounded number of
-// steps without failures must bring everything in order.
+// TestWalk tries all sequences of a few turns, and checks at each step that no
+// promise is broken. After each walk, a bounded number of steps without failures must
+// bring everything in order.
 func TestWalk(t *testing.T) {
 	const depth = 3
 	walks := 0
@@ -256,7 +255,7 @@ func TestWalk(t *testing.T) {
 			}
 		}
 	}
-	for _, first := range []int{1, 3} { // how many steps come before the walk
+	for _, first := range []int{1, 3} { // the number of steps before the walk
 		w := newWorld(t)
 		for range first {
 			w.step(allIsWell)
@@ -301,9 +300,9 @@ func (w *world) isRight(p plan) {
 	}
 }
 
-// TestWhatTheInformerDropsChangesNoPlan compares the plan for a whole Service
-// with the plan for the Service as the informer keeps it. A provider is only given
-// whole Services.
+// TestWhatTheInformerDropsChangesNoPlan compares the plan for a whole Service with
+// the plan for the part of the Service that the informer keeps. A provider must get
+// only whole Services.
 func TestWhatTheInformerDropsChangesNoPlan(t *testing.T) {
 	dropped, calls := 0, 0
 	each(func(s *corev1.Service) {
