@@ -13,7 +13,7 @@ import (
 )
 
 // apply carries the plan out: it enqueues the jobs and the patches, records the
-// events, and shows the numbers.
+// events, and updates the metrics.
 func (c *Controller) apply(ctx context.Context, p plan) {
 	c.enqueue(p)
 	for _, e := range p.events {
@@ -33,7 +33,7 @@ func (c *Controller) enqueue(p plan) {
 		c.queuedJobs[next.cidr] = next
 	}
 	for name := range p.quiet {
-		delete(c.queuedPatches, name) // A patch that waits for its retry may be out of date.
+		delete(c.queuedPatches, name) // A patch that waits for its retry can be out of date.
 	}
 	for _, patch := range p.patches {
 		c.queuedPatches[patch.node.Name] = patch
@@ -48,8 +48,8 @@ func (c *Controller) enqueue(p plan) {
 	}
 }
 
-// change carries out the job of one CIDR. A failed call is not an error of this
-// function, because the next plan says when it is tried again.
+// change carries out the job of one CIDR. A failed call is not an error of change,
+// because the next plan says when the call is tried again.
 func (c *Controller) change(ctx context.Context, key string) (loop.Result, error) {
 	cidr := netip.MustParsePrefix(key) // enqueue has made the key from a prefix.
 	c.mu.Lock()
@@ -74,7 +74,7 @@ func (c *Controller) change(ctx context.Context, key string) (loop.Result, error
 	return loop.Result{}, nil
 }
 
-// node returns the Node of a name, nil if there is none.
+// node returns the Node with this name, or nil if there is none.
 func (c *Controller) node(name string) *corev1.Node {
 	node, err := c.lister.Get(name)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *Controller) node(name string) *corev1.Node {
 	return node
 }
 
-// carryOut makes the calls of a job, up to the first that fails.
+// carryOut makes the calls of a job. It stops at the first call that fails.
 func (c *Controller) carryOut(ctx context.Context, j job) result {
 	var r result
 	logger := klog.FromContext(ctx).WithValues("cidr", j.cidr)
@@ -118,15 +118,15 @@ func (c *Controller) carryOut(ctx context.Context, j job) result {
 	return r
 }
 
-// isNewFailure reports whether the failure is of another kind than that of the last
-// job for the CIDR. It returns true if that job has not failed.
+// isNewFailure reports whether the failure is new for the CIDR: the last job has
+// succeeded, or has failed in another way.
 func (c *Controller) isNewFailure(cidr netip.Prefix, f failure) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.memory.failures[cidr].kind != f.kind
 }
 
-// record records an event, unless it is recorded already.
+// record records an event, unless the same event was recorded before.
 func (c *Controller) record(e nodeEvent) {
 	c.mu.Lock()
 	known := c.memory.isRecorded(e)
@@ -140,8 +140,8 @@ func (c *Controller) record(e nodeEvent) {
 	c.memory.recorded.put(claim{e.cidr, e.node.UID}, e.kind)
 }
 
-// reportHeld reports when the budget begins to keep stray routes, and when it
-// no longer does.
+// reportHeld reports when the budget begins to keep stray routes, and when it stops.
+// It reports each of these changes once.
 func (c *Controller) reportHeld(ctx context.Context, p plan) {
 	logger, holds := klog.FromContext(ctx), len(p.overBudget) > 0
 	c.mu.Lock()
@@ -159,9 +159,9 @@ func (c *Controller) reportHeld(ctx context.Context, p plan) {
 	}
 }
 
-// patch writes the condition of one Node, unless the same status and reason were
-// written a short time ago: the pass that queued the patch may have begun before that
-// write.
+// patch writes the condition of one Node. It writes nothing if the same status and
+// reason were written a short time ago: the pass that queued the patch may have begun
+// before that write.
 func (c *Controller) patch(ctx context.Context, name string) (loop.Result, error) {
 	c.mu.Lock()
 	patch, ok := c.queuedPatches[name]

@@ -34,7 +34,7 @@ type bed struct {
 
 	mu      sync.Mutex
 	table   []*tableEntry
-	tables  int                             // how many route tables the cloud has; each has all routes; guarded by mu
+	tables  int                             // the number of route tables in the cloud; each has all routes; guarded by mu
 	serial  int                             // the number in the newest route's name; guarded by mu
 	busy    map[string]bool                 // CIDRs of calls under way; guarded by mu
 	most    int                             // the largest number of calls at once; guarded by mu
@@ -42,11 +42,11 @@ type bed struct {
 	events  []string                        // guarded by mu
 	writes  []string                        // guarded by mu
 	takes   time.Duration                   // guarded by mu
-	lag     time.Duration                   // until a change is listed; guarded by mu
+	lag     time.Duration                   // the time until a change is listed; guarded by mu
 	longer  func(call string) time.Duration // added to takes
 	fail    func(call string) error
-	lose    func(call string) bool // the cloud makes the change, and its reply is lost
-	writing time.Duration          // how long a write to the API server takes
+	lose    func(call string) bool // if true, the cloud makes the change, but its reply is lost
+	writing time.Duration          // the duration of a write to the API server
 	refuse  error                  // the error of each write to the API server; guarded by mu
 	deleted map[string]bool        // CIDRs of Nodes that were deleted; guarded by mu
 	stopped string                 // the node whose instance is stopped; guarded by mu
@@ -56,7 +56,7 @@ type bed struct {
 type tableEntry struct {
 	cloud.Route
 	made, gone time.Time // gone is zero while the route exists
-	stray      time.Time // the time since which no Node has needed the route; zero: a Node needs it
+	stray      time.Time // the time since which no Node has needed the route; zero if a Node needs it
 }
 
 // prepare returns a bed whose controller does not run yet.
@@ -151,8 +151,8 @@ func (b *bed) Lease(_ types.NamespacedName, _, reason, _ string) {
 	b.events = append(b.events, reason)
 }
 
-// call makes one call to the cloud. It takes its time, and makes the change unless it
-// fails.
+// call makes one call to the cloud. The call takes b.takes or longer, and makes the
+// change unless it fails.
 func (b *bed) call(ctx context.Context, call, cidr string, change func()) error {
 	b.mu.Lock()
 	b.calls = append(b.calls, call)
@@ -219,7 +219,7 @@ func (b *bed) Delete(ctx context.Context, r cloud.Route) error {
 	})
 }
 
-// checkRemoval states promise S5 a second time, independent of the rules. The
+// checkRemoval states promise S5 a second time, independently of the rules. The
 // caller holds mu.
 func (b *bed) checkRemoval(e *tableEntry) {
 	cidr, err := netip.ParsePrefix(e.CIDR)
@@ -319,8 +319,8 @@ func (*bed) after(d time.Duration) {
 	synctest.Wait()
 }
 
-// expect compares what has happened since the last expect. Listings do not
-// count.
+// expect compares the calls, events and writes since the last call of expect with the
+// wanted ones. Listings do not count.
 func (b *bed) expect(what string, calls, events, writes []string) {
 	b.t.Helper()
 	b.mu.Lock()

@@ -25,51 +25,51 @@ import (
 const Name = "node-route-controller"
 
 const (
-	// queue is the name of the queue in metrics; it is upstream's.
+	// queue is the name of the queue in metrics. Upstream has the same name.
 	queue = "Routes"
-	// tableKey is the one key of the loop that plans.
+	// tableKey is the only key of the loop passes.
 	tableKey = "table"
-	// debounce is how long changes of Nodes and routes are collected before the
-	// next pass.
+	// debounce is the time for which changes of Nodes and routes are collected before
+	// the next pass.
 	debounce = time.Second
 	// maxListings bounds the listings of one pass. No plan needs that many.
 	maxListings = 4
-	// patchWorkers is how many conditions are written at once.
+	// patchWorkers is the number of conditions that are written at the same time.
 	patchWorkers = 16
 )
 
-// routes is what this package needs of the cloud.
+// routes has the calls to the cloud that this package makes.
 type routes interface {
 	List(ctx context.Context) ([]cloud.Route, error)
 	Create(ctx context.Context, hint string, route cloud.Route) error
 	Delete(ctx context.Context, route cloud.Route) error
 }
 
-// nodes is what this package needs of the API server.
+// nodes has the requests to the API server that this package makes.
 type nodes interface {
 	PatchStatus(ctx context.Context, name string, p kube.NodeStatusPatch) (*corev1.Node, error)
 }
 
 // recorder records events. An event about stray routes is recorded on the Lease of
-// the process, because they have no Node.
+// the process, because these routes have no Node.
 type recorder interface {
 	Node(node *corev1.Node, eventType, reason, message string)
 	Lease(lease types.NamespacedName, eventType, reason, message string)
 }
 
-// Config configures the controller. Clusters is required; all other fields may have
+// Config configures the controller. Clusters is required. All other fields can have
 // their zero values.
 type Config struct {
 	// Clusters are the CIDRs of the pods. Routes outside of them are not removed.
 	Clusters []netip.Prefix
 	// Syncs is the maximum number of jobs at the same time; 0 means 1.
 	Syncs int
-	// Period is how often the routes are listed, give or take a tenth; 0 means a
-	// minute.
+	// Period is the time between two regular listings of the routes, give or take a
+	// tenth; 0 means a minute.
 	Period time.Duration
-	// Limits bound which routes are created and removed; see DefaultLimits.
+	// Limits restrict the creation and removal of routes; see DefaultLimits.
 	Limits Limits
-	// Claim says which Nodes are this daemon's.
+	// Claim says which Nodes belong to this daemon.
 	Claim ownership.Claim
 	// Lease is the object for events that belong to no Node.
 	Lease types.NamespacedName
@@ -79,7 +79,7 @@ type Config struct {
 	Clock clock.WithTicker
 }
 
-// Deps are what the controller needs.
+// Deps are the controller's dependencies. All of them are required.
 type Deps struct {
 	Nodes    nodes
 	Informer informersv1.NodeInformer
@@ -106,15 +106,15 @@ type Controller struct {
 
 	mu            sync.Mutex
 	memory        memory                    // guarded by mu
-	table         *table                    // of the last plan, nil: the whole table is planned next; guarded by mu
+	table         *table                    // of the last plan; nil means that the next pass plans the whole table; guarded by mu
 	changed       time.Time                 // when a Node last changed; guarded by mu
 	planned       time.Time                 // the value of changed that the last pass knew; guarded by mu
 	queuedJobs    map[netip.Prefix]job      // guarded by mu
 	queuedPatches map[string]conditionPatch // by Node; guarded by mu
-	holds         bool                      // it was reported that the budget keeps routes; guarded by mu
+	holds         bool                      // the controller has reported that the budget keeps routes; guarded by mu
 }
 
-// New returns a controller; it does nothing before Run.
+// New returns a controller. The controller does nothing before Run.
 func New(deps Deps, cfg Config) *Controller {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
@@ -148,9 +148,9 @@ func New(deps Deps, cfg Config) *Controller {
 	return c
 }
 
-// Run works until the context ends, and returns when all calls have returned. It
-// begins when all Nodes are known: a route must not be removed because the
-// informer has not shown its Node yet.
+// Run works until the context ends, and returns when all calls have returned. No pass
+// begins before all Nodes are known. Otherwise the controller could remove a route
+// whose Node the informer has not shown yet.
 func (c *Controller) Run(ctx context.Context) error {
 	known, stop, err := c.Follow(ctx)
 	if err != nil {
@@ -169,8 +169,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	return nil
 }
 
-// Follow makes the controller take note of all Nodes until stop is called. known
-// reports whether it has them all. Run calls Follow itself.
+// Follow watches all Nodes until stop is called. known reports whether the controller
+// has seen all existing Nodes. Run calls Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	registration, err := c.informer.AddEventHandler(c.handler())
 	if err != nil {
@@ -179,14 +179,16 @@ func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop
 	return registration.HasSynced, func() { _ = c.informer.RemoveEventHandler(registration) }, nil // cannot fail: the informer has returned the registration
 }
 
-// Stuck returns an error that names what has lasted longer than the limit.
+// Stuck returns an error that names the passes, jobs and patches that have lasted
+// longer than the limit.
 func (c *Controller) Stuck(limit time.Duration) error {
 	return errors.Join(c.passes.Stuck(limit), c.jobs.Stuck(limit), c.patches.Stuck(limit))
 }
 
-// pass plans what has changed in the table, or the whole table after a listing. Its
+// pass plans the changed part of the table, or the whole table after a listing. Its
 // steps are:
-//   - observe the Nodes, the newest listing, and what this process has changed since
+//   - observe the Nodes, the newest listing, and the changes that this process has
+//     made since then
 //   - decide
 //   - list the routes and start again, if the plan asks for it
 //   - apply the plan
@@ -212,8 +214,7 @@ func (c *Controller) pass(ctx context.Context, _ string) (loop.Result, error) {
 	return loop.Result{}, fmt.Errorf("the routes were listed %d times, and are not known well enough", maxListings)
 }
 
-// lastChange returns when a Node last changed, and what has triggered this
-// pass.
+// lastChange returns the time when a Node last changed, and the trigger of this pass.
 func (c *Controller) lastChange() (time.Time, trigger) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -100,7 +100,7 @@ func TestNodeThatWasReplacedUnseenCountsAsDeleted(t *testing.T) {
 }
 
 // With RemoveDuplicates, a duplicate of a working route is deleted. A blackhole is
-// deleted also without it. Nothing is created.
+// deleted even without RemoveDuplicates. Nothing is created.
 func TestDuplicateAndBlackholeBesideTheRouteAreDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limits := DefaultLimits()
@@ -143,7 +143,7 @@ func TestRoutesOfSeveralTablesStay(t *testing.T) {
 func TestJobThatHasWaited(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		before func(b *bed) // called when node-1 exists, and a route for node-2's CIDR that leads to node-9
+		before func(b *bed) // called when node-1 and a route for node-2's CIDR exist; the route leads to node-9
 		during func(b *bed)
 		want   []string
 	}{

@@ -30,24 +30,24 @@ type claim struct {
 	node types.UID
 }
 
-// observed has everything that a decision may use.
+// observed is the input of a decision.
 type observed struct {
 	now      time.Time
 	clusters []netip.Prefix
-	// table is what was planned before. If it is nil, the whole table is planned, and
-	// nodes has all Nodes. Otherwise the function node returns the Node of a name as
-	// it is now, nil if there is none.
+	// table has the results of earlier plans. If it is nil, the whole table is
+	// planned, and nodes has all Nodes. Otherwise the function node returns the
+	// current Node with this name, or nil if there is none.
 	table *table
 	nodes []*corev1.Node
 	node  func(name string) *corev1.Node
-	// changed is when a Node last changed in a way that routes depend on.
+	// changed is the time of the last change of a Node on which routes depend.
 	changed time.Time
 	memory  memory
 	limits  Limits
 	claim   ownership.Claim
 }
 
-// action is what a pass does about the table.
+// action is the next thing that a pass does about the table.
 type action string
 
 const (
@@ -68,17 +68,17 @@ type plan struct {
 	overBudget []held
 	patches    []conditionPatch
 	events     []nodeEvent
-	// quiet are the Nodes that were planned and need no patch, by name.
+	// quiet has the UIDs, by name, of the Nodes that were planned and need no patch.
 	quiet map[string]types.UID
-	// strays replaces the memory's field of that name. resolved are the CIDRs
-	// whose failures are over.
+	// strays replaces the field strays of the memory. resolved has the CIDRs whose
+	// failures are over.
 	strays   map[identity]time.Time
 	resolved []netip.Prefix
 	counts   counts
-	// after is the time after which the table is planned again at the latest.
+	// after is the longest time until the table is planned again.
 	after time.Duration
-	// table is for the next plan. It is nil if the routes are to be listed first: then
-	// the next plan makes a new table.
+	// table is for the next plan. It is nil if the routes have to be listed first.
+	// Then the next plan makes a new table.
 	table *table
 }
 
@@ -92,8 +92,9 @@ type job struct {
 type removal struct {
 	route route
 	why   string
-	// unclaimed means that the route's target does not claim the CIDR. If the
-	// target claims it when the job is carried out, the route is not removed.
+	// unclaimed means that the route's target did not claim the CIDR when the job was
+	// planned. If the target claims the CIDR when the job is carried out, the route
+	// is not removed.
 	unclaimed bool
 }
 
@@ -113,15 +114,16 @@ type held struct {
 	until string // says what its removal waits for
 }
 
-// counts is the table in numbers.
+// counts has the numbers of the table for the metrics.
 type counts struct {
 	wanted, present int
 	missing         map[string]int // by reason
 	unreadable      int            // destinations that are not CIDRs
 }
 
-// decide plans what has changed since the last plan. If there is no table of a last
-// plan, it plans everything. Both lead to the same state.
+// decide plans the CIDRs and Nodes that a change since the last plan concerns. If
+// there is no table from a last plan, it plans everything. Both lead to the same
+// state.
 func decide(o observed) plan {
 	if why := needsListing(o); why != "" {
 		return plan{do: listRoutes, why: why}
@@ -139,19 +141,20 @@ func decide(o observed) plan {
 	return o.table.plan(o, changes)
 }
 
-// share is what a plan says about one CIDR.
+// share is the part of a plan that is about one CIDR.
 type share struct {
-	list             string // why the routes have to be listed; empty: they need not be
+	list             string // why the routes have to be listed first; empty if they need not be listed
 	job              *job
 	held, overBudget []held
 	resolved         bool // the failure of the CIDR is over
 	wanted, present  bool
 	missing          string // why the route is missing
-	// until is when the CIDR is planned again at the latest; zero: no time is set.
+	// until is the latest time at which the CIDR is planned again. It is zero if no
+	// time is set.
 	until time.Time
 }
 
-// planCIDR plans what to do for one CIDR.
+// planCIDR makes the plan for one CIDR.
 func (x *index) planCIDR(cidr netip.Prefix) share {
 	var s share
 	failure, failed := x.memory.failures[cidr]
@@ -195,15 +198,15 @@ func (o *observed) earliest(a, b time.Time) time.Time {
 type index struct {
 	observed
 	entries map[netip.Prefix]*entry
-	// strays has, for each stray route of the table, the time of the answer that first
-	// showed it as stray.
+	// strays has the stray routes of the table. The value is the time of the answer
+	// that first showed the route as stray.
 	strays map[identity]time.Time
 }
 
-// entry is what is known about one CIDR.
+// entry has the known facts about one CIDR.
 type entry struct {
 	claimants []*corev1.Node // the oldest first
-	owner     *corev1.Node   // the claimant that gets the route; nil: there is none
+	owner     *corev1.Node   // the claimant that gets the route; nil if there is none
 	routes    []judged
 	serving   bool // a listed route leads to the owner
 	created   bool // this process has created the route a short time ago
@@ -212,8 +215,8 @@ type entry struct {
 }
 
 // isSatisfied reports whether the owner has its route. A route that was created a
-// moment ago counts, because it may be listed late. It does not count if a route that
-// the cloud lists for the CIDR is a blackhole or has other addresses.
+// moment ago counts, because the cloud may list it late. It does not count if any
+// listed route for the CIDR is a blackhole or has other addresses.
 func (e *entry) isSatisfied() bool { return e.serving || e.created && !e.blackhole && !e.outdated }
 
 // cidrsOf returns the Node's pod CIDRs. The API server has validated them.
@@ -231,7 +234,8 @@ func claims(node *corev1.Node, cidr netip.Prefix) bool {
 	return slices.Contains(cidrsOf(node), cidr)
 }
 
-// disowns reports whether the Node is not this daemon's. It returns false for nil.
+// disowns reports whether the Node does not belong to this daemon. It returns false
+// for nil.
 func (o *observed) disowns(node *corev1.Node) bool {
 	if node == nil {
 		return false

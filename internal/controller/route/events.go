@@ -40,8 +40,7 @@ var (
 	}
 )
 
-// The reason of both the event and the condition of a Node whose CIDR gets no
-// route.
+// The reason of the event and of the condition of a Node whose CIDR gets no route.
 var (
 	reasonRejected = message.Reason{
 		Name: "PodCIDRRejected", On: "Node", Type: corev1.EventTypeWarning,
@@ -64,8 +63,8 @@ func Reasons() []message.Reason {
 type nodeEvent struct {
 	node *corev1.Node
 	cidr netip.Prefix // the zero value if the event is about the condition
-	// kind is the kind of the failure. The event is recorded once for each
-	// kind.
+	// kind is the kind of the failure. The event is recorded once for each kind of
+	// failure.
 	kind  string
 	event message.Event
 }
@@ -92,15 +91,15 @@ func deletionHeld(routes []held) message.Event {
 		len(routes), message.Value(first.route.destination), first.why, first.until))
 }
 
-// routeCreated returns the cause that a Node with all its routes shows.
+// routeCreated returns the cause for a Node that has all its routes.
 func routeCreated() message.Cause { return reasonCreated.Cause("RouteController created a route") }
 
-// routeMissing returns the cause that a Node without one of its routes shows.
+// routeMissing returns the cause for a Node that lacks one of its routes.
 func routeMissing() message.Cause {
 	return reasonMissing.Cause("RouteController failed to create a route")
 }
 
-// text returns the rejection of a CIDR in words.
+// text returns the message about the rejection of a CIDR.
 func (r rejection) text(cidr netip.Prefix, clusters []netip.Prefix) string {
 	if r.holder != nil {
 		return fmt.Sprintf("No route is created for %s, because it is a part of %s, which Node %s has. "+
@@ -114,13 +113,13 @@ func (r rejection) text(cidr netip.Prefix, clusters []netip.Prefix) string {
 		"Correct --cluster-cidr, or give the Node another CIDR. --route-creation-outside-cluster-cidr allows the route.", cidr, strings.Join(all, ","))
 }
 
-// cidrRejected returns what a Node shows if one of its CIDRs gets no route.
+// cidrRejected returns the cause and the event for a Node with a CIDR that gets no
+// route.
 func cidrRejected(node *corev1.Node, cidr netip.Prefix, text string) (message.Cause, nodeEvent) {
 	return reasonRejectedShown.Cause(text), nodeEvent{node, cidr, kindRejected, reasonRejected.Event(text)}
 }
 
-// isOurs reports whether the reason of a condition is one that this controller
-// writes.
+// isOurs reports whether this controller writes conditions with this reason.
 func isOurs(reason string) bool {
 	return reason == reasonCreated.Name || reason == reasonMissing.Name || reason == reasonRejectedShown.Name
 }

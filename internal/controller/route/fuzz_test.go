@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// FuzzPodCIDR reads the CIDR that a Node claims. Whatever it is, a route is only
-// created for a masked prefix strictly inside the cluster's CIDRs.
+// FuzzPodCIDR tries any text as the CIDR that a Node claims. A route is created only
+// for a masked prefix that is strictly inside the cluster's CIDRs.
 func FuzzPodCIDR(f *testing.F) {
 	for _, seed := range []string{
 		"10.244.1.0/24", "10.244.0.0/16", "0.0.0.0/0", "::/0", "10.244.1.7/24", "::ffff:10.244.1.0/120", "fd00::/64", "fe80::1%eth0/64", "10.244.1.0", "10.244.1.0/33", "", "10.0.0.0/8", "010.244.1.0/24",

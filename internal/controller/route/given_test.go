@@ -25,8 +25,8 @@ var (
 // at returns the time that is this number of seconds after the epoch.
 func at(seconds float64) time.Time { return epoch.Add(time.Duration(seconds * float64(time.Second))) }
 
-// given is what a row starts from: node-1 to node-n with CIDRs and routes, and
-// the newest listing a moment ago.
+// given returns the state from which a row starts: node-1 to node-n with CIDRs and
+// routes, and a listing that is one second old.
 func given(n int, changes ...func(*observed)) observed {
 	o := observed{
 		now: at(1000), clusters: []netip.Prefix{pods, pods6}, changed: at(900), memory: newMemory(), limits: DefaultLimits(),
@@ -106,7 +106,7 @@ func remember(change func(*memory)) func(*observed) {
 	return func(o *observed) { change(&o.memory) }
 }
 
-// strayFor makes earlier listings show the route as stray for this time.
+// strayFor remembers that the route became stray d before the newest listing.
 func strayFor(r route, d time.Duration) func(*observed) {
 	return func(o *observed) { o.memory.strays[r.identity] = o.memory.listing.at.Add(-d) }
 }
@@ -154,7 +154,8 @@ func failing(cidr string, uid types.UID, since, last, until float64) func(*obser
 	})
 }
 
-// digest is a plan in lines: what is done, held, written and recorded.
+// digest returns a plan as lines of text: the jobs, the held routes, the conditions
+// and the events.
 func digest(p plan) []string {
 	var lines []string
 	if p.do == listRoutes {
@@ -180,7 +181,7 @@ func digest(p plan) []string {
 	return lines
 }
 
-// row is a rule: what decide plans for what is given.
+// row is a test of a rule: a state, and the plan that decide must make for it.
 type row struct {
 	name string
 	o    observed

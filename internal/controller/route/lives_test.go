@@ -64,7 +64,7 @@ func randomSteps(t *testing.T, seed uint64) {
 		case n == nil:
 			n = bare(i)
 			n.UID = types.UID(fmt.Sprintf("uid-%d-%d", i, step))
-			if r.IntN(3) == 0 { // with a CIDR that another Node may have had
+			if r.IntN(3) == 0 { // with a CIDR that another Node might have had
 				n.Spec.PodCIDRs = []string{fmt.Sprintf("10.244.%d.0/24", 1+r.IntN(8))}
 			}
 			if slices.ContainsFunc(b.nodes(), func(o corev1.Node) bool { return slices.Equal(o.Spec.PodCIDRs, n.Spec.PodCIDRs) }) {
@@ -100,8 +100,8 @@ func randomSteps(t *testing.T, seed uint64) {
 		names[n.Name] = true
 	}
 	got := slices.DeleteFunc(b.routes(), func(route string) bool {
-		// A Node may keep the route of an earlier Node of its name, if the deletion of
-		// the earlier one was not seen. Such routes are left out.
+		// A Node keeps the route of an earlier Node with the same name if the deletion
+		// of the earlier Node was not seen. Such routes are left out.
 		_, node, _ := strings.Cut(route, " ")
 		return names[node] && !slices.Contains(want, route)
 	})

@@ -7,24 +7,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// memory is what this process knows beyond the Nodes. A new process starts without
-// it. So it lists the routes once more, removes some of them later, and may repeat
-// calls and events.
+// memory has everything that this process knows, except the Nodes. A new process
+// starts without a memory. So the new process lists the routes once more, removes
+// some of them later, and may repeat calls and events.
 type memory struct {
 	listing        listing
-	listingFailure failure   // the failure of the last listing; zero if it has succeeded
-	listingSince   time.Time // when a listing began that has timed out and has not returned; zero if there is none
-	nextListing    time.Time // when the next regular listing is due
+	listingFailure failure   // the failure of the last listing; zero if the listing has succeeded
+	listingSince   time.Time // the start of a listing that may not have returned yet; zero if there is none
+	nextListing    time.Time // the time of the next regular listing
 
 	created  byClaim[time.Time]         // creations that have succeeded
 	removed  map[identity]time.Time     // removals that have succeeded
-	strays   map[identity]time.Time     // when an answer first showed the route as stray
+	strays   map[identity]time.Time     // the time of the answer that first showed the route as stray
 	deleted  map[string]deletedNode     // Nodes whose deletion was seen, by name
 	failures map[netip.Prefix]failure   // the failure of the last job for a CIDR
 	recorded byClaim[string]            // the kind of the last event about a CIDR of a Node; the zero CIDR stands for the Node's condition
-	pending  map[netip.Prefix]time.Time // when the job that is queued or under way was planned
+	pending  map[netip.Prefix]time.Time // CIDRs with a job that is queued or under way, and the time when the job was planned
 	patched  map[types.UID]patched      // the condition that was last written
-	// touched is what has changed since the last plan.
+	// touched has the changes since the last plan.
 	touched touched
 }
 
@@ -52,7 +52,7 @@ func (b byClaim[V]) remove(c claim) {
 	}
 }
 
-// planned stores in the memory that the plan is going to be carried out.
+// planned records in the memory that a plan is about to be carried out.
 func (m *memory) planned(p plan, now time.Time) {
 	m.touched = newTouched()
 	m.strays = p.strays
@@ -70,8 +70,8 @@ func (m *memory) planned(p plan, now time.Time) {
 	}
 }
 
-// oldestFailure returns when the failure that has lasted longest began. It
-// returns the zero value if there is no failure.
+// oldestFailure returns the start of the failure that has lasted longest, or the zero
+// value if there is no failure.
 func (m *memory) oldestFailure() time.Time {
 	var oldest time.Time
 	for _, f := range m.failures {

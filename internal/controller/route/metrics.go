@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// Metrics are the metrics of the controller. They outlive the controller, which
-// passes in all values.
+// Metrics are the metrics of the controller. They outlive the controller. The
+// controller passes in all values.
 type Metrics struct {
 	metrics.BaseStableCollector
 
@@ -27,7 +27,7 @@ type Metrics struct {
 	oldest     *metrics.Desc
 
 	mu       sync.Mutex
-	clock    clock.PassiveClock // nil: no controller runs; guarded by mu
+	clock    clock.PassiveClock // nil while no controller runs; guarded by mu
 	snapshot snapshot           // guarded by mu
 }
 
@@ -36,10 +36,10 @@ type Metrics struct {
 type snapshot struct {
 	counts counts
 	held   int
-	// byBudget is how many of the held routes only the budget keeps.
+	// byBudget is the number of held routes that only the budget keeps.
 	byBudget int
-	// oldestFailure is when the failure that has lasted longest began. It is
-	// zero if there is no failure.
+	// oldestFailure is the start of the failure that has lasted longest. It is zero
+	// if there is no failure.
 	oldestFailure time.Time
 }
 
@@ -53,7 +53,7 @@ func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.
 
 func newMetrics() *Metrics {
 	return &Metrics{
-		// The name and the labels are upstream's. Dashboards rely on them.
+		// Upstream has the same name and labels. Dashboards rely on them.
 		syncs: metrics.NewCounterVec(&metrics.CounterOpts{
 			Subsystem:      "route_controller",
 			Name:           "route_sync_total",
@@ -82,7 +82,7 @@ func newMetrics() *Metrics {
 	}
 }
 
-// operation is a call about routes, as metrics and logs name it.
+// operation is a call about routes, with the name that metrics and logs use.
 type operation string
 
 const (
@@ -98,7 +98,7 @@ func (m *Metrics) called(o operation, took time.Duration, err error) {
 	}
 }
 
-// trigger is why a pass was made, as upstream's counter names it.
+// trigger is the cause of a pass, with the name in upstream's counter.
 type trigger string
 
 const (
@@ -106,7 +106,7 @@ const (
 	triggerNodeChange trigger = "node_change"
 )
 
-// outcome is what came of a pass, as upstream's counter names it.
+// outcome is the result of a pass, with the name in upstream's counter.
 type outcome string
 
 const (

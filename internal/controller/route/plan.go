@@ -16,16 +16,16 @@ import (
 // Keys returns the one key of the table.
 func (*Controller) Keys() []string { return []string{tableKey} }
 
-// Shadow calls the function look for each pass that would be made, instead of making
-// the pass. Follow must be called first, and Run must not be called.
+// Shadow calls look in place of each pass. Follow must be called first, and Run must
+// not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	c.passes.Add(tableKey)
 	return c.passes.RunAs(ctx, look)
 }
 
-// Plan returns what the controller would do about each route, and about the
-// condition of each Node. It remembers how long routes have been stray, and
-// writes nothing.
+// Plan returns the steps that the controller would take for each route, and for the
+// condition of each Node. Plan remembers since when routes have been stray. It writes
+// nothing.
 func (c *Controller) Plan(ctx context.Context, _ string) ([]step.Step, error) {
 	for range maxListings {
 		o, p, err := c.foresee()
@@ -95,7 +95,7 @@ func (p plan) steps(o observed) []step.Step {
 }
 
 // outside returns a step about routes that lead to Nodes of this daemon and are not
-// inside --cluster-cidr. Such routes stay. So, before the next Node joins, nothing else
+// inside --cluster-cidr. These routes stay. Until the next Node joins, only this step
 // shows that the flag is probably wrong.
 func (o *observed) outside() (step.Step, bool) {
 	if o.limits.CreateOutside {
@@ -123,8 +123,8 @@ func (o *observed) outside() (step.Step, bool) {
 	}, true
 }
 
-// step returns the creation of a route, with the condition that its Node gets once
-// the route exists.
+// step returns a step for the creation of a route. The step includes the condition
+// that the Node gets once the route exists.
 func (c creation) step(cidr netip.Prefix, now time.Time) step.Step {
 	s := step.Step{Object: "route/" + cidr.String(), Effect: step.Create, Do: "create to " + c.node.Name, Why: c.why, Calls: []string{"CreateRoute"}}
 	shown := nodefact.Condition(c.node, corev1.NodeNetworkUnavailable)
@@ -134,8 +134,7 @@ func (c creation) step(cidr netip.Prefix, now time.Time) step.Step {
 	return s
 }
 
-// onNodes returns one step for each Node whose condition is written or that gets an
-// event.
+// onNodes returns one step for each Node that gets an event or a new condition.
 func (p plan) onNodes() []step.Step {
 	byName, order := map[string]*step.Step{}, []string{}
 	of := func(name string) *step.Step {

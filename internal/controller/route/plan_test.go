@@ -44,7 +44,7 @@ func (b *bed) planning() (plan func() []string, stop func()) {
 			return lines
 		}, func() {
 			cancel()
-			_ = c.passes.Run(ctx) // The end of the context ends the queue, whose goroutines the bubble would wait for.
+			_ = c.passes.Run(ctx) // The context has ended, so Run ends the queue. Otherwise the bubble would wait for the queue's goroutines.
 			_ = c.jobs.Run(ctx)
 			_ = c.patches.Run(ctx)
 			forget()
@@ -53,7 +53,7 @@ func (b *bed) planning() (plan func() []string, stop func()) {
 }
 
 // A wrong --cluster-cidr changes nothing at first, because routes outside of it stay. The
-// plan shows it nevertheless.
+// plan still shows that the flag is wrong.
 func TestPlanShowsAWrongClusterCIDR(t *testing.T) {
 	other := newNode(1)
 	other.Labels = map[string]string{ownership.LabelExclude: "true"}
@@ -84,8 +84,8 @@ func TestPlanShowsAWrongClusterCIDR(t *testing.T) {
 	}
 }
 
-// The first plan holds stray routes. A plan that is made after listings have agreed
-// removes them. Then a controller runs, and does what the plan has said.
+// The first plan holds stray routes. After listings have agreed, the next plan
+// removes them. Then a controller runs, and does the same as the plan.
 func TestPlanOfTheTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, Config{}, newNode(1), bare(2))

@@ -7,8 +7,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// Recall returns what this process remembers of the routes to a CIDR, and whether it
-// knows of any. It does no I/O and changes nothing.
+// Recall returns this process's memory of the routes to a CIDR, and false if the
+// process knows nothing of the CIDR. Recall does no I/O and changes nothing.
 func (c *Controller) Recall(cidr string) (step.Memory, bool) {
 	prefix, err := netip.ParsePrefix(cidr)
 	if err != nil {
@@ -19,7 +19,7 @@ func (c *Controller) Recall(cidr string) (step.Memory, bool) {
 	return c.memory.recall(prefix)
 }
 
-// recall returns what is remembered of the routes to a CIDR.
+// recall returns the memory of the routes to a CIDR.
 func (m *memory) recall(cidr netip.Prefix) (r step.Memory, known bool) {
 	if !m.listing.answered.IsZero() {
 		targets := m.targets(cidr)
@@ -47,7 +47,7 @@ func (m *memory) recall(cidr netip.Prefix) (r step.Memory, known bool) {
 	return r, known || failed
 }
 
-// mostTargets is the largest number of targets that are named for one CIDR. A CIDR
+// mostTargets is the maximum number of targets that are named for one CIDR. A CIDR
 // should have only one.
 const mostTargets = 10
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// reference is the page that tells users what becomes of which route. Each row
-// of its tables ends with the names of the test rows that check it.
+// reference is the page that tells users which routes are created, kept and removed.
+// Each row of its tables ends with the names of the test rows that check it.
 const reference = "../../../docs/reference/routes.md"
 
 func TestReferenceNamesRows(t *testing.T) {

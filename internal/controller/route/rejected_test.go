@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// A Node whose CIDR is rejected gets one event about that, also while listings fail.
+// A Node whose CIDR is rejected gets one event about the rejection, even while
+// listings fail.
 func TestRejectedCIDRIsRecordedOnceWhileListingsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := bare(1)

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// unreachableAfter is how long a route has to be missing before a Node that had
-	// its routes counts as unreachable. The condition keeps pods away from the Node,
-	// and most failures are over sooner. A new Node has as much time for its first
-	// route, as long as no call has failed.
+	// unreachableAfter is the time for which a route has to be missing before a Node
+	// that had its routes counts as unreachable. It is long because the condition
+	// keeps pods away from the Node, and most failures are over sooner. A new Node
+	// has the same time for its first route, unless a call fails.
 	unreachableAfter = time.Minute
 	// rewriteAfter is the shortest time between two writes of a condition that
 	// somebody else changes (promise S4).
 	rewriteAfter = 5 * time.Minute
 )
 
-// conditionPatch is the condition that a Node is to show.
+// conditionPatch is a condition to write to a Node.
 type conditionPatch struct {
 	node      *corev1.Node
 	condition corev1.NodeCondition
@@ -37,16 +37,17 @@ type patched struct {
 	at     time.Time
 }
 
-// view is what a plan says about one Node.
+// view is the part of a plan that is about one Node.
 type view struct {
 	patch  *conditionPatch
 	events []nodeEvent
-	// until is when the Node is planned again at the latest; zero: no time is set.
+	// until is the latest time at which the Node is planned again. It is zero if no
+	// time is set.
 	until time.Time
 }
 
 // planCondition plans the condition NetworkUnavailable of a Node, and the events
-// about a route that it lacks.
+// about a missing route.
 func (x *index) planCondition(node *corev1.Node) view {
 	var v view
 	if node.DeletionTimestamp != nil || x.disowns(node) {
@@ -74,7 +75,8 @@ func (x *index) planCondition(node *corev1.Node) view {
 	return v
 }
 
-// explain returns why a Node lacks a route, and the events that say more.
+// explain returns the cause for which a Node lacks a route, and the events with
+// details.
 func (x *index) explain(node *corev1.Node) (message.Cause, []nodeEvent) {
 	cidrs := cidrsOf(node)
 	for _, cidr := range cidrs {
@@ -91,14 +93,15 @@ func (x *index) explain(node *corev1.Node) (message.Cause, []nodeEvent) {
 	return routeMissing(), nil
 }
 
-// statusOf returns the status of NetworkUnavailable that the Node should show.
-// It is empty if the condition should stay as it is. until is when to decide
-// again, zero if nothing is awaited.
+// statusOf returns the status of NetworkUnavailable that the Node should show. It is
+// empty if the condition should stay as it is. until is the time to decide again. It
+// is zero if no time is set.
 func (x *index) statusOf(node *corev1.Node, isTarget bool) (status corev1.ConditionStatus, until time.Time) { //nolint:revive // flag-parameter: it is a fact
 	wanted := cidrsOf(node)
 	if len(wanted) == 0 {
-		// The listed routes may be those of an earlier Node of that name. This Node may
-		// get its own CIDRs soon, so it counts as unreachable only after a while.
+		// The listed routes can be those of an earlier Node with the same name. This
+		// Node might get its own CIDRs soon, so it counts as unreachable only after a
+		// while.
 		if isTarget {
 			return x.unavailableSince(node.CreationTimestamp.Time)
 		}
@@ -123,7 +126,8 @@ func (x *index) statusOf(node *corev1.Node, isTarget bool) (status corev1.Condit
 }
 
 // unavailableSince returns True if a route has been missing for unreachableAfter.
-// Otherwise it returns when that will be. since is when the route was first missing.
+// Otherwise it returns the time at which that will be so. since is the time at which
+// the route was first missing.
 func (x *index) unavailableSince(since time.Time) (status corev1.ConditionStatus, until time.Time) {
 	if until := since.Add(unreachableAfter); x.now.Before(until) {
 		return "", until
@@ -131,9 +135,8 @@ func (x *index) unavailableSince(since time.Time) (status corev1.ConditionStatus
 	return corev1.ConditionTrue, time.Time{}
 }
 
-// missingSince returns the time since which a route of the Node has been
-// missing, and whether a failure is the cause. Without a failure, the route may
-// only be late.
+// missingSince returns the time since which a route of the Node has been missing, and
+// whether a failure is the cause. Without a failure, the route might only be late.
 func (x *index) missingSince(node *corev1.Node, wanted []netip.Prefix, satisfied func(netip.Prefix) bool) (since time.Time, failed bool) {
 	earliest := func(t time.Time) {
 		if since.IsZero() || t.Before(since) {
@@ -161,16 +164,16 @@ func (x *index) missingSince(node *corev1.Node, wanted []netip.Prefix, satisfied
 	return since, failed
 }
 
-// mustWrite reports whether a condition has to be written. A condition with a
-// reason that this controller does not write belongs to somebody else and
-// stays.
+// mustWrite reports whether a condition has to be written. If this controller does
+// not use the reason of the current condition, that condition belongs to somebody
+// else and stays.
 func mustWrite(wanted corev1.NodeCondition, current *corev1.NodeCondition) bool {
 	return current == nil || isOurs(current.Reason) && (current.Status != wanted.Status || current.Reason != wanted.Reason)
 }
 
-// mayPatch returns when the condition may be written to the Node. If this process has
-// written the same condition before, somebody else must have changed it. Then it is
-// written again at most once in rewriteAfter.
+// mayPatch returns the earliest time at which the condition may be written to the
+// Node. If this process has written the same condition before, somebody else must
+// have changed it since. Then the condition is written at most once in rewriteAfter.
 func (m *memory) mayPatch(node types.UID, c corev1.NodeCondition) time.Time {
 	last, ok := m.patched[node]
 	if !ok || last.status != c.Status || last.reason != c.Reason {
@@ -179,7 +182,7 @@ func (m *memory) mayPatch(node types.UID, c corev1.NodeCondition) time.Time {
 	return last.at.Add(rewriteAfter)
 }
 
-// wrote stores in the memory that a condition was written.
+// wrote records in the memory that a condition was written.
 func (m *memory) wrote(p conditionPatch, now time.Time) {
 	m.touched.nodes[p.node.Name] = true
 	m.patched[p.node.UID] = patched{p.condition.Status, p.condition.Reason, now}

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// jobFor returns what to do for a CIDR, nil if there is nothing. It adds to the
-// share the removals that are held.
+// jobFor returns the job for a CIDR, or nil if there is nothing to do. It adds the
+// removals that are held to the share.
 func (x *index) jobFor(cidr netip.Prefix, e *entry, s *share) *job {
 	next := job{cidr: cidr}
 	remove := func(j judged) {
@@ -44,16 +44,16 @@ func (x *index) jobFor(cidr netip.Prefix, e *entry, s *share) *job {
 }
 
 // rejection says why no route is created for a CIDR although a Node claims it
-// (promise S5 d). The CIDR has to be checked because a kubelet may write any CIDR
+// (promise S5 d). The CIDR has to be checked because a kubelet can write any CIDR
 // into its own Node.
 type rejection struct {
-	// holder is another Node, held is its CIDR, and the rejected CIDR is a part of
-	// held. If holder is nil, the rejected CIDR is not inside the cluster's.
+	// holder is another Node, and held is its CIDR. The rejected CIDR is a part of
+	// held. If holder is nil, the rejected CIDR is not inside the cluster's CIDRs.
 	holder *corev1.Node
 	held   netip.Prefix
 }
 
-// rejection returns nil if the CIDR may get a route.
+// rejection returns the rejection of a CIDR, or nil if the CIDR can get a route.
 func (x *index) rejection(cidr netip.Prefix) *rejection {
 	if !x.limits.CreateOutside && !x.isInside(cidr) {
 		return &rejection{}
@@ -68,13 +68,14 @@ func (x *index) rejection(cidr netip.Prefix) *rejection {
 	return nil
 }
 
-// usualBits returns, for each family, the most frequent length of the Nodes' CIDRs
-// that lie inside the cluster's CIDRs. The key true is IPv4. If several lengths are
-// equally frequent, it is the shortest of them. The parameter counts has the number
-// of CIDRs of each length. If a Node has a CIDR of the usual length, no other Node
-// gets a route for a part of it: the more specific route would take the traffic of
-// the first Node's pods. CIDRs of other lengths are not protected, because a single
-// kubelet could write a CIDR in which the CIDRs of many other Nodes lie.
+// usualBits returns the usual length of the Nodes' CIDRs for each family. It is the
+// most frequent length of those CIDRs that lie inside the cluster's CIDRs. If several
+// lengths are equally frequent, it is the shortest of them. The key true is IPv4. The
+// parameter counts has the number of CIDRs of each length. If a Node has a CIDR of
+// the usual length, no other Node gets a route for a part of that CIDR: the more
+// specific route would take the traffic of the first Node's pods. CIDRs of other
+// lengths are not protected. If they were, a kubelet could write a CIDR that contains
+// the CIDRs of many other Nodes, and these Nodes would get no routes.
 func usualBits(counts map[bool]map[int]int) map[bool]int {
 	usual := map[bool]int{}
 	for family, lengths := range counts {
@@ -95,9 +96,9 @@ func whyCreated(e *entry) string {
 	return "there is no route for its CIDR"
 }
 
-// hintFor returns the hint from which the provider may make the route's name.
-// It is the Node's UID for its first CIDR (upstream-behaviour 5.2), and the UID
-// with the address family for another CIDR.
+// hintFor returns the hint from which the provider can make the route's name. For the
+// Node's first CIDR, the hint is the Node's UID (upstream-behaviour 5.2). For another
+// CIDR, it is the UID with the address family.
 func hintFor(node *corev1.Node, cidr netip.Prefix) string {
 	hint := string(node.UID)
 	switch first := cidrsOf(node)[0]; {
@@ -110,7 +111,8 @@ func hintFor(node *corev1.Node, cidr netip.Prefix) string {
 	}
 }
 
-// missingReason returns why an owner has no route, from a closed set.
+// missingReason returns the reason for which an owner has no route. The set of
+// reasons is closed.
 func (x *index) missingReason(cidr netip.Prefix, e *entry) string {
 	failure, failed := x.memory.failures[cidr]
 	switch {
@@ -129,9 +131,9 @@ func (x *index) missingReason(cidr netip.Prefix, e *entry) string {
 	}
 }
 
-// recheck returns the part of a job that is still to be done. The job may have
-// waited for another one, and Nodes may have come and gone in the meantime.
-// nodes returns the Node of a name, nil if there is none.
+// recheck returns the part of a job that is still necessary. The job may have waited
+// for another job, and Nodes may have come and gone in the meantime. nodes returns
+// the Node with a name, or nil if there is none.
 func (j job) recheck(nodes func(name string) *corev1.Node) job {
 	claimant := func(name string) *corev1.Node {
 		node := nodes(name)

@@ -123,7 +123,7 @@ func TestHints(t *testing.T) {
 }
 
 // decide records in a removal whether the target of the route claims its CIDR.
-// recheck needs this.
+// recheck needs that record.
 func TestRemovalKnowsWhetherItsTargetClaims(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -141,7 +141,7 @@ func TestRemovalKnowsWhetherItsTargetClaims(t *testing.T) {
 	}
 }
 
-// A job that has waited does only what still has to be done.
+// After a wait, a job does only the part that is still necessary.
 func TestRecheck(t *testing.T) {
 	old := newRoute("old", "node-9", "10.244.1.0/24")
 	whole := []string{"remove old: moved", "create 10.244.1.0/24 for node-1: missing"}

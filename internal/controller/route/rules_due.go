@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// due is when a CIDR or a Node is planned again. It counts only while at equals the
-// field until of the CIDR's share or of the Node's view.
+// due is a time at which a CIDR or a Node is planned again. It counts only while at
+// equals the field until of the CIDR's share or of the Node's view.
 type due struct {
 	at   time.Time
 	cidr netip.Prefix
 	name string // of the Node, empty for a CIDR
 }
 
-// agenda has the times at which something is due, the earliest first. It is a heap.
+// agenda has the due times, the earliest first. It is a heap.
 type agenda []due
 
-// take takes out what is due.
+// take removes and returns the entries that are due.
 func (a *agenda) take(now time.Time) []due {
 	var all []due
 	for len(*a) > 0 && !now.Before((*a)[0].at) {
@@ -49,7 +49,7 @@ func (t *table) isCurrent(d due) bool {
 	return t.shares[d.cidr].until.Equal(d.at)
 }
 
-// after returns the time after which the table is planned again at the latest.
+// after returns the longest time until the table is planned again.
 func (t *table) after(o observed) time.Duration {
 	after := untilListing(o)
 	for len(t.due) > 0 {

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// listingLag is how long this process trusts its own change more than a
-	// listing that does not show it. Many clouds list a change late.
+	// listingLag is the time for which this process trusts its own change more than a
+	// listing that does not show the change. Many clouds list a change late.
 	listingLag = 30 * time.Second
 	// keepDeleted is the shortest time for which a deleted Node is remembered,
 	// because a listing may still show its route.
 	keepDeleted = 10 * time.Minute
 )
 
-// listing is what the cloud has listed. The zero value means that it has listed
-// nothing yet.
+// listing is the newest list of routes from the cloud. The zero value means that the
+// cloud has listed nothing yet.
 type listing struct {
-	at       time.Time // when the call began; the routes may be as old as that
+	at       time.Time // when the call began; the routes can be as old as that
 	answered time.Time
 	routes   []route
 }
@@ -30,12 +30,12 @@ type listing struct {
 // answer is the outcome of one call that lists the routes.
 type answer struct {
 	began, ended time.Time
-	// next is when the next regular listing is due.
+	// next is the time of the next regular listing.
 	next   time.Time
 	routes []route
 	failed *failure // nil: the cloud has answered
-	// underWay means that the call has timed out and has not returned yet. The next
-	// call gets the answer of this one.
+	// underWay means that the call may not have returned yet. In that case, the next
+	// call gets the answer of this call.
 	underWay bool
 }
 
@@ -45,8 +45,8 @@ type deletedNode struct {
 	cidrs []netip.Prefix
 }
 
-// needsListing returns why the cloud has to list its routes before anything is
-// decided. It returns the empty string if no listing is needed.
+// needsListing returns the reason for which the cloud has to list its routes before
+// anything is decided. It returns the empty string if no listing is needed.
 func needsListing(o observed) string {
 	m := &o.memory
 	switch {
@@ -76,8 +76,7 @@ func needsListing(o observed) string {
 	return ""
 }
 
-// untilListing returns the time until the routes are listed even if nothing
-// changes.
+// untilListing returns the time until the next listing if nothing changes.
 func untilListing(o observed) time.Duration {
 	if o.memory.listingFails() {
 		return o.memory.listingFailure.until.Sub(o.now)
@@ -85,11 +84,10 @@ func untilListing(o observed) time.Duration {
 	return o.memory.nextListing.Sub(o.now)
 }
 
-// listingFails reports whether the cloud did not list its routes when it was
-// last asked.
+// listingFails reports whether the last listing has failed.
 func (m *memory) listingFails() bool { return m.listingFailure.count > 0 }
 
-// listed stores the result of a listing in the memory. It deletes from the memory what
+// listed stores the result of a listing in the memory, and deletes the entries that
 // the listing makes obsolete.
 func (m *memory) listed(a answer) {
 	began := a.began
@@ -118,8 +116,8 @@ func (m *memory) listed(a answer) {
 	maps.DeleteFunc(m.deleted, func(name string, d deletedNode) bool { return began.Sub(d.at) > keepDeleted && !targets[name] })
 }
 
-// isRecent reports whether a change that was made at this time may still be
-// missing in the listing.
+// isRecent reports whether the listing may still lack a change that was made at this
+// time.
 func (m *memory) isRecent(at time.Time) bool { return m.listing.at.Before(at.Add(listingLag)) }
 
 // createdLately reports whether this process has created the route so recently
@@ -146,9 +144,9 @@ func (m *memory) nodeDeleted(node *corev1.Node, now time.Time) {
 	}
 }
 
-// wasDeleted reports whether the route led to a Node whose deletion was seen.
-// If there is a new Node of that name, this holds only for a CIDR that the
-// deleted Node had and the new one does not claim.
+// wasDeleted reports whether the route led to a Node whose deletion was seen. If
+// there is a new Node with the same name, wasDeleted returns true only if the deleted
+// Node had the CIDR and the new Node does not claim it.
 func (m *memory) wasDeleted(r route, target *corev1.Node) bool {
 	d, seen := m.deleted[r.target]
 	if !seen || target == nil {

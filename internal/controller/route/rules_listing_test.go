@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// listingRows are the rules for when the routes are listed, and what a listing
-// proves.
+// listingRows are the rules about the time of a listing, and about the facts that a
+// listing proves.
 func listingRows() []row {
 	return []row{
 		{"UnknownRoutesAreListed", given(1, func(o *observed) { o.memory.listing = listing{} }), []string{"list: the routes are not known yet"}},

@@ -15,8 +15,7 @@ const (
 	maxBlackholeBackoff = 5 * time.Minute
 )
 
-// kindBlackhole is the kind of a failure where the route exists and leads
-// nowhere.
+// kindBlackhole is the kind of a failure in which the route exists but leads nowhere.
 const kindBlackhole = "Blackhole"
 
 // kindRejected is the kind of an event about a CIDR that gets no route.
@@ -26,8 +25,8 @@ const kindRejected = "Rejected"
 // written.
 const kindUnwritten = "Unwritten"
 
-// failure says why a call has failed, and when it is retried. The zero value means
-// that no call has failed.
+// failure says why a call has failed, and when the call is retried. The zero value
+// means that no call has failed.
 type failure struct {
 	count     int
 	since, at time.Time // of the first and the last failed attempt
@@ -35,8 +34,8 @@ type failure struct {
 	took      time.Duration
 	kind      string        // from a closed set: the kind of the cloud's error, or kindBlackhole
 	text      string        // the cloud's own words
-	node      types.UID     // the Node whose route was to be created; empty: none
-	pause     time.Duration // that the cloud has asked for; 0: none
+	node      types.UID     // the Node for which the route should have been created; empty if there is none
+	pause     time.Duration // the pause that the cloud has asked for; 0: none
 }
 
 // next returns the failure to remember after another attempt has failed. The
@@ -51,8 +50,8 @@ func (f failure) next(now time.Time, latest failure) failure {
 	return latest
 }
 
-// backoff returns the pause before the next attempt. It doubles with each
-// attempt, unless the cloud asks for a pause of its own.
+// backoff returns the pause before the next attempt. The pause doubles with each
+// attempt, unless the cloud asks for a certain pause.
 func (f failure) backoff() time.Duration {
 	if f.pause > 0 {
 		return f.pause
@@ -61,14 +60,14 @@ func (f failure) backoff() time.Duration {
 	if f.isBlackhole() {
 		longest = maxBlackholeBackoff
 	}
-	if f.count >= 16 { // The shift would overflow.
+	if f.count >= 16 { // A larger shift could overflow.
 		return longest
 	}
 	return min(minBackoff<<f.count, longest)
 }
 
 // concerns reports whether the failure is about the route of this Node. If owner is
-// nil, it reports whether the failed job had no route to create.
+// nil, concerns reports whether the failed job had no route to create.
 func (f failure) concerns(owner *corev1.Node) bool {
 	return owner == nil && f.node == "" || owner != nil && f.node == owner.UID
 }
@@ -79,12 +78,12 @@ func (f failure) isBlackhole() bool { return f.kind == kindBlackhole }
 type result struct {
 	removed []removal
 	took    time.Duration // of the last call
-	failed  *failure      // why the last call has failed; nil: all succeeded
+	failed  *failure      // why the last call has failed; nil if all calls have succeeded
 }
 
-// failure returns why the job has to be tried again, nil if it is done. A
-// creation that replaces a blackhole counts as failed until a listing shows
-// that the new route works.
+// failure returns the failure for which the job has to be tried again, or nil if the
+// job is done. A creation that replaces a blackhole counts as failed until a listing
+// shows that the new route works.
 func (r result) failure(j job) *failure {
 	switch {
 	case r.failed != nil:
@@ -101,8 +100,8 @@ func (r result) failure(j job) *failure {
 	}
 }
 
-// event returns the event on the Node whose route could not be created, nil if there
-// is none. A blackhole causes no event, because the condition shows it.
+// event returns the event on the Node whose route could not be created, or nil if
+// there is none. A blackhole causes no event, because the condition shows it.
 func (r result) event(j job) *nodeEvent {
 	if r.failed == nil || j.create == nil {
 		return nil
@@ -111,7 +110,7 @@ func (r result) event(j job) *nodeEvent {
 	return &e
 }
 
-// finish stores the result of a job in the memory. Removals count even if the
+// finish stores the result of a job in the memory. It stores the removals even if the
 // job failed after them.
 func (m *memory) finish(j job, r result, now time.Time) {
 	delete(m.pending, j.cidr)

@@ -115,8 +115,8 @@ func TestFinishedJobs(t *testing.T) {
 	}
 }
 
-// Two Nodes may claim one CIDR. The event on one Node does not cause the event on the
-// other to be recorded again.
+// Two Nodes can claim one CIDR. The event on one Node does not cause a second event
+// on the other Node.
 func TestEventsOfTwoClaimantsAreRecordedOnce(t *testing.T) {
 	p := decide(given(2, podCIDRs("node-1", "0.0.0.0/0"), podCIDRs("node-2", "0.0.0.0/0"), node("node-1", noCondition), node("node-2", noCondition)))
 	if len(p.events) != 2 {

@@ -10,23 +10,23 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Limits bound which routes are created and removed.
+// Limits restrict the creation and removal of routes.
 type Limits struct {
 	// CreateOutside allows routes for CIDRs that are not strictly inside one of
 	// the cluster's.
 	CreateOutside bool
-	// RemoveDuplicates allows the removal of all but one of identical routes. It is off
-	// by default, because a cloud may list the routes of several tables, and each table
-	// needs its own.
+	// RemoveDuplicates allows the removal of identical routes except one. It is off by
+	// default: a cloud might list the routes of several tables, and each table needs
+	// its own route.
 	RemoveDuplicates bool
-	// StrayFor is how long listings have to agree that a route is stray before
-	// it is removed.
+	// StrayFor is the time for which listings have to agree that a route is stray
+	// before the route is removed.
 	StrayFor time.Duration
-	// BudgetRoutes is how many routes may be stray together. BudgetPercent is
-	// the same as a percentage of all listed routes. The larger of the two
-	// counts.
+	// BudgetRoutes is the maximum number of routes that may be stray at the same
+	// time. BudgetPercent is the same maximum as a percentage of all listed routes.
+	// The larger of the two counts.
 	BudgetRoutes, BudgetPercent int
-	// OverBudgetAfter is how long listings have to agree if more routes are
+	// OverBudgetAfter is the time for which listings have to agree if more routes are
 	// stray than the budget allows.
 	OverBudgetAfter time.Duration
 }
@@ -83,8 +83,8 @@ func (x *index) judge(cidr netip.Prefix, e *entry) {
 	}
 }
 
-// ownerOf returns the Node that gets the route of a CIDR. No two Nodes should
-// claim the same CIDR. If they do, the one that has a working route keeps it.
+// ownerOf returns the Node that gets the route of a CIDR. No two Nodes should claim
+// the same CIDR. If two do, the Node that has a working route keeps it.
 func ownerOf(e *entry) *corev1.Node {
 	if len(e.claimants) == 0 {
 		return nil
@@ -97,9 +97,9 @@ func ownerOf(e *entry) *corev1.Node {
 	return e.claimants[0]
 }
 
-// fateOf returns the fate of a route, and why. No other rule decides that a route
-// may be removed (promise S5). first is the route of this CIDR that is already in
-// use, nil if there is none.
+// fateOf returns the fate of a route, and the reason for it. Only this rule decides
+// that a route may be removed (promise S5). first is the route of this CIDR that is
+// already in use, or nil if there is none.
 func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
 	target := x.node(r.target)
 	ofOwner := e.owner != nil && r.target == e.owner.Name
@@ -139,7 +139,7 @@ func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
 }
 
 // isInside reports whether a CIDR lies inside one of the cluster's CIDRs and is
-// smaller than it.
+// smaller than that one.
 func (o *observed) isInside(cidr netip.Prefix) bool {
 	return slices.ContainsFunc(o.clusters, func(cluster netip.Prefix) bool {
 		return cidr.Bits() > cluster.Bits() && cluster.Contains(cidr.Addr())
@@ -156,8 +156,8 @@ func hasOtherAddresses(r route, node *corev1.Node) bool {
 		slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return !slices.Contains(r.addresses, a) })
 }
 
-// mayRemove reports whether a stray route may be removed now. If not, until
-// says what the removal waits for, and at is when the route is checked again.
+// mayRemove reports whether a stray route may be removed now. If not, until says what
+// the removal waits for, and at is the time of the next check.
 func (x *index) mayRemove(r route) (ok bool, until string, at time.Time) {
 	since := x.strays[r.identity]
 	if !x.isStrayLongEnough(r) {
@@ -170,8 +170,8 @@ func (x *index) mayRemove(r route) (ok bool, until string, at time.Time) {
 	return true, "", time.Time{}
 }
 
-// isStrayLongEnough reports whether listings have agreed for StrayFor that the
-// route is stray. After that only the budget may keep it.
+// isStrayLongEnough reports whether listings have agreed for StrayFor that the route
+// is stray. After that time, only the budget can keep the route.
 func (x *index) isStrayLongEnough(r route) bool {
 	return !x.memory.listing.at.Before(x.strays[r.identity].Add(x.limits.StrayFor))
 }

@@ -11,9 +11,9 @@ import (
 
 const waits = ": removed if this lasts for 30s"
 
-// removeRows are the rules for listed routes. Where upstream differs, a comment
-// says what it does (upstream-behaviour 5.2, 10.3).
-// docs/reference/routes.md names the rows.
+// removeRows are the rules for listed routes. Where upstream differs, a comment says
+// what upstream does (upstream-behaviour 5.2, 10.3). docs/reference/routes.md names
+// the rows.
 func removeRows() []row {
 	return []row{
 		// What stays.
@@ -55,7 +55,7 @@ func removeRows() []row {
 		},
 		{"RouteToASecondNodeOfTheNameThatIsBeingDeletedStays", given(2, node("node-1", beingDeleted), nodeDeleted("node-1", "10.244.1.0/24")), nil},
 
-		{"DuplicateStays", given(1, listed(duplicate), strayFor(duplicate, time.Hour)), nil}, // the duplicate may be of another table
+		{"DuplicateStays", given(1, listed(duplicate), strayFor(duplicate, time.Hour)), nil}, // the duplicate might belong to another table
 
 		// What goes at once.
 		{"CIDROfANodeThatIsBeingDeletedMoves", given(2, unlisted("r1"), listed(newRoute("m", "node-2", "10.244.1.0/24")), node("node-2", beingDeleted),
@@ -96,7 +96,7 @@ func removeRows() []row {
 		{"RouteToAnUnknownNodeWaitsFor30Seconds", given(1, listed(unknown), strayFor(unknown, 28*time.Second)), []string{"hold s: there is no Node gone" + waits}},
 		{"RouteToAnUnknownNodeGoesAfter30Seconds", given(1, listed(unknown), strayFor(unknown, 30*time.Second)), []string{"remove s: there is no Node gone"}},
 		{"UnclaimedBlackholeGoes", given(1, listed(unclaimed), strayFor(unclaimed, time.Minute)), []string{"remove b: it leads nowhere"}},
-		{"BlackholeOfANodeIsReplaced", given(1, unlisted("r1"), listed(broken)), []string{ // upstream deletes it and calls the node reachable
+		{"BlackholeOfANodeIsReplaced", given(1, unlisted("r1"), listed(broken)), []string{ // upstream deletes the route and calls the node reachable
 			"create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere", "hold r1: it leads nowhere" + waits}},
 		{"BlackholeOfANodeGoesWhenListingsAgree", given(1, unlisted("r1"), listed(broken), strayFor(broken, time.Minute)), []string{
 			"remove r1: it leads nowhere", "create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere",
@@ -142,8 +142,8 @@ func removed(n int) []string {
 	return lines
 }
 
-// kept returns the digest of n routes that the budget holds. The parameter all is the
-// number of listed routes, of which 4 are stray.
+// kept returns the digest of n routes that the budget keeps. The parameter all is the
+// number of listed routes. Four of these are stray.
 func kept(n, all int) []string {
 	var lines []string
 	for i := 1; i <= n; i++ {

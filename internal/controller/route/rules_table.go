@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// touched are the CIDRs and the Nodes, by name, that have to be planned again.
+// touched has the CIDRs, and the names of the Nodes, that have to be planned again.
 type touched struct {
 	cidrs map[netip.Prefix]bool
 	nodes map[string]bool
@@ -21,20 +21,22 @@ func newTouched() touched {
 	return touched{cidrs: map[netip.Prefix]bool{}, nodes: map[string]bool{}}
 }
 
-// table has what was planned, and which CIDRs and Nodes depend on each other. So after a
-// change only the CIDRs and the Nodes that it concerns are planned again. After each
-// listing a new table is made.
+// table has the current plan of each CIDR and Node, and the dependencies between them.
+// So after a change, only the CIDRs and Nodes that the change concerns are planned
+// again. Each listing leads to a new table.
 type table struct {
-	// cidrs has the CIDRs that each Node claims. A Node that is being deleted claims none.
+	// cidrs has the CIDRs that each Node claims, by the name of the Node. A Node that is
+	// being deleted claims none.
 	cidrs     map[string][]netip.Prefix
 	claimants map[netip.Prefix]map[string]bool // names of Nodes
 	routes    map[netip.Prefix][]route
-	// targets has, by the name of a Node, the CIDRs of the routes that lead to that
-	// name.
+	// targets has the CIDRs of the routes that lead to a Node, by the name of the
+	// Node.
 	targets map[string][]netip.Prefix
-	// lengths counts, by family and length, the claimed CIDRs that lie inside the
-	// cluster's CIDRs. usual is what usualBits computes from lengths. parts has, for
-	// a CIDR of the usual length, the CIDRs that are parts of it.
+	// lengths has the number of claimed CIDRs inside the cluster's CIDRs, by family
+	// and length. usual is the result of usualBits for lengths. The key of parts is a
+	// CIDR of the usual length. Its value has the claimed CIDRs that are parts of
+	// that CIDR.
 	lengths map[bool]map[int]int
 	usual   map[bool]int
 	parts   map[netip.Prefix]map[netip.Prefix]bool
@@ -87,7 +89,7 @@ func (t *table) all(m *memory) touched {
 	for name := range t.cidrs {
 		all.nodes[name] = true
 	}
-	for cidr := range t.shares { // What is gone has to be planned once more.
+	for cidr := range t.shares { // A CIDR or Node that is gone has to be planned once more.
 		all.cidrs[cidr] = true
 	}
 	for name := range t.views {
@@ -102,7 +104,7 @@ func (t *table) isTarget(name string) bool {
 	return is
 }
 
-// wholeOf returns the CIDR of the usual length that this one is a part of.
+// wholeOf returns the CIDR of the usual length that contains this CIDR as a part.
 func (t *table) wholeOf(cidr netip.Prefix) (whole netip.Prefix, isPart bool) {
 	bits, known := t.usual[cidr.Addr().Is4()]
 	if !known || cidr.Bits() <= bits {
@@ -111,10 +113,11 @@ func (t *table) wholeOf(cidr netip.Prefix) (whole netip.Prefix, isPart bool) {
 	return netip.PrefixFrom(cidr.Addr(), bits).Masked(), true
 }
 
-// update stores in the table what the Node of this name claims now.
+// update replaces the claims of the Node with this name in the table by its current
+// ones.
 func (t *table) update(o *observed, name string) {
 	for _, cidr := range t.cidrs[name] {
-		if nodes := t.claimants[cidr]; nodes[name] { // A Node may have a CIDR twice.
+		if nodes := t.claimants[cidr]; nodes[name] { // A Node can have a CIDR twice.
 			if delete(nodes, name); len(nodes) == 0 {
 				delete(t.claimants, cidr)
 				t.claim(o, cidr, -1)
@@ -144,7 +147,8 @@ func claimed(node *corev1.Node) []netip.Prefix {
 	return cidrsOf(node)
 }
 
-// claim counts a CIDR that has a claimant now, or has none any more: n is 1 or -1.
+// claim updates lengths and parts for a CIDR. n is 1 if the CIDR has got its first
+// claimant, and -1 if it has lost its last one.
 func (t *table) claim(o *observed, cidr netip.Prefix, n int) {
 	if o.isInside(cidr) {
 		t.lengths[cidr.Addr().Is4()][cidr.Bits()] += n
@@ -171,9 +175,10 @@ func (t *table) findParts() {
 	}
 }
 
-// reach returns the CIDRs and Nodes of from, those on which their plans depend, and
-// those whose plans depend on them. A Node depends on its CIDRs. A CIDR depends on the
-// Nodes that claim it, and on the CIDR that it is a part of.
+// reach returns all CIDRs and Nodes that are connected with those of from. Two are
+// connected if the plan of one depends on the other, directly or through others. A
+// Node depends on its CIDRs. A CIDR depends on the Nodes that claim it, and on the
+// CIDR of the usual length that contains it.
 func (t *table) reach(from touched) touched {
 	reached, todo := newTouched(), slices.Collect(maps.Keys(from.cidrs))
 	node := func(name string) {
@@ -203,7 +208,7 @@ func (t *table) reach(from touched) touched {
 	return reached
 }
 
-// change enters the changes in the table and returns the CIDRs and Nodes that have
+// change enters the changes into the table. It returns the CIDRs and Nodes that have
 // to be planned.
 func (t *table) change(o *observed, changes touched) touched {
 	from := touched{cidrs: maps.Clone(changes.cidrs), nodes: maps.Clone(changes.nodes)}
@@ -241,13 +246,13 @@ func (t *table) change(o *observed, changes touched) touched {
 	return t.change(o, late)
 }
 
-// plan plans what has changed since the last plan.
+// plan plans the CIDRs and Nodes that the changes since the last plan concern.
 func (t *table) plan(o observed, changes touched) plan {
 	before := len(t.strays)
 	what := t.change(&o, changes)
 	x := t.index(o, what)
 	if len(t.held) > 0 && len(x.strays) != before && (x.isOverBudget(before) || x.isOverBudget(len(x.strays))) {
-		// Whether and why stray routes are held depends on how many there are.
+		// The number of stray routes decides whether and why they are held.
 		for cidr := range t.held {
 			what.cidrs[cidr] = true
 		}
@@ -265,8 +270,8 @@ func (t *table) plan(o observed, changes touched) plan {
 	return p
 }
 
-// planCIDRs adds the CIDRs to the plan. It returns why the routes have to be listed
-// first, the empty string if they need not be.
+// planCIDRs adds the CIDRs to the plan. If the routes have to be listed first, it
+// returns the reason. Otherwise it returns the empty string.
 func (t *table) planCIDRs(x *index, what touched, p *plan) string {
 	for _, cidr := range slices.SortedFunc(maps.Keys(what.cidrs), netip.Prefix.Compare) {
 		s := x.planCIDR(cidr)
@@ -309,7 +314,7 @@ func uidOf(node *corev1.Node) types.UID {
 	return node.UID
 }
 
-// index joins the Nodes and the routes of what is to be planned.
+// index joins the Nodes and the routes of the CIDRs in what.
 func (t *table) index(o observed, what touched) *index {
 	o.table = t
 	x := &index{observed: o, entries: map[netip.Prefix]*entry{}, strays: maps.Clone(t.strays)}
@@ -336,7 +341,7 @@ func (t *table) index(o observed, what touched) *index {
 	return x
 }
 
-// setShare replaces what is planned for a CIDR.
+// setShare replaces the plan for a CIDR in the table.
 func (t *table) setShare(cidr netip.Prefix, s share) {
 	t.count(t.shares[cidr], -1)
 	t.count(s, 1)
@@ -353,7 +358,8 @@ func (t *table) setShare(cidr netip.Prefix, s share) {
 	}
 }
 
-// count adds a share to the numbers of the table, or takes it away: n is 1 or -1.
+// count adds a share to the numbers of the table if n is 1, and subtracts it if n is
+// -1.
 func (t *table) count(s share, n int) {
 	if s.wanted {
 		t.counts.wanted += n
@@ -368,7 +374,7 @@ func (t *table) count(s share, n int) {
 	}
 }
 
-// setView replaces what is planned for a Node.
+// setView replaces the plan for a Node in the table.
 func (t *table) setView(name string, v view) {
 	if before := t.views[name]; !v.until.IsZero() && !v.until.Equal(before.until) {
 		heap.Push(&t.due, due{at: v.until, name: name})

@@ -28,7 +28,7 @@ type history struct {
 	jobs    map[netip.Prefix]job
 	patches map[string]conditionPatch
 	serial  int
-	plans   int // how many plans were not of the whole table
+	plans   int // the number of plans that were not of the whole table
 }
 
 func newHistory(t *testing.T, seed uint64) *history {
@@ -41,7 +41,7 @@ func newHistory(t *testing.T, seed uint64) *history {
 	return h
 }
 
-// put changes a Node as the informer reports it.
+// put changes a Node, and handles the change as if the informer had reported it.
 func (h *history) put(now *corev1.Node) {
 	before := h.nodes[now.Name]
 	h.nodes[now.Name] = now
@@ -92,7 +92,7 @@ func (h *history) changeNode() {
 	node = node.DeepCopy()
 	switch h.r.IntN(8) {
 	case 0:
-		withCIDR("10.244.1.128/25")(node) // a part of another one
+		withCIDR("10.244.1.128/25")(node) // a part of another Node's CIDR
 	case 1:
 		node.Labels = map[string]string{"others": "yes"}
 	case 2:
@@ -130,7 +130,7 @@ func (h *history) endJob() {
 	h.o.memory.finish(j, r, h.o.now)
 }
 
-// endPatch ends a patch that is under way, and the informer may report it.
+// endPatch ends a patch that is under way. The informer might report the patch.
 func (h *history) endPatch() {
 	if len(h.patches) == 0 {
 		return
@@ -167,7 +167,7 @@ func (h *history) list() {
 	h.table = nil
 }
 
-// plan plans what has changed, compares that with a plan of the whole table, and
+// plan makes a plan of the changes, compares it with a plan of the whole table, and
 // carries it out.
 func (h *history) plan(step string) {
 	h.t.Helper()
@@ -202,7 +202,7 @@ func (h *history) plan(step string) {
 	h.t.Fatal("the routes are listed without end")
 }
 
-// state is what a plan does, and what the table shows after it.
+// state returns the actions of a plan, and the state of the table after the plan.
 func state(p plan) []string {
 	lines := digest(plan{do: p.do, why: p.why, jobs: p.jobs, held: p.held})
 	if p.do == listRoutes {
@@ -223,7 +223,7 @@ func state(p plan) []string {
 }
 
 // TestPlanOfAChangeIsThatOfTheWholeTable makes random changes one after the other.
-// After each, the plan of what has changed does the same as a plan of the whole
+// After each change, the plan of the change does the same as a plan of the whole
 // table, and leads to the same state.
 func TestPlanOfAChangeIsThatOfTheWholeTable(t *testing.T) {
 	seeds := 300
@@ -263,9 +263,9 @@ func TestPlanOfAChangeIsThatOfTheWholeTable(t *testing.T) {
 	}
 }
 
-// A change of a Node costs a plan of this Node and its CIDRs, however many others
-// there are. The test counts how often a Node is read, and how often it is checked
-// whether a Node is this daemon's.
+// After a change of a Node, only this Node and its CIDRs are planned, however many
+// other Nodes there are. The test counts the reads of Nodes, and the checks whether a
+// Node belongs to this daemon.
 func TestPlanOfAChangeCostsThisNodeOnly(t *testing.T) {
 	for _, n := range []int{1000, 20000} {
 		nodes, looks := map[string]*corev1.Node{}, 0
@@ -303,8 +303,8 @@ func TestPlanOfAChangeCostsThisNodeOnly(t *testing.T) {
 	}
 }
 
-// The informer may have a newer Node than the one that it has reported. The plan
-// is then made from the newer one.
+// The informer can have a newer version of a Node than the one that it has reported.
+// The plan is then made from the newer version.
 func TestNodeThatIsNotReportedYetIsPlannedAsItIs(t *testing.T) {
 	nodes := map[string]*corev1.Node{"node-1": newNode(1), "node-2": newNode(2)}
 	o := given(2)
@@ -325,7 +325,7 @@ func TestNodeThatIsNotReportedYetIsPlannedAsItIs(t *testing.T) {
 	}
 }
 
-// A Node may have one CIDR twice.
+// A Node can have one CIDR twice.
 func TestCIDRThatANodeHasTwiceCountsOnce(t *testing.T) {
 	o := given(3, podCIDRs("node-1", "10.244.1.0/24", "10.244.1.0/24"))
 	table := decide(o).table

@@ -10,23 +10,23 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// wake is what a change of a Node means for the plan.
+// wake is the effect of a change of a Node on the plan.
 type wake string
 
 const (
 	// noWake: the plan stays the same.
 	noWake wake = ""
-	// wakeConditions: only conditions of Nodes may have to change. No new
+	// wakeConditions: conditions of Nodes might have to change, but no routes. No new
 	// listing is needed.
 	wakeConditions wake = "a condition has changed"
-	// wakeRoutes: routes may have to change. No route is removed because of a listing
-	// that is older than the change.
+	// wakeRoutes: routes might have to change. A listing that is older than the
+	// change cannot cause the removal of a route.
 	wakeRoutes wake = "a Node has changed"
 )
 
-// wakeOf returns what a change of a Node means for the plan. It compares all
-// fields of a Node that the function decide reads. It is not needed for new and deleted Nodes, which
-// always mean wakeRoutes.
+// wakeOf returns the effect of a change of a Node on the plan. It compares all fields
+// of a Node that the function decide reads. The effect of a new or deleted Node is
+// always wakeRoutes.
 func wakeOf(claim ownership.Claim, before, now *corev1.Node) wake {
 	_, was := claim.Disowns(before)
 	_, is := claim.Disowns(now)
@@ -44,12 +44,12 @@ func wakeOf(claim ownership.Claim, before, now *corev1.Node) wake {
 	}
 }
 
-// isReplaced reports whether two observations of one name are two Nodes. Then the
-// informer has missed the deletion between them.
+// isReplaced reports whether before and now are different Nodes with the same name.
+// If they are, the informer has missed the deletion between them.
 func isReplaced(before, now *corev1.Node) bool { return before.UID != now.UID }
 
-// networkCondition returns what decide reads of the condition
-// NetworkUnavailable, which is all but its message and heartbeat.
+// networkCondition returns the condition NetworkUnavailable without its message and
+// heartbeat, which decide does not read.
 func networkCondition(node *corev1.Node) corev1.NodeCondition {
 	c := nodefact.Condition(node, corev1.NodeNetworkUnavailable)
 	if c == nil {

@@ -90,7 +90,7 @@ func anyCondition(r *rand.Rand, n *corev1.Node) {
 	condition(status, []string{"RouteCreated", "NoRouteCreated", "PodCIDRRejected", "CalicoIsUp"}[r.IntN(4)])(n)
 }
 
-// anyTable returns a random table. Each case that the rules distinguish may occur in
+// anyTable returns a random table. Every case that the rules distinguish can occur in
 // it.
 func anyTable(r *rand.Rand) observed {
 	o := given(4)
@@ -132,7 +132,7 @@ func anyTable(r *rand.Rand) observed {
 	return o
 }
 
-// whole returns, as text, all that apply uses of a plan.
+// whole returns the text of all parts of a plan that apply uses.
 func whole(p plan) string {
 	lines := digest(p)
 	for _, j := range p.jobs {
@@ -148,7 +148,7 @@ func whole(p plan) string {
 	return strings.Join(append(lines, fmt.Sprint(p.do, p.held, p.overBudget, p.strays, p.resolved, p.counts, p.after)), "\n")
 }
 
-// Each change of a Node that changes the plan also requests a pass.
+// If a change of a Node changes the plan, it also requests a pass.
 func TestWhateverChangesThePlanWakes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2)) // the test has to be repeatable
 	changed := make([]int, len(nodeChanges))
