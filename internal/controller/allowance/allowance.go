@@ -1,27 +1,26 @@
-// Package allowance bounds how often something is done for one object. Without
-// a bound, anybody who may edit an object could make the daemon call the cloud
-// without end, and use up the request quota that all objects share.
+// Package allowance limits the rate at which something is done for one object.
+// Without a limit, anybody who may edit an object could make the daemon call the
+// cloud without end. That would use up the request quota that all objects share.
 package allowance
 
 import "time"
 
-// Limit says how often something may be done for one object: first Burst times,
-// then once in each period Every. Two uses are at least the time Least apart. So
-// there are at most Burst + t/Every uses in any time t.
+// Limit says how often something may be done for one object: first Burst times, and
+// then once in each period Every. Two uses are at least Least apart. So there are at
+// most Burst + t/Every uses in any time t.
 type Limit struct {
 	Burst        int
 	Every, Least time.Duration
 }
 
-// Allowance is how much of a limit is used. The zero value means that nothing is
-// used.
+// Allowance is the used part of a limit. The zero value means that nothing is used.
 type Allowance struct {
-	last time.Time // when it was last used
-	full time.Time // when the whole limit is available again
+	last time.Time // the time of the last use
+	full time.Time // the time when the whole limit is available again
 }
 
-// Next returns the earliest time at which the allowance may be used again. The
-// zero time means at once.
+// Next returns the earliest time at which the allowance may be used again. The zero
+// time means that it may be used at once.
 func (a Allowance) Next(l Limit) time.Time {
 	if a.last.IsZero() {
 		return time.Time{}

@@ -14,7 +14,7 @@ var (
 	limit = Limit{Burst: 3, Every: time.Minute, Least: 5 * time.Second}
 )
 
-// times returns when an allowance is used by somebody who asks for it each
+// times returns the times at which an allowance is used if somebody asks for it each
 // second.
 func times(until time.Duration) (used []time.Duration) {
 	var a Allowance
@@ -52,7 +52,8 @@ func TestAllowanceIsWholeAgainAfterARest(t *testing.T) {
 	}
 }
 
-// Whenever somebody asks, no period has more uses than the limit allows.
+// No period has more uses than the limit allows, whatever the times of the requests
+// are.
 func TestUsesAreBoundedInEachPeriod(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))

@@ -41,8 +41,9 @@ func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result
 	return loop.Result{Retry: p.soon, After: p.after}, nil
 }
 
-// decide approves or denies the request as it was read from the API server. If it
-// has changed since, the error is a reason for another pass.
+// decide approves or denies the version of the request that was read from the API
+// server. If the request has changed since, decide returns an error, and another pass
+// follows.
 func (c *Controller) decide(ctx context.Context, o observed, p plan) error {
 	verdict, counted := certificatesv1.CertificateApproved, verdictApproved
 	if p.do == deny {

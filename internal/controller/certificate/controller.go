@@ -28,11 +28,12 @@ const Name = "kubelet-serving-csr-controller"
 // queue is the name of the queue in metrics.
 const queue = "KubeletServingRequests"
 
-// workers is how many requests are decided at the same time. The gateway bounds
-// how long each may take.
+// workers is the number of requests that are decided at the same time. The gateway
+// bounds the duration of a question to the cloud.
 const workers = 8
 
-// maxSteps is how many steps a pass may take before others go first.
+// maxSteps is the maximum number of steps of a pass. After that, other passes go
+// first.
 const maxSteps = 8
 
 // instances is the cloud, as far as this package needs it.
@@ -40,7 +41,8 @@ type instances interface {
 	Identity(ctx context.Context, node *corev1.Node, request string) (cloud.Identity, error)
 }
 
-// requests is the API server's CertificateSigningRequests of the signer.
+// requests reads CertificateSigningRequests for the kubelet-serving signer, and
+// decides on them.
 type requests interface {
 	Informer() certinformersv1.CertificateSigningRequestInformer
 	Start(context.Context) (wait func())
@@ -62,7 +64,7 @@ type recorder interface {
 // Config configures the controller.
 type Config struct {
 	Limits Limits
-	// Claim says which Nodes are this daemon's.
+	// Claim says which Nodes belong to this daemon.
 	Claim ownership.Claim
 	// Metrics may be nil.
 	Metrics *Metrics
@@ -70,7 +72,7 @@ type Config struct {
 	Clock clock.WithTicker
 }
 
-// Deps are what the controller cannot do without.
+// Deps are the controller's dependencies. All of them are required.
 type Deps struct {
 	Requests  requests
 	Nodes     nodes
@@ -102,7 +104,7 @@ type Controller struct {
 	remembered remembered // guarded by mu
 }
 
-// New returns a controller; it does nothing before Run.
+// New returns a controller. The controller does nothing before Run.
 func New(deps Deps, cfg Config) *Controller {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
@@ -138,16 +140,16 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	defer stop()
 	defer c.metrics.waiting.Start()()
-	// Whether another Node claims an instance is known once all Nodes are known.
-	// Which address is the API server's is known once all Services are known. If the
-	// context ends before that, no pass begins.
+	// Before all Nodes are known, another Node that claims an instance could be missed.
+	// Before all Services are known, the API server's address could be missed. If the
+	// context ends before all are known, no pass begins.
 	cache.WaitForCacheSync(ctx.Done(), known)
 	return c.loop.Run(ctx)
 }
 
-// Follow makes the controller take note of all Nodes, requests and Services until stop is
-// called. ctx must have ended before that call. known reports whether the controller has
-// them all. Run calls Follow itself.
+// Follow starts to watch all Nodes, requests and Services. To end the watch, end ctx
+// first, and then call stop. known reports whether the controller has seen all existing
+// Nodes, requests and Services. Run calls Follow itself.
 func (c *Controller) Follow(ctx context.Context) (known cache.InformerSynced, stop func(), err error) {
 	if err := kube.IndexProviderIDs(c.informer); err != nil {
 		return nil, nil, fmt.Errorf("index nodes: %w", err)
@@ -190,8 +192,8 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 	return c.apply(ctx, o, p)
 }
 
-// judge observes and decides, and asks the cloud and the API server as long as the
-// decision needs that.
+// judge observes and decides. While the decision needs more facts, judge asks the
+// cloud or the API server, and decides again.
 func (c *Controller) judge(ctx context.Context, r *certificatesv1.CertificateSigningRequest) (o observed, p plan, err error) {
 	o, err = c.observe(r)
 	for range maxSteps {

@@ -12,18 +12,18 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// observed has everything that a decision about one request may use.
+// observed is the input of a decision about one request.
 type observed struct {
 	now     time.Time
 	request *certificatesv1.CertificateSigningRequest // must not be changed
-	// node is the Node with the requester's name; nil if there is none. It must not
-	// be changed.
+	// node is the Node with the requester's name, or nil if there is none. The Node
+	// must not be changed.
 	node *corev1.Node
-	// live means that request and Node were read from the API server in this pass, and
-	// that the cloud was not asked since.
+	// live means that this pass has read the request and the Node from the API server,
+	// and has not asked the cloud since.
 	live bool
-	// newer is how many undecided requests of the same Node are newer. It is counted
-	// up to Limits.PendingPerNode.
+	// newer is the number of newer undecided requests of the same Node, at most
+	// Limits.PendingPerNode.
 	newer int
 	// holders are other Nodes that have the Node's provider ID, or a provider ID
 	// that the cloud has named for the Node.
@@ -35,7 +35,8 @@ type observed struct {
 	// all Nodes together.
 	questions, approvals allowance.Allowance
 	memory               memory
-	// told is what was recorded on the Node and its holders, by name.
+	// told has the last event of the Node and of each holder, by the name of the
+	// Node.
 	told   map[string]told
 	limits Limits
 	claim  ownership.Claim
@@ -47,7 +48,7 @@ type given int
 const (
 	notAsked  given = iota
 	described       // the cloud has named an instance
-	denied          // there is no such instance, or the provider has named none
+	denied          // the cloud has no instance for the Node, or the provider has named none
 	failed          // an error after which the cloud may answer later
 )
 
@@ -58,41 +59,42 @@ type question struct {
 	providerID    string
 }
 
-// answer is what the cloud said of the instance behind the Node.
+// answer is the cloud's answer about the Node's instance.
 type answer struct {
 	given given
 	to    question
 	asked time.Time // when the question was asked
-	// byName is the instance with the Node's name; nil if the provider cannot look
-	// up a name. byID is the instance with the Node's provider ID; nil if the Node
-	// has none.
+	// byName is the instance with the Node's name, or nil if the provider cannot look
+	// up a name. byID is the instance with the Node's provider ID, or nil if the Node
+	// has no provider ID.
 	byName, byID *instance
 	cause        message.Cause // if given is denied or failed
 }
 
-// instance is what the cloud said of an instance.
+// instance is the cloud's description of an instance.
 type instance struct {
 	providerID string
 	addresses  []corev1.NodeAddress
 }
 
-// memory is what this process remembers of a request between passes.
+// memory has the facts about a request that this process remembers between passes.
 type memory struct {
 	uid types.UID
-	// reason is why the request waited at the last pass. It is empty before the
-	// first one.
+	// reason is the reason for which the request waited in the last pass. It is empty
+	// before the first pass.
 	reason string
-	// vain is how many answers in a row have not proved what the request names.
+	// vain is the number of answers in a row that did not prove the names and
+	// addresses in the request.
 	vain int
 }
 
-// told is what was recorded last on a Node, and when.
+// told is the last event that was recorded on a Node.
 type told struct {
 	reason string
 	at     time.Time
 }
 
-// action is what a pass does.
+// action is the next thing that a pass does.
 type action string
 
 const (
@@ -110,9 +112,9 @@ type plan struct {
 	why    string
 	cause  message.Cause // of wait, approve and deny
 	events []recorded
-	// soon means that the cloud is asked again after a growing delay that stays
-	// short. Otherwise after is the time until the next pass; 0 with wait means
-	// never.
+	// soon asks for another pass after a short delay, which grows with each attempt.
+	// If soon is false, after is the time until the next pass, and 0 means that no
+	// pass is planned.
 	soon   bool
 	after  time.Duration
 	memory memory
@@ -154,7 +156,8 @@ func decide(o observed) plan {
 	return approves(o)
 }
 
-// first returns the cause of the first rule that does not hold, nil if all hold.
+// first returns the cause of the first rule that is broken, or nil if no rule is
+// broken.
 func first(rules []func(observed) *message.Cause, o observed) *message.Cause {
 	for _, rule := range rules {
 		if cause := rule(o); cause != nil {
@@ -164,12 +167,12 @@ func first(rules []func(observed) *message.Cause, o observed) *message.Cause {
 	return nil
 }
 
-// questionOf returns the question whose answer can prove what the request names.
+// questionOf returns the question whose answer can prove the names in the request.
 func questionOf(o observed) question {
 	return question{request: o.request.UID, node: o.node.UID, providerID: o.node.Spec.ProviderID}
 }
 
-// approves returns the plan to approve a request whose every name is proven.
+// approves returns the plan for a request in which every name is proven.
 func approves(o observed) plan {
 	if p := untilApproval(o); p != nil {
 		return *p

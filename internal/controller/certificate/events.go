@@ -13,8 +13,8 @@ import (
 
 const (
 	onRequest = "CertificateSigningRequest"
-	// whenHeld is the Condition of reasons for which a request waits and is never
-	// denied.
+	// whenHeld is the text in the field Condition of a reason for which a request
+	// waits but is never denied.
 	whenHeld = "none, the request waits"
 )
 
@@ -100,11 +100,11 @@ func isHeld(o observed, c message.Cause) message.Event {
 
 func about(request string) string { return fmt.Sprintf("The request is %s.", message.Value(request)) }
 
-// IsAbout reports whether the message of an event on a Node is about the request. A
-// message that was cut at its end is about no request.
+// IsAbout reports whether the message of an event on a Node is about the request. It
+// returns false for a message that was cut at its end.
 func IsAbout(text, request string) bool { return strings.HasSuffix(text, about(request)) }
 
-// isProven returns the cause of the approval. An auditor can check what its message says.
+// isProven returns the cause of the approval. An auditor can check its message.
 func isProven(o observed) message.Cause {
 	i := o.answer.instances()[0]
 	return approved.Cause(fmt.Sprintf("The cloud says that the Node is the instance %s, and that it has each name and address of the request. It was asked %v before, after the request was made.",

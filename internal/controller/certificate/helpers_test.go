@@ -93,7 +93,7 @@ func subject(edit func(*pkix.Name)) func(*form) {
 
 func key(k crypto.Signer) func(*form) { return func(f *form) { f.key = k } }
 
-// stored returns an edit of the request as the API server has it.
+// stored returns an edit of the API object of the request.
 func stored(edit func(*certificatesv1.CertificateSigningRequest)) func(*form) {
 	return func(f *form) { f.edit = edit }
 }
@@ -160,8 +160,8 @@ func machine(id string, list ...string) *instance {
 	return i
 }
 
-// situation is a request whose every name is proven, unless an edit says
-// otherwise.
+// situation returns the observation of a request. Every name in it is proven unless
+// an edit changes that.
 func situation(r *certificatesv1.CertificateSigningRequest, edits ...func(*observed)) observed {
 	o := observed{now: noon, request: r, node: node("a"), live: true, apiServers: []string{"10.96.0.1", "fd00:96::1"}, limits: DefaultLimits()}
 	o.answer = answer{given: described, asked: noon.Add(-time.Second), byName: machine("p://a", "10.0.0.1", "a.cloud"), byID: machine("p://a", "10.0.0.1", "a.cloud")}
@@ -187,7 +187,7 @@ func refusal(g given, reason string) func(*observed) {
 	}
 }
 
-// row is a rule: the plan and its reason in one situation.
+// row is a situation, and the plan that the rules must make in it.
 type row struct {
 	name string
 	o    observed

@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 )
 
-// remembered is what the process remembers of Nodes and requests.
+// remembered is the process's memory of Nodes and requests.
 type remembered struct {
 	requests  map[string]memory              // by name of the request
 	questions map[string]allowance.Allowance // by name of the Node
@@ -20,7 +20,7 @@ func newRemembered() remembered {
 	return remembered{requests: map[string]memory{}, questions: map[string]allowance.Allowance{}, told: map[string]told{}}
 }
 
-// remember stores what a pass has decided.
+// remember stores the decision of a pass.
 func (c *Controller) remember(o observed, p plan) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,7 +51,7 @@ func (c *Controller) useApproval(now time.Time) {
 	c.remembered.approvals = c.remembered.approvals.Used(c.limits.approvals(), now)
 }
 
-// forget drops what is remembered of a request that is gone.
+// forget drops the memory of a request that no longer exists.
 func (c *Controller) forget(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +59,7 @@ func (c *Controller) forget(name string) {
 	c.metrics.waiting.Delete(name)
 }
 
-// forgetNode drops what is remembered of a Node that is gone.
+// forgetNode drops the memory of a Node that no longer exists.
 func (c *Controller) forgetNode(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// observe gathers what the caches and the memory of this process say of a request.
-// It does no I/O.
+// observe gathers the facts about a request from the caches and from the memory of
+// this process. It does no I/O.
 func (c *Controller) observe(r *certificatesv1.CertificateSigningRequest) (observed, error) {
 	o := observed{request: r, apiServers: c.apiServers(), limits: c.limits, claim: c.claim}
 	if name := RequesterOf(r); name != "" {
@@ -32,7 +32,7 @@ func (c *Controller) observe(r *certificatesv1.CertificateSigningRequest) (obser
 	return c.look(o), nil
 }
 
-// look completes what is observed with what is remembered, and with the Nodes that
+// look adds the memory of this process to the observation, and the other Nodes that
 // claim the same instance.
 func (c *Controller) look(o observed) observed {
 	o.holders = c.holdersOf(o)
@@ -53,8 +53,8 @@ func (c *Controller) look(o observed) observed {
 	return o
 }
 
-// holdersOf returns other Nodes that have the Node's provider ID, or a provider
-// ID that the cloud has named for the Node, in the order of their names.
+// holdersOf returns the other Nodes that have the Node's provider ID, or a provider
+// ID that the cloud has named for the Node. They are sorted by name.
 func (c *Controller) holdersOf(o observed) (holders []*corev1.Node) {
 	if o.node == nil {
 		return nil
@@ -76,7 +76,7 @@ func (c *Controller) holdersOf(o observed) (holders []*corev1.Node) {
 }
 
 // apiServers returns the addresses of the Service by which pods reach the API server.
-// There are none if the Service does not exist.
+// It returns none if the Service does not exist.
 func (c *Controller) apiServers() []string {
 	service, err := c.services.Services(metav1.NamespaceDefault).Get("kubernetes")
 	if err != nil { // The only error of a cache is "not found".
@@ -97,7 +97,7 @@ func (c *Controller) askCloud(ctx context.Context, o observed) observed {
 }
 
 func answerOf(got cloud.Identity, err error) answer {
-	switch cloud.KindOf(err) { //nolint:exhaustive // all other failures may be over soon
+	switch cloud.KindOf(err) { //nolint:exhaustive // all other failures might be over soon
 	case cloud.Succeeded:
 		return answer{given: described, asked: got.Asked, byName: instanceOf(got.ByName), byID: instanceOf(got.ByID)}
 	case cloud.NotFound, cloud.NotImplemented, cloud.NoAnswer:

@@ -9,14 +9,14 @@ import (
 	"k8s.io/utils/third_party/forked/golang/btree"
 )
 
-// pending are the undecided requests of each Node in the order of their age. A
-// kubelet can make very many of them, so nothing may go through all.
+// pending has the undecided requests of each Node, ordered by age. A kubelet can make
+// very many requests, so no method goes through all of them.
 type pending struct {
 	mu     sync.Mutex
 	byNode map[string]*btree.BTree[made] // guarded by mu
 }
 
-// made is a request: when it was made, and its name.
+// made identifies a request by its creation time and its name.
 type made struct {
 	at   time.Time
 	name string
@@ -37,7 +37,7 @@ func isOlder(a, b made) bool {
 // request.
 const degree = 2
 
-// set takes note of a request that was made or has changed.
+// set records a new or changed request. If the request is decided, set removes it.
 func (p *pending) set(r *certificatesv1.CertificateSigningRequest) {
 	node := RequesterOf(r)
 	if node == "" {
@@ -58,7 +58,7 @@ func (p *pending) set(r *certificatesv1.CertificateSigningRequest) {
 	p.byNode[node].ReplaceOrInsert(madeOf(r))
 }
 
-// remove takes note of a request that is decided or gone.
+// remove drops a request that is decided or no longer exists.
 func (p *pending) remove(r *certificatesv1.CertificateSigningRequest) {
 	node := RequesterOf(r)
 	p.mu.Lock()
@@ -72,7 +72,7 @@ func (p *pending) remove(r *certificatesv1.CertificateSigningRequest) {
 	}
 }
 
-// newest returns the names of a Node's newest requests, up to n.
+// newest returns the names of a Node's newest requests, at most n.
 func (p *pending) newest(node string, n int) (names []string) {
 	p.descend(node, func(m made) bool {
 		if len(names) < n {
@@ -83,8 +83,8 @@ func (p *pending) newest(node string, n int) (names []string) {
 	return names
 }
 
-// newer returns how many requests of the same Node are newer than this one, up to
-// enough.
+// newer returns the number of requests of the same Node that are newer than this one.
+// It stops counting at enough.
 func (p *pending) newer(than *certificatesv1.CertificateSigningRequest, enough int) (newer int) {
 	p.descend(RequesterOf(than), func(m made) bool {
 		if newer < enough && isOlder(madeOf(than), m) {

@@ -26,8 +26,8 @@ func decided(r *certificatesv1.CertificateSigningRequest) *certificatesv1.Certif
 	return r
 }
 
-// TestPendingIsARecount compares what is kept of the requests with a count of all of
-// them, after any sequence of changes.
+// TestPendingIsARecount makes random changes. After each change, it compares pending
+// with a count of all requests.
 func TestPendingIsARecount(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 14))
 	var p pending

@@ -14,13 +14,14 @@ import (
 // Keys returns the names of all requests.
 func (c *Controller) Keys() []string { return c.informed.GetStore().ListKeys() }
 
-// Shadow calls the function look for each pass that would be made, instead of making
-// the pass. Follow must be called first, and Run must not be called.
+// Shadow calls look in place of each pass. Follow must be called first, and Run must
+// not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	return c.loop.RunAs(ctx, look)
 }
 
-// Plan returns what the controller would do about a request. It writes nothing.
+// Plan returns the steps that the controller would take for a request. It writes
+// nothing.
 func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error) {
 	obj, exists, err := c.informed.GetStore().GetByKey(name)
 	if err != nil {

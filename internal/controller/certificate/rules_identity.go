@@ -12,11 +12,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// missings return the causes that make a request wait before the cloud is asked.
+// missings are the rules that can make a request wait before the cloud is asked.
 var missings = []func(observed) *message.Cause{isSuperseded, hasNoNode, isContested}
 
-// isSuperseded returns a cause if the Node has enough newer requests. A kubelet
-// waits for its newest one only.
+// isSuperseded returns a cause if the Node has Limits.PendingPerNode newer requests.
+// A kubelet waits only for its newest request.
 func isSuperseded(o observed) *message.Cause {
 	if o.newer < o.limits.PendingPerNode {
 		return nil
@@ -31,8 +31,8 @@ func hasNoNode(o observed) *message.Cause {
 	return nodeIsMissing(RequesterOf(o.request))
 }
 
-// isOfAnother returns a cause if the request's Node exists and is not this
-// daemon's, or is being deleted. Another program may want to approve its request.
+// isOfAnother returns a cause if the request's Node exists, but belongs to another
+// daemon or is being deleted. Another program might want to approve the request.
 func isOfAnother(o observed) *message.Cause {
 	if o.node == nil {
 		return nil
@@ -44,9 +44,8 @@ func isOfAnother(o observed) *message.Cause {
 	return nodeIsNotMine(why)
 }
 
-// isContested returns a cause if several Nodes claim one instance. A kubelet
-// chooses the provider ID with which it creates its Node, so none of them is
-// believed.
+// isContested returns a cause if several Nodes claim one instance. A kubelet chooses
+// the provider ID with which it creates its Node, so none of these Nodes is believed.
 func isContested(o observed) *message.Cause {
 	if len(o.holders) == 0 {
 		return nil
@@ -54,10 +53,12 @@ func isContested(o observed) *message.Cause {
 	return contested(o)
 }
 
-// identityRules are what the cloud's answer has to prove of the Node, in order.
+// identityRules are the rules about the cloud's answer, in the order in which they
+// are applied.
 var identityRules = []func(observed) *message.Cause{isUnanswered, isReplaced, isUnnamed, isTwoInstances, isContested}
 
-// isUnanswered returns the cloud's own cause if it has named no instance.
+// isUnanswered returns the cause in the cloud's answer if the answer names no
+// instance.
 func isUnanswered(o observed) *message.Cause {
 	if o.answer.given == described {
 		return nil
@@ -65,8 +66,8 @@ func isUnanswered(o observed) *message.Cause {
 	return &o.answer.cause
 }
 
-// isReplaced returns a cause if this manager has written another provider ID to
-// this Node, or to another Node of that name.
+// isReplaced returns a cause if the Node's label LabelIdentity was written for
+// another provider ID or for another Node.
 func isReplaced(o observed) *message.Cause {
 	if mark, ok := o.node.Labels[nodefact.LabelIdentity]; !ok || mark == nodefact.Identity(o.node.UID, o.node.Spec.ProviderID) {
 		return nil
@@ -74,9 +75,9 @@ func isReplaced(o observed) *message.Cause {
 	return isUnproven("the label " + nodefact.LabelIdentity + " is that of another Node or provider ID")
 }
 
-// isUnnamed returns a cause if nothing but the Node's own provider ID leads to the
-// instance, and this manager has not written that ID. Kubelets cannot set the label
-// that shows who has written the ID.
+// isUnnamed returns a cause if only the Node's provider ID leads to the instance, and
+// this manager has not written that ID. The label LabelIdentity shows that this
+// manager has written the ID. Kubelets cannot set that label.
 func isUnnamed(o observed) *message.Cause {
 	if o.answer.byName != nil {
 		return nil
@@ -132,8 +133,8 @@ func namesAreProven(o observed, csr *x509.CertificateRequest) *message.Cause {
 	return nil
 }
 
-// hasAll reports whether each instance has an address that matches. The instances are
-// the cloud's answers, by name and by ID, about the same instance.
+// hasAll reports whether each element of all has an address that matches. The
+// elements describe one instance: as it was found by name, and as it was found by ID.
 func hasAll(all []instance, matches func(string) bool) bool {
 	for _, i := range all {
 		if !slices.ContainsFunc(i.addresses, func(a corev1.NodeAddress) bool { return matches(a.Address) }) {

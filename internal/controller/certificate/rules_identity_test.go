@@ -89,7 +89,7 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// TestDenied checks what is denied with --deny-foreign-csr.
+// TestDenied checks the plans for wrong requests with --deny-foreign-csr.
 func TestDenied(t *testing.T) {
 	check(t, []row{
 		{"WrongUsagesAreReadFromTheAPIServerFirst", situation(csr(t, usages()), denies, unasked), "read from the API server", ""},

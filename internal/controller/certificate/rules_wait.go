@@ -8,8 +8,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// questionLimit bounds how often the cloud is asked about one Node. Its kubelet
-// decides how many requests there are.
+// questionLimit limits the questions to the cloud about one Node, because the Node's
+// kubelet can make any number of requests.
 var questionLimit = allowance.Limit{Burst: 12, Every: 30 * time.Second, Least: 500 * time.Millisecond}
 
 // approvals returns the limit of all approvals together.
@@ -17,22 +17,22 @@ func (l Limits) approvals() allowance.Limit {
 	return allowance.Limit{Burst: l.ApprovalsPerMinute, Every: time.Minute / time.Duration(max(l.ApprovalsPerMinute, 1))}
 }
 
-// The pause between two questions whose answers prove nothing doubles between
-// these bounds. A change of the Node or of the request ends it.
+// After each answer that proves nothing, the pause before the next question doubles,
+// between these bounds. A change of the Node or of the request ends the pause.
 const (
 	firstPause   = 5 * time.Second
 	longestPause = time.Hour
 )
 
-// The time between two events on a Node: with different reasons, and with the same
-// reason.
+// The shortest time between two events on a Node: with different reasons, and with the
+// same reason.
 const (
 	eventInterval  = time.Minute
 	repeatInterval = time.Hour
 )
 
-// untilApproval returns the plan to wait while the limit of approvals is used up,
-// and nil if one more request may be approved.
+// untilApproval returns the plan to wait while the limit of approvals is used up, and
+// nil if another request can be approved.
 func untilApproval(o observed) *plan {
 	next := o.approvals.Next(o.limits.approvals())
 	if !o.now.Before(next) {
@@ -43,8 +43,8 @@ func untilApproval(o observed) *plan {
 	return &p
 }
 
-// asks returns the plan to ask the cloud, or to wait if it was asked often enough.
-// An answer is used at once or never, so nothing is asked while nothing may be
+// asks returns the plan to ask the cloud, or to wait if a limit is used up. An answer
+// is used at once or never, so the cloud is not asked while no request can be
 // approved.
 func asks(o observed) plan {
 	if p := untilApproval(o); p != nil {
@@ -61,8 +61,8 @@ func asks(o observed) plan {
 	return plan{do: ask, why: "only the cloud knows what the instance has", memory: o.memory}
 }
 
-// refuses returns the plan for a request that asks for what its Node may not have.
-// It is denied if Limits.DenyForeign is set.
+// refuses returns the plan for a request that asks for something that its Node must
+// not have. The request is denied if Limits.DenyForeign is set, and waits otherwise.
 func refuses(o observed, c message.Cause) plan {
 	switch {
 	case !o.limits.DenyForeign:
@@ -74,8 +74,8 @@ func refuses(o observed, c message.Cause) plan {
 	}
 }
 
-// holds returns the plan to wait, with an event on the Node when the cause is new or was
-// recorded long ago.
+// holds returns the plan to wait. The plan has an event on the Node if the cause is new
+// or was recorded long ago.
 func holds(o observed, c message.Cause) plan {
 	p := plan{do: wait, why: c.Message, cause: c, memory: o.memory}
 	p.memory.reason, p.memory.vain = c.Reason, 0
@@ -93,11 +93,12 @@ func holds(o observed, c message.Cause) plan {
 	return p
 }
 
-// unprovenReasons are the reasons that another answer of the cloud can end.
+// unprovenReasons are the reasons for which the cloud is asked again, because another
+// answer might be the proof.
 var unprovenReasons = []string{identityUnproven.Name, addressUnproven.Name}
 
-// pauseAfter returns the time until the next question, after this many questions
-// without a useful answer.
+// pauseAfter returns the pause before the next question. vain is the number of
+// answers in a row that proved nothing.
 func pauseAfter(vain int) time.Duration {
 	pause := firstPause
 	for n := 1; n < vain && pause < longestPause; n++ {
@@ -107,7 +108,7 @@ func pauseAfter(vain int) time.Duration {
 }
 
 // eventsOf returns the events that say why the request waits: on its Node, and on
-// each Node that claims the same instance. Another manager's Node gets none.
+// each Node that claims the same instance. Another manager's Node gets no event.
 func eventsOf(o observed, c message.Cause) (events []recorded) {
 	if o.node == nil || c.Reason == noNode.Name {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// changes of a Node, each in one field.
+// changes are edits of a Node. Each of them changes one field.
 var changes = map[string]func(*corev1.Node){
 	"uid":            func(n *corev1.Node) { n.UID = "u2" },
 	"provider ID":    providerID("p://2"),
@@ -30,7 +30,7 @@ var changes = map[string]func(*corev1.Node){
 }
 
 // TestWhateverChangesThePlanWakes compares the plans for Nodes that differ in one
-// field.
+// field. If the plans differ, the change must ask for a pass.
 func TestWhateverChangesThePlanWakes(t *testing.T) {
 	r := csr(t)
 	bases := map[string]*corev1.Node{"base": node("a")}

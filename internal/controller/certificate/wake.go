@@ -6,9 +6,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// requestHandlers keep the undecided requests up to date and add a request to the
-// queue if its change wakes it. When a request is decided or deleted, an older one of
-// the same Node may be next.
+// requestHandlers returns handlers that keep the undecided requests up to date. They
+// queue a request if its change asks for a pass. When a request is decided or
+// deleted, an older request of the same Node might be considered next.
 func (c *Controller) requestHandlers() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
@@ -39,7 +39,8 @@ func (c *Controller) requestHandlers() cache.ResourceEventHandler {
 	}
 }
 
-// nodeHandlers add the requests that a change of a Node wakes.
+// nodeHandlers returns handlers that queue the requests for which a change of a Node
+// asks for a pass.
 func (c *Controller) nodeHandlers() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
@@ -71,8 +72,8 @@ func (c *Controller) add(obj any) {
 	}
 }
 
-// addNewest adds the newest undecided requests of the Node to the queue. Older ones
-// are not looked at.
+// addNewest adds the newest undecided requests of the Node to the queue. Older
+// requests are not considered.
 func (c *Controller) addNewest(node string) {
 	for _, name := range c.undecided.newest(node, c.limits.PendingPerNode) {
 		c.loop.Add(name)

@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
-// apply carries out a plan that ends the pass: it writes the Node first, then the
-// ledger, then records the event, then remembers.
+// apply carries out a plan that ends the pass. It writes the Node first and the
+// ledger second. Then it records the event, and updates the memory.
 func (c *Controller) apply(ctx context.Context, name string, o observed, p plan) loop.Result {
 	if p.do == write {
 		p = c.write(ctx, o, p)
@@ -35,9 +35,9 @@ func (c *Controller) apply(ctx context.Context, name string, o observed, p plan)
 	return loop.Result{Retry: p.retry, After: p.after}
 }
 
-// write writes the Node's CIDRs. If that fails, it returns the plan that reports
-// the failure on the Node. The CIDRs stay reserved for the Node, because the API
-// server may have carried the write out, or may still do so.
+// write writes the Node's CIDRs. If the write fails, it returns the plan that reports
+// the failure on the Node. The CIDRs then stay reserved for the Node: the API server
+// may have carried the write out, or may still do so.
 func (c *Controller) write(ctx context.Context, o observed, p plan) plan {
 	_, err := c.nodes.Patch(ctx, kube.NodePatch{Node: o.node, PodCIDRs: texts(o.entry.cidrs), Annotations: map[string]*string{AnnotationFence: nil}})
 	if err != nil {
@@ -50,8 +50,8 @@ func (c *Controller) write(ctx context.Context, o observed, p plan) plan {
 }
 
 // fence writes this leader's name into the Node. From then on, the API server
-// refuses all CIDRs that an earlier leader has sent. If the write fails, it returns
-// the plan that reports the failure on the Node.
+// refuses all CIDRs that an earlier leader has sent. If the write fails, fence
+// returns the plan that reports the failure on the Node.
 func (c *Controller) fence(ctx context.Context, o observed) *plan {
 	_, err := c.nodes.Patch(ctx, kube.NodePatch{Node: o.node, Annotations: map[string]*string{AnnotationFence: &o.self}})
 	if err != nil {
@@ -63,9 +63,8 @@ func (c *Controller) fence(ctx context.Context, o observed) *plan {
 	return nil
 }
 
-// unfenced takes note of when the API server first refused the fence because the
-// annotations or the whole Node would be too large with it. Other errors are
-// ignored.
+// unfenced records the time at which the API server first refused the fence because
+// the annotations or the whole Node would become too large. It ignores other errors.
 func (c *Controller) unfenced(o observed, err error) {
 	tooLarge := apierrors.IsInvalid(err) && !kube.IsStale(err) || apierrors.IsRequestEntityTooLargeError(err) ||
 		strings.Contains(err.Error(), "request is too large") // an error of etcd
@@ -76,7 +75,7 @@ func (c *Controller) unfenced(o observed, err error) {
 	}
 }
 
-// bar takes note that other Nodes no longer wait until this one is fenced.
+// bar records that other Nodes no longer wait for the fence of this Node.
 func (c *Controller) bar(ctx context.Context, o observed) {
 	klog.FromContext(ctx).Error(nil, "The fence annotation does not fit on a Node; the Node gets no CIDRs, and other Nodes no longer wait for it", "node", klog.KObj(o.node))
 	c.mu.Lock()
@@ -94,7 +93,7 @@ func (c *Controller) refused(ctx context.Context, o observed, what string, err e
 	return failed(o, isFailed(what, err))
 }
 
-// adopt takes note of the CIDRs that a Node has.
+// adopt records the CIDRs that a Node has.
 func (c *Controller) adopt(ctx context.Context, o observed, p plan) {
 	if p.sighting != nil {
 		c.sight(ctx, *p.sighting)
@@ -110,8 +109,8 @@ func (c *Controller) adopt(ctx context.Context, o observed, p plan) {
 	}
 }
 
-// release frees the CIDRs of Nodes that are gone, and requests a pass over each
-// Node that waits, because it may get one of them.
+// release frees the CIDRs of Nodes that are gone. It requests a pass over each Node
+// that waits, because that Node might get one of these CIDRs.
 func (c *Controller) release(ctx context.Context, p plan) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,7 +124,7 @@ func (c *Controller) release(ctx context.Context, p plan) {
 	c.wakeWaiting()
 }
 
-// trust takes note that the Node is fenced, or needs no fence.
+// trust records that the Node is fenced, or needs no fence.
 func (c *Controller) trust(o observed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +136,7 @@ func (c *Controller) trust(o observed) {
 	}
 }
 
-// prove takes note that nobody else gives CIDRs.
+// prove records that nobody else gives CIDRs.
 func (c *Controller) prove(ctx context.Context, o observed) {
 	klog.FromContext(ctx).Info("Nobody else gives CIDRs to Nodes", "node", klog.KObj(o.node), "waited", o.now.Sub(since(o)))
 	c.mu.Lock()
@@ -147,8 +146,8 @@ func (c *Controller) prove(ctx context.Context, o observed) {
 	c.wakeWaiting()
 }
 
-// sight takes note of a sighting. When another allocator turns out to be at work, sight
-// records one event.
+// sight records a sighting. If the sighting shows for the first time that another
+// allocator is at work, sight also records an event.
 func (c *Controller) sight(ctx context.Context, s sighting) {
 	klog.FromContext(ctx).Info("Another allocator has given a Node its CIDRs", "node", s.node, "podCIDRs", s.cidrs, "manager", s.manager)
 	c.mu.Lock()
@@ -165,8 +164,8 @@ func (c *Controller) sight(ctx context.Context, s sighting) {
 	c.events.Lease(c.lease, e.Type, e.Reason, e.Message)
 }
 
-// reserve takes CIDRs for the Node. If one of the cluster's CIDRs has no free part
-// left, full is that one.
+// reserve reserves CIDRs for the Node. If one of the cluster's CIDRs has no free part
+// left, full is that CIDR.
 func (c *Controller) reserve(o observed) (full netip.Prefix) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,7 +180,8 @@ func (c *Controller) warn(ctx context.Context, node *corev1.Node, e message.Even
 	c.events.Node(node, e.Type, e.Reason, e.Message)
 }
 
-// remember keeps what the next pass needs, and shows whether the Node waits.
+// remember stores the memory for the next pass, and updates the metrics of waiting
+// Nodes.
 func (c *Controller) remember(name string, o observed, p plan) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

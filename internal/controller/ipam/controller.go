@@ -27,15 +27,16 @@ const Name = "node-ipam-controller"
 const (
 	// queue is the name of the queue in metrics.
 	queue = "node_cidrs"
-	// workers is how many Nodes are written at the same time.
+	// workers is the number of Nodes that are written at the same time.
 	workers = 16
-	// maxSteps is how many steps a pass may take before others go first.
+	// maxSteps is the maximum number of steps of a pass. After that, other passes go
+	// first.
 	maxSteps = 8
 	// listAgain is the pause after a failed list of all Nodes.
 	listAgain = 5 * time.Second
 )
 
-// nodes is what this package needs of the API server.
+// nodes has the requests to the API server that this package makes.
 type nodes interface {
 	Cached(name string) (*corev1.Node, error)
 	Live(ctx context.Context, name string) (*corev1.Node, error)
@@ -50,11 +51,11 @@ type recorder interface {
 
 // Config configures the controller.
 type Config struct {
-	// Families are one or two, the primary one first.
+	// Families has one or two elements, the primary family first.
 	Families []Family
-	// Reserved are CIDRs that no Node gets: those of Services.
+	// Reserved are the CIDRs of Services. No Node gets a part of them.
 	Reserved []netip.Prefix
-	// Claim says which Nodes are this daemon's.
+	// Claim says which Nodes belong to this daemon.
 	Claim ownership.Claim
 	// Lease is the lease of this process. Events that are not about a Node are
 	// recorded on it.
@@ -65,7 +66,7 @@ type Config struct {
 	Clock clock.WithTicker
 }
 
-// Deps are what the controller cannot do without.
+// Deps are the controller's dependencies. All of them are required.
 type Deps struct {
 	Nodes    nodes
 	Informer informersv1.NodeInformer
@@ -82,7 +83,7 @@ type Controller struct {
 	claim    ownership.Claim
 	lease    types.NamespacedName
 	loop     *loop.Loop
-	planned  sync.Once // Plan has entered all Nodes into the ledger
+	planned  sync.Once // makes Plan enter all Nodes into the ledger once
 	// self names this leader in fences. Each process that leads has a new name.
 	self string
 
@@ -92,7 +93,7 @@ type Controller struct {
 	memories map[string]memory // of Nodes that wait, by name; guarded by mu
 }
 
-// New returns a controller; it does nothing before Run.
+// New returns a controller. The controller does nothing before Run.
 func New(deps Deps, cfg Config) *Controller {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
@@ -131,8 +132,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	return c.loop.Run(ctx)
 }
 
-// Follow takes note of all Nodes until stop is called. known reports whether it
-// knows all of them.
+// Follow watches all Nodes until stop is called. known reports whether the controller
+// has seen all existing Nodes. Run calls Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	registration, err := c.informer.AddEventHandler(c.handler())
 	if err != nil {
@@ -163,8 +164,8 @@ func (c *Controller) begin(ctx context.Context) bool {
 	return false
 }
 
-// enter enters all Nodes into the ledger, and requests a pass over each. So a Node
-// that the informer never shows gets a pass, too.
+// enter enters all Nodes into the ledger, and requests a pass over each of them. So
+// even a Node that the informer never shows gets a pass.
 func (c *Controller) enter(ctx context.Context, all []corev1.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,7 +180,7 @@ func (c *Controller) enter(ctx context.Context, all []corev1.Node) {
 }
 
 // enterNode enters a Node into the ledger. It returns another Node whose CIDRs
-// overlap with this Node's, nil if there is none. The caller holds mu.
+// overlap with this Node's, or nil if there is none. The caller holds mu.
 func (c *Controller) enterNode(node *corev1.Node) (other *entry) {
 	e, cidrs := c.ledger.at(node.UID, node.Name), parse(cidrsOf(node))
 	if len(cidrs) == 0 {
@@ -257,8 +258,8 @@ func (c *Controller) handler() cache.ResourceEventHandler {
 	}
 }
 
-// wake requests a pass over a Node. If the Node has no CIDRs, that is noted here,
-// because it may have some by the time of the pass.
+// wake requests a pass over a Node. If the Node has no CIDRs, wake records that in
+// the ledger at once: by the time of the pass, the Node may have CIDRs.
 func (c *Controller) wake(node *corev1.Node) {
 	if len(cidrsOf(node)) == 0 {
 		c.mu.Lock()

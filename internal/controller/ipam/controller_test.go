@@ -56,8 +56,8 @@ func prepare(t *testing.T, all ...*corev1.Node) *bed {
 	return b
 }
 
-// patch carries out a patch as the API server does: it sets a new resourceVersion,
-// and refuses a patch whose tests fail.
+// patch carries out a patch like the API server. It sets a new resourceVersion, and
+// refuses a patch whose tests fail.
 func (b *bed) patch(a clienttesting.Action) (bool, runtime.Object, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -159,7 +159,7 @@ func (b *bed) remove(name string) {
 	}
 }
 
-// cidrs returns the CIDRs of all Nodes that have some. It checks that none
+// cidrs returns the CIDRs of all Nodes that have CIDRs. It checks that no CIDRs
 // overlap, and that no fence is left on these Nodes.
 func (b *bed) cidrs() map[string]string {
 	b.t.Helper()
@@ -185,14 +185,14 @@ func (b *bed) cidrs() map[string]string {
 	return all
 }
 
-// served waits and returns how many Nodes have CIDRs then.
+// served waits, and then returns the number of Nodes that have CIDRs.
 func (b *bed) served(after time.Duration) int {
 	b.t.Helper()
 	b.pass(after)
 	return len(b.cidrs())
 }
 
-var uids int // how many Nodes have been made
+var uids int // the number of Nodes that have been made
 
 func named(name string, has ...string) *corev1.Node {
 	uids++
@@ -205,10 +205,10 @@ func named(name string, has ...string) *corev1.Node {
 	return n
 }
 
-// When the first Node has waited for 10 seconds, each Node that waits gets a CIDR
-// of each family, both in one patch. Later Nodes get theirs at once. When all
-// CIDRs are taken, an event on the next Node says so, and this Node gets the CIDRs
-// of the first Node that goes.
+// When the first Node has waited for 10 seconds, each Node that waits gets a CIDR of
+// each family, both in one patch. Later Nodes get their CIDRs at once. When all CIDRs
+// are taken, an event on the next Node says so. That Node gets the CIDRs of the first
+// Node that is deleted.
 func TestNodesGetCIDRs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("a"), named("b"), named("c", "10.0.2.0/24", "fd00:0:0:3::/64"))
@@ -271,8 +271,9 @@ func metric(b *bed, cluster string, want ...float64) {
 	}
 }
 
-// While another allocator gives CIDRs, this one gives none, and names the other.
-// Once a Node has waited for ten minutes, the other counts as gone.
+// While another allocator gives CIDRs, this daemon gives none, and its events name
+// the other allocator. Once a Node has waited for ten minutes, the other allocator
+// counts as gone.
 func TestOtherAllocator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("a", "10.0.0.0/24"))
@@ -302,7 +303,7 @@ func TestOtherAllocator(t *testing.T) {
 	})
 }
 
-// give gives a Node a CIDR, as another allocator does.
+// give gives a Node a CIDR like another allocator.
 func (b *bed) give(name, cidr string) {
 	b.t.Helper()
 	n, err := b.cluster.CoreV1().Nodes().Get(b.t.Context(), name, metav1.GetOptions{})
@@ -354,8 +355,8 @@ func TestNodeThatCannotBeFencedHoldsAll(t *testing.T) {
 	})
 }
 
-// A kubelet can fill its Node with annotations until no other one fits. Then this Node
-// gets no CIDRs, but other Nodes do not wait for it for ever.
+// A kubelet can fill its Node with annotations until no other annotation fits. Then
+// this Node gets no CIDRs, but the wait of the other Nodes for it ends.
 func TestNodeThatTakesNoFenceHoldsOthersForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("a"), named("b"))
@@ -389,14 +390,15 @@ func TestNodeThatTakesNoFenceHoldsOthersForAWhile(t *testing.T) {
 	})
 }
 
-// If a CIDR becomes free while a pass finds none, the Node of that pass gets it.
+// A CIDR might become free just after a pass has found none. The Node of that pass
+// gets the CIDR.
 func TestReleaseBetweenDecisionAndWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("a", "10.0.0.0/24"), named("z"))
 		b.onEvent = func(what string) {
 			if what == "b CIDRNotAvailable" {
 				b.remove("a")
-				time.Sleep(time.Second) // The release is a pass of another worker.
+				time.Sleep(time.Second) // The pass that releases the CIDR runs on another worker.
 			}
 		}
 		b.start(family("10.0.0.0/23", 24))

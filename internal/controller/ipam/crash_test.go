@@ -17,8 +17,8 @@ import (
 
 var fleet = flag.Int("fleet", 200, "how many Nodes TestLeadersThatDieAtEachWrite has")
 
-// succeed returns the next leader. Its cache has all Nodes, as after the first
-// list of an informer.
+// succeed returns the next leader. Its cache has all Nodes, like the cache of an
+// informer after its first list.
 func (w *world) succeed() *leader {
 	l := w.candidate()
 	for name, node := range w.nodes {
@@ -42,8 +42,8 @@ func (w *world) waiting() (all []string) {
 
 // The first leader dies during its first write, the next one during its second, and
 // so on. The write is refused, is carried out without a reply, or arrives at any
-// later time. So for each write, of a fence or of CIDRs, there is a leader that dies
-// during it. In the end all Nodes have CIDRs, and no two have the same.
+// later time. So for each write of a fence or of CIDRs, there is a leader that dies
+// during the write. In the end all Nodes have CIDRs, and no two have the same.
 func TestLeadersThatDieAtEachWrite(t *testing.T) {
 	size := bits.Len(uint(*fleet)) // One CIDR is reserved.
 	w := &world{
@@ -68,7 +68,7 @@ func TestLeadersThatDieAtEachWrite(t *testing.T) {
 		l.dies = leaders
 		for n := 0; n < 4*len(waiting) && l.writes < l.dies; n++ {
 			if n%len(waiting) == 0 {
-				w.clock.Step(longWait) // A leader waits to find out whether there are other allocators.
+				w.clock.Step(longWait) // Each leader waits this long to find out whether there are other allocators.
 			}
 			w.pass(l, waiting[n%len(waiting)])
 		}

@@ -13,25 +13,25 @@ import (
 )
 
 // AnnotationFence is an annotation of Nodes. It names the leader that may write the
-// Node's CIDRs. Every write of CIDRs tests it. So the API server refuses a late write of
-// an earlier leader.
+// Node's CIDRs. Every write of CIDRs tests the annotation. So the API server refuses a
+// late write of an earlier leader.
 const AnnotationFence = "fairlead.dev/pod-cidr-fence"
 
-// observed has everything that a decision about one Node may use.
+// observed is the input of a decision about one Node.
 type observed struct {
 	now time.Time
-	// node is the Node as the cache has it; nil if it has none. It must not be
-	// changed.
+	// node is the Node in the cache, or nil if the cache has none. The Node must not
+	// be changed.
 	node *corev1.Node
-	// entry is the Node's entry of the ledger; the zero value if it has none.
+	// entry is the Node's entry of the ledger, or the zero value if there is none.
 	entry entry
-	// former are other Nodes of this name in the ledger.
+	// former are the other Nodes with this name in the ledger.
 	former []types.UID
-	// live is the Node as the API server has it, nil if it was not read in this
-	// pass.
+	// live is the Node as this pass has read it from the API server, or nil if this
+	// pass has not read it.
 	live *live
-	// overlaps is another Node whose CIDRs overlap with this Node's, nil if there is
-	// none.
+	// overlaps is another Node whose CIDRs overlap with this Node's, or nil if there
+	// is none.
 	overlaps *entry
 	// inRange means that the Node's CIDRs overlap with the cluster's.
 	inRange bool
@@ -39,7 +39,8 @@ type observed struct {
 	// and suspect is the name of one of them.
 	suspects int
 	suspect  string
-	// full is the cluster's CIDR in which this pass has found no free CIDR.
+	// full is the CIDR of the cluster in which this pass has found no free part. It
+	// is the zero value if there is none.
 	full   netip.Prefix
 	others others
 	memory memory
@@ -48,14 +49,14 @@ type observed struct {
 	self string
 }
 
-// live is what the API server has of a Node.
+// live has the fields of a Node that were read from the API server.
 type live struct {
 	uid     types.UID // empty if there is no such Node
 	cidrs   []string
-	manager string // who has written them, by managedFields
+	manager string // the manager that has written the CIDRs, by managedFields
 }
 
-// action is what a pass does.
+// action is the next thing that a pass does.
 type action string
 
 const (
@@ -83,8 +84,9 @@ type plan struct {
 	event    *message.Event
 	// reason is why the Node waits, for metrics.
 	reason string
-	// retry means that the next pass is due after a growing delay. Otherwise after is
-	// the time until the next pass; 0: when something changes.
+	// retry means that the next pass is due after a growing delay. If retry is false,
+	// after is the time until the next pass, and 0 means that the Node waits for a
+	// change.
 	retry  bool
 	after  time.Duration
 	memory memory
@@ -110,8 +112,9 @@ func decide(o observed) plan {
 	return give(o)
 }
 
-// settle returns the plan to release the CIDRs of former Nodes of this name. They count
-// as gone only if the API server itself says so. What the cache says is not enough.
+// settle returns the plan to release the CIDRs of former Nodes with this name. These
+// Nodes count as gone only if the API server itself says so. The cache is not evidence
+// enough.
 func settle(o observed) plan {
 	if o.live == nil {
 		return plan{do: read, why: "another Node of this name holds CIDRs"}
@@ -152,8 +155,9 @@ func keep(o observed, has []string) plan {
 }
 
 // isStrange reports whether another allocator has given the Node its CIDRs. If the
-// Node was not fenced yet, an earlier leader may have given them. A Node that is not
-// this daemon's may get CIDRs from anybody, unless they overlap with --cluster-cidr.
+// Node was not fenced yet, isStrange returns false, because an earlier leader may
+// have given the CIDRs. A Node that does not belong to this daemon may get CIDRs from
+// anybody, unless they overlap with --cluster-cidr.
 func isStrange(o observed, cidrs []netip.Prefix) bool {
 	_, disowned := o.claim.Disowns(o.node)
 	return !o.entry.without.IsZero() && !o.entry.suspect && !o.entry.barred && !slices.Equal(o.entry.cidrs, cidrs) && (!disowned || o.inRange)
@@ -195,10 +199,9 @@ func give(o observed) plan {
 	}
 }
 
-// since returns the time since which the Node has waited for CIDRs. That is the
-// time of its creation. If this daemon has seen the Node without CIDRs before that
-// time, the clock of the API server is ahead, and the time at which it was first
-// seen counts.
+// since returns the time since which the Node has waited for CIDRs. Usually, that is
+// the time of its creation. If this daemon has seen the Node without CIDRs before that
+// time, the clock of the API server is ahead, and the earlier time counts.
 func since(o observed) time.Time {
 	if created := o.node.CreationTimestamp.Time; created.Before(o.entry.without) {
 		return created

@@ -18,8 +18,8 @@ func ago(d time.Duration) time.Time { return noon.Add(-d) }
 
 type edit func(*observed)
 
-// given is a Node that has waited for a minute and gets CIDRs next, unless an edit
-// says otherwise.
+// given returns the observation of a Node that has waited for a minute. The Node gets
+// CIDRs next, unless an edit changes that.
 func given(edits ...edit) observed {
 	o := observed{
 		now:    noon,

@@ -1,16 +1,16 @@
 // Package ipam gives each Node the CIDRs of its pods, in place of
 // kube-controller-manager.
 //
-// A pass looks at one Node. It observes (observe.go) the Node and the ledger of all
-// CIDRs that are held, decides (decide.go and the rules_*.go beside it, pure
-// functions), and applies the plan (apply.go). Reading the Node from the API server
-// and reserving CIDRs are actions, too: the pass decides again after them.
+// A pass looks at one Node. It observes the Node, and the ledger of all CIDRs that
+// Nodes hold (observe.go). It decides (decide.go and rules_*.go, which are pure
+// functions), and applies the plan (apply.go). A plan can also be to read the Node
+// from the API server or to reserve CIDRs. After such a plan, the pass decides again.
 //
-// The ledger is in memory only. It is made from a complete list of the API server when
-// the process begins to lead. Before any CIDR is given, the leader fences the Nodes to
-// which an earlier leader may still write: an annotation makes the API server refuse
-// such late writes.
+// The ledger is in memory only. It is made from a complete list of Nodes when the
+// process begins to lead. An earlier leader may still write to some Nodes. Before the
+// new leader gives any CIDR, it fences these Nodes: an annotation makes the API server
+// refuse the late writes.
 //
-// DESIGN.md has the states of a Node, what may never happen, what a crash leaves
-// behind, and what cannot be excluded.
+// DESIGN.md has the states of a Node. It lists the things that must never happen, the
+// effects of a crash, and the risks that remain.
 package ipam

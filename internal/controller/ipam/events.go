@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// waitsForOthers is the reason, in metrics, of a Node that waits until it is known
-// whether another allocator is at work.
+// waitsForOthers is the reason in metrics for a Node that waits because another
+// allocator might be at work.
 const waitsForOthers = "WaitsForOthers"
 
 // The first two reasons are kube-controller-manager's.
@@ -103,7 +103,7 @@ func join(cidrs []netip.Prefix) string {
 	return strings.Join(texts(cidrs), ",")
 }
 
-// texts returns CIDRs as the API server has them.
+// texts returns CIDRs in the form in which the API server stores them.
 func texts(cidrs []netip.Prefix) (all []string) {
 	for _, cidr := range cidrs {
 		all = append(all, cidr.String())

@@ -6,13 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// memory is what this process remembers of a Node that waits. The zero value
-// remembers nothing.
+// memory is this process's memory of a Node that waits. The zero value is an empty
+// memory.
 type memory struct {
 	uid types.UID
-	// reason is why the Node waits, as a label of the metric.
+	// reason is the reason for which the Node waits. It is a label of the metric.
 	reason string
-	// told is the reason of the last event, toldAt its time.
+	// told is the reason of the last event, and toldAt is its time.
 	told   string
 	toldAt time.Time
 }

@@ -24,8 +24,8 @@ func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.
 	return m
 }
 
-// newMetrics returns the metrics. The names of the first five are
-// kube-controller-manager's, misspelling included.
+// newMetrics returns the metrics. kube-controller-manager has the first five under
+// the same names, including the misspelling.
 func newMetrics(c clock.PassiveClock) *Metrics {
 	labels := []string{"clusterCIDR"}
 	return &Metrics{
@@ -75,7 +75,7 @@ func (m *Metrics) start(l *ledger) (stop func()) {
 	}
 }
 
-// measure counts what has happened in the ledger since the last call.
+// measure adds the changes of the ledger since its last call to the metrics.
 func (m *Metrics) measure(l *ledger) {
 	for _, p := range l.pools {
 		cluster := p.Cluster.String()

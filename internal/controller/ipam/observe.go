@@ -9,14 +9,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// seen is what a pass has learnt in its earlier steps.
+// seen has the facts that a pass has learnt in its earlier steps.
 type seen struct {
 	live *live
 	full netip.Prefix
 }
 
-// observe gathers, without I/O, what is known of a Node. If the Node has no CIDRs,
-// observe also notes in the ledger when it was first seen, and begins to remember it.
+// observe gathers the known facts about a Node, without I/O. For a Node without
+// CIDRs, observe also records in the ledger the time at which it was first seen, and
+// makes a memory.
 func (c *Controller) observe(name string, s seen) (observed, error) {
 	node, err := c.nodes.Cached(name)
 	if apierrors.IsNotFound(err) {
@@ -56,8 +57,8 @@ func (c *Controller) observe(name string, s seen) (observed, error) {
 	return o, nil
 }
 
-// full returns one of the cluster's CIDRs that has no free part left, if there is
-// one.
+// full returns a CIDR of the cluster that has no free part left, or the zero value if
+// there is none.
 func (c *Controller) full() netip.Prefix {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,8 +70,8 @@ func (c *Controller) full() netip.Prefix {
 	return netip.Prefix{}
 }
 
-// read reads the Node from the API server. If there is none, that is an answer and
-// not an error.
+// read reads the Node from the API server. It returns no error if the Node does not
+// exist.
 func (c *Controller) read(ctx context.Context, name string) (*live, error) {
 	node, err := c.nodes.Live(ctx, name)
 	if apierrors.IsNotFound(err) {
@@ -82,7 +83,8 @@ func (c *Controller) read(ctx context.Context, name string) (*live, error) {
 	return &live{uid: node.UID, cidrs: cidrsOf(node), manager: managerOf(node)}, nil
 }
 
-// managerOf returns who has written the CIDRs of the Node, empty if nobody knows.
+// managerOf returns the field manager that has written the CIDRs of the Node, or an
+// empty string if it is unknown.
 func managerOf(node *corev1.Node) string {
 	for _, entry := range node.ManagedFields {
 		if entry.FieldsV1 != nil && strings.Contains(string(entry.FieldsV1.GetRawBytes()), `"f:podCIDR`) {

@@ -14,14 +14,14 @@ import (
 // Keys returns the names of all Nodes.
 func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
 
-// Shadow calls the function look for each pass that would be made, instead of making
-// the pass. Follow must be called first, and Run must not be called.
+// Shadow calls look in place of each pass. Follow must be called first, and Run must
+// not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	return c.loop.RunAs(ctx, look)
 }
 
-// Plan returns what a new leader would do about a Node. It reserves and writes
-// nothing, so it cannot say which CIDRs the Node would get.
+// Plan returns the steps that a new leader would take for a Node. It reserves and
+// writes nothing, so it cannot name the CIDRs that the Node would get.
 func (c *Controller) Plan(_ context.Context, name string) ([]step.Step, error) {
 	c.planned.Do(c.enterCached)
 	o, err := c.observe(name, seen{full: c.full()})

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// A dry run says what a new leader would do, and writes nothing.
+// A dry run shows the steps of a new leader, and writes nothing.
 func TestPlan(t *testing.T) {
 	const toldFull = "event Warning CIDRNotAvailable"
 	for _, tt := range []struct {

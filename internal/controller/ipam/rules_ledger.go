@@ -9,19 +9,19 @@ import (
 	utilnet "k8s.io/utils/net"
 )
 
-// ledger records which Node holds which CIDRs. A Node holds a CIDR from its
-// reservation, which comes before the write is sent, until the API server says that the
-// Node is gone.
+// ledger records which Node holds which CIDRs. The hold begins with the reservation of
+// a CIDR, before the write is sent. It ends when the API server says that the Node is
+// gone or has other CIDRs.
 type ledger struct {
 	pools   []*pool // in the order of --cluster-cidr
 	entries map[types.UID]*entry
 	byName  map[string][]types.UID
-	// suspects has the names of the Nodes whose CIDRs an earlier leader may still
-	// write.
+	// suspects are the Nodes whose CIDRs an earlier leader may still write. The
+	// values are their names.
 	suspects map[types.UID]string
 }
 
-// entry is what is known of the CIDRs of one Node.
+// entry has the known facts about the CIDRs of one Node.
 type entry struct {
 	uid  types.UID
 	name string
@@ -29,13 +29,14 @@ type entry struct {
 	cidrs []netip.Prefix
 	// written means that the API server has these CIDRs.
 	written bool
-	// without is when the Node was first seen without CIDRs; zero if it never was.
+	// without is the time when the Node was first seen without CIDRs. It is zero if
+	// the Node was never seen without CIDRs.
 	without time.Time
 	// suspect means that an earlier leader may still write the Node's CIDRs.
 	suspect bool
-	// unfenced is when the API server began to refuse the fence because of the Node's
-	// own content, such as annotations that leave no room. It is zero if the fence is
-	// not refused.
+	// unfenced is the time when the API server began to refuse the fence because of
+	// the Node's own content, such as annotations that leave no room. It is zero if
+	// the fence is not refused.
 	unfenced time.Time
 	// barred means that the Node gets no CIDRs before it is fenced, and that no other
 	// Node waits for its fence.
@@ -51,7 +52,7 @@ func newLedger(families []Family, reserved []netip.Prefix) *ledger {
 	return l
 }
 
-// at returns the entry of a Node, and makes it if there is none.
+// at returns the entry of a Node. It makes the entry if there is none.
 func (l *ledger) at(uid types.UID, name string) *entry {
 	e := l.entries[uid]
 	if e == nil {
@@ -62,7 +63,7 @@ func (l *ledger) at(uid types.UID, name string) *entry {
 	return e
 }
 
-// seenWithout records when the Node was first seen without CIDRs.
+// seenWithout records the time when the Node was first seen without CIDRs.
 func (l *ledger) seenWithout(e *entry, now time.Time) {
 	if e.without.IsZero() {
 		e.without = now
@@ -70,7 +71,7 @@ func (l *ledger) seenWithout(e *entry, now time.Time) {
 }
 
 // suspect records that an earlier leader may still write the Node's CIDRs. trust
-// records that no earlier leader can.
+// records that no earlier leader can still write them.
 func (l *ledger) suspect(e *entry) {
 	e.suspect = true
 	l.suspects[e.uid] = e.name
@@ -81,15 +82,15 @@ func (l *ledger) trust(e *entry) {
 	delete(l.suspects, e.uid)
 }
 
-// bar records that the Node cannot be fenced because of its own content. It gets no
-// CIDRs, and no other Node waits for its fence.
+// bar records that the Node cannot be fenced because of its own content. The Node
+// gets no CIDRs, and no other Node waits for its fence.
 func (l *ledger) bar(e *entry) {
 	e.suspect, e.barred = false, true
 	delete(l.suspects, e.uid)
 }
 
-// adopt records that the API server has these CIDRs for the Node. If other CIDRs
-// were reserved for it, they are released: CIDRs of a Node never change.
+// adopt records that the API server has these CIDRs for the Node. If other CIDRs were
+// reserved for the Node, adopt releases them, because the CIDRs of a Node never change.
 func (l *ledger) adopt(e *entry, cidrs []netip.Prefix) {
 	if !slices.Equal(e.cidrs, cidrs) {
 		l.drop(e)
@@ -103,8 +104,8 @@ func (l *ledger) adopt(e *entry, cidrs []netip.Prefix) {
 	l.trust(e)
 }
 
-// reserve takes a CIDR of each family for the Node, all or none. If one of the
-// cluster's CIDRs has no free part left, full is that one.
+// reserve takes a CIDR of each family for the Node. It takes either all of them or
+// none. If one of the cluster's CIDRs has no free part left, full is that CIDR.
 func (l *ledger) reserve(e *entry) (full netip.Prefix) {
 	for _, p := range l.pools {
 		cidr, ok := p.take(e.uid)
@@ -141,8 +142,8 @@ func (l *ledger) drop(e *entry) {
 	e.cidrs, e.written = nil, false
 }
 
-// overlapping returns another Node whose CIDRs overlap with these, nil if there is
-// none.
+// overlapping returns another Node whose CIDRs overlap with these CIDRs, or nil if
+// there is none.
 func (l *ledger) overlapping(uid types.UID, cidrs []netip.Prefix) *entry {
 	if !l.isHeld(uid, cidrs) {
 		return nil
@@ -155,7 +156,7 @@ func (l *ledger) overlapping(uid types.UID, cidrs []netip.Prefix) *entry {
 	return nil
 }
 
-// isHeld reports whether a part of the CIDRs may be held by somebody else.
+// isHeld reports whether somebody else might hold a part of the CIDRs.
 func (l *ledger) isHeld(uid types.UID, cidrs []netip.Prefix) bool {
 	if e := l.entries[uid]; e != nil && slices.Equal(e.cidrs, cidrs) {
 		return false // The Node's own CIDRs were checked when they were adopted.
@@ -169,13 +170,13 @@ func (l *ledger) covers(cidrs []netip.Prefix) bool {
 	return slices.ContainsFunc(l.pools, func(p *pool) bool { return slices.ContainsFunc(cidrs, p.Cluster.Overlaps) })
 }
 
-// former returns the Nodes of this name that have an entry, except the one with
-// the UID.
+// former returns the UIDs of the Nodes with this name that have an entry, except this
+// UID.
 func (l *ledger) former(name string, uid types.UID) []types.UID {
 	return slices.DeleteFunc(slices.Clone(l.byName[name]), func(other types.UID) bool { return other == uid })
 }
 
-// aSuspect returns the name of a suspect Node, empty if there is none.
+// aSuspect returns the name of a suspect Node, or an empty string if there is none.
 func (l *ledger) aSuspect() string {
 	for _, name := range l.suspects {
 		return name

@@ -5,17 +5,18 @@ import (
 )
 
 const (
-	// shortWait is how long one Node must have gone without CIDRs before this daemon
-	// gives any. The same holds after a single sighting. Another allocator, such as
-	// kube-controller-manager, gives one within a second.
+	// shortWait is the time for which one Node must have been without CIDRs before
+	// this daemon gives any. After a single sighting, a Node has to wait for the same
+	// time again. Another allocator, such as kube-controller-manager, gives a Node
+	// its CIDRs within a second.
 	shortWait = 10 * time.Second
-	// longWait is how long a Node has to wait when another allocator was seen at work.
-	// It is also for how long a sighting counts, and for how long other Nodes wait for
-	// a Node that cannot be fenced.
+	// longWait is the time for which a Node has to wait when another allocator was
+	// seen at work. A sighting counts for the same time. Other Nodes wait for the same
+	// time for a Node that cannot be fenced.
 	longWait = 10 * time.Minute
-	// minSightings is how many Nodes must have got CIDRs from elsewhere before
-	// another allocator counts as at work. One Node proves nothing, because a
-	// kubelet can set the CIDRs of its own Node.
+	// minSightings is the number of Nodes that must have got CIDRs from elsewhere
+	// before another allocator counts as being at work. One Node proves nothing,
+	// because a kubelet can set the CIDRs of its own Node.
 	minSightings = 2
 )
 
@@ -23,19 +24,19 @@ const (
 type sighting struct {
 	node    string
 	cidrs   []string
-	manager string // who has written the CIDRs, by managedFields; empty if unknown
+	manager string // the manager that has written the CIDRs, by managedFields; empty if unknown
 	at      time.Time
 }
 
-// others is what is known of other allocators of CIDRs.
+// others has the known facts about other allocators of CIDRs.
 type others struct {
 	sightings []sighting // within longWait of the last one, one for each Node
-	// proven is the last time when a Node had waited long enough to prove that there
-	// is no other allocator; zero: never.
+	// proven is the last time at which a Node had waited long enough to prove that
+	// there is no other allocator. It is zero if there was no such proof.
 	proven time.Time
 }
 
-// saw returns what is known after one more sighting.
+// saw returns x with one more sighting.
 func (x others) saw(s sighting) others {
 	var recent []sighting
 	for _, old := range x.sightings {
@@ -47,7 +48,7 @@ func (x others) saw(s sighting) others {
 	return x
 }
 
-// last returns the last sighting, nil if there is none.
+// last returns the last sighting, or nil if there is none.
 func (x others) last() *sighting {
 	if len(x.sightings) == 0 {
 		return nil
@@ -55,8 +56,9 @@ func (x others) last() *sighting {
 	return &x.sightings[len(x.sightings)-1]
 }
 
-// atWork reports whether another allocator is at work: several Nodes have got CIDRs
-// from it, and no Node has proved since then that this allocator has stopped.
+// atWork reports whether another allocator is at work. That is so if several Nodes
+// have got CIDRs from another allocator, and no Node has proved since then that it
+// has stopped.
 func (x others) atWork() bool { return len(x.sightings) >= minSightings && !x.isProven() }
 
 // isProven reports whether, since the last sighting, a Node has waited long enough
@@ -66,8 +68,8 @@ func (x others) isProven() bool {
 	return !x.proven.IsZero() && (last == nil || x.proven.After(last.at))
 }
 
-// remaining returns how much longer a Node has to wait until it proves that there is
-// no other allocator. since is when its wait began.
+// remaining returns the time that a Node still has to wait until it proves that there
+// is no other allocator. since is the time at which its wait began.
 func (x others) remaining(now, since time.Time) time.Duration {
 	need := shortWait
 	if x.atWork() {

@@ -7,22 +7,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Family is the CIDR of the cluster's pods in one IP family, and the prefix length of
-// the CIDR that each Node gets from it.
+// Family has the CIDR of the cluster's pods in one IP family. Mask is the prefix
+// length of the part that each Node gets.
 type Family struct {
 	Cluster netip.Prefix
 	Mask    int
 }
 
-// maxBits4 and maxBits6 bound how much longer Mask may be than the length of Cluster,
-// because a pool has a counter in memory for each CIDR. The bound for IPv6 is
-// kube-controller-manager's.
+// maxBits4 and maxBits6 are the maximum differences between Mask and the prefix
+// length of Cluster. There is a maximum because a pool has a counter in memory for
+// each CIDR. The maximum for IPv6 is the same as in kube-controller-manager.
 const (
 	maxBits4 = 22
 	maxBits6 = 16
 )
 
-// MaxBits returns how much longer Mask may be than the length of Cluster.
+// MaxBits returns the maximum difference between Mask and the prefix length of
+// Cluster.
 func (f Family) MaxBits() int {
 	if f.Cluster.Addr().Is4() {
 		return maxBits4
@@ -30,22 +31,22 @@ func (f Family) MaxBits() int {
 	return maxBits6
 }
 
-// pool has the CIDRs of one family that Nodes can get. Each has a number.
+// pool has the CIDRs of one family that Nodes can get. Each CIDR has a number.
 type pool struct {
 	Family
 
-	holders []int32 // for each CIDR, how many holds overlap with it
+	holders []int32 // the number of holds that overlap with each CIDR
 	taken   int     // CIDRs with a holder
 	tally   tally
 }
 
-// tally is what has happened in a pool since it was last measured.
+// tally counts the events in a pool since it was last measured.
 type tally struct {
 	allocated, released int
-	tries               []int // how many CIDRs were tried, for each CIDR that was given
+	tries               []int // for each CIDR that was given, the number of CIDRs that were tried
 }
 
-// newPool returns the pool of a family. CIDRs that overlap with reserved ones are
+// newPool returns the pool of a family. A CIDR that overlaps with a reserved one is
 // never given.
 func newPool(f Family, reserved []netip.Prefix) *pool {
 	p := &pool{Family: f, holders: make([]int32, 1<<(f.Mask-f.Cluster.Bits()))}
@@ -55,17 +56,17 @@ func newPool(f Family, reserved []netip.Prefix) *pool {
 	return p
 }
 
-// take takes a CIDR that nobody holds a part of. The choice begins with a number
-// made from the Node's UID. So two leaders choose the same CIDR for one Node, and
-// rarely the same CIDR for two Nodes. A CIDR that was released is rarely given
-// again soon.
+// take takes a CIDR of which nobody holds a part. The search begins at a number that
+// is made from the Node's UID. So two leaders choose the same CIDR for one Node, and
+// rarely the same CIDR for two Nodes. A CIDR that was released is rarely given again
+// soon.
 func (p *pool) take(uid types.UID) (cidr netip.Prefix, ok bool) {
 	if p.isFull() {
 		return netip.Prefix{}, false
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(uid))                     // Write cannot fail.
-	n, tries := int(h.Sum32()>>1)%len(p.holders), 1 // Half of the sum fits into an int of 32 bits.
+	n, tries := int(h.Sum32()>>1)%len(p.holders), 1 // The shifted sum fits into an int of 32 bits.
 	for p.holders[n] > 0 {
 		n = (n + 1) % len(p.holders)
 		tries++
@@ -79,7 +80,7 @@ func (p *pool) take(uid types.UID) (cidr netip.Prefix, ok bool) {
 // isFull reports whether no CIDR is free.
 func (p *pool) isFull() bool { return p.taken == len(p.holders) }
 
-// hold marks every CIDR that overlaps with this one.
+// hold adds a hold to every CIDR in the pool that overlaps with this one.
 func (p *pool) hold(cidr netip.Prefix) {
 	for n, end := p.span(cidr); n < end; n++ {
 		if p.holders[n] == 0 {
@@ -90,7 +91,7 @@ func (p *pool) hold(cidr netip.Prefix) {
 	}
 }
 
-// drop takes back a hold.
+// drop undoes a call of hold.
 func (p *pool) drop(cidr netip.Prefix) {
 	for n, end := p.span(cidr); n < end; n++ {
 		p.holders[n]--
@@ -101,7 +102,7 @@ func (p *pool) drop(cidr netip.Prefix) {
 	}
 }
 
-// isHeld reports whether somebody holds a part of the CIDR.
+// isHeld reports whether any CIDR in the pool that overlaps with this one is held.
 func (p *pool) isHeld(cidr netip.Prefix) bool {
 	for n, end := p.span(cidr); n < end; n++ {
 		if p.holders[n] > 0 {
@@ -139,7 +140,7 @@ func (p *pool) nth(n int) netip.Prefix {
 	return netip.PrefixFrom(addr, p.Mask)
 }
 
-// number returns the number of the CIDR that has the address.
+// number returns the number of the CIDR that contains the address.
 func (p *pool) number(addr netip.Addr) (n int) {
 	bytes := addr.AsSlice()
 	for bit := p.Cluster.Bits(); bit < p.Mask; bit++ {

@@ -72,8 +72,8 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-// A CIDR that is taken never overlaps with one that is held, in any order of holds
-// and releases, and every free CIDR can be taken.
+// In any order of holds and releases, take never returns a CIDR that overlaps with a
+// held one. Every free CIDR can be taken.
 func TestPoolNeverGivesWhatIsHeld(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2)) // the test has to be repeatable
 	for run, f := range slices.Repeat([]Family{family("10.0.0.0/20", 24), family("10.0.16.0/21", 27), family("fd00::/56", 62)}, 20) {

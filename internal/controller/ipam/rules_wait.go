@@ -8,18 +8,18 @@ import (
 
 const (
 	// behind is the pause after a pass that has found the cache to be behind the API
-	// server. The Node is also looked at when the change reaches the cache.
+	// server. Another pass also begins when the change reaches the cache.
 	behind = 30 * time.Second
-	// quiet is how long a Node waits before an event reports that other Nodes have to
-	// be fenced first, or that another allocator is at work.
+	// quiet is the time for which a Node waits before an event reports that other
+	// Nodes have to be fenced first, or that another allocator is at work.
 	quiet = 30 * time.Second
 	// repeatEvent is the shortest time between two events with the same reason.
 	repeatEvent = 30 * time.Minute
 )
 
 // holds returns the plan for a Node that gets no CIDRs now. The event is recorded if
-// its reason is new, or after repeatEvent. An event about the fence or another
-// allocator is not recorded before quiet is over.
+// its reason is new, or if the last event is older than repeatEvent. An event about
+// the fence or another allocator is not recorded before quiet is over.
 func holds(o observed, event message.Event) plan {
 	p := plan{do: wait, why: event.Message, reason: event.Reason, memory: o.memory}
 	p.memory.reason = event.Reason
@@ -36,15 +36,16 @@ func holds(o observed, event message.Event) plan {
 	return p
 }
 
-// isUnfenceable reports whether the API server has refused the fence for so long,
-// because of the Node's own content, that other Nodes stop waiting for it. A kubelet
-// can fill its own Node until no annotation fits.
+// isUnfenceable reports whether other Nodes should stop waiting for this Node's
+// fence, because the API server has refused it for longWait. It refuses the fence
+// because of the Node's own content: a kubelet can fill its own Node until no
+// annotation fits.
 func isUnfenceable(o observed) bool {
 	return !o.entry.unfenced.IsZero() && o.now.Sub(o.entry.unfenced) >= longWait
 }
 
-// awaitsOthers returns the plan for a Node that has to wait until it is known whether
-// another allocator is at work. If one is at work, an event reports it.
+// awaitsOthers returns the plan for a Node that has to wait because another allocator
+// might be at work. If one is at work, an event reports it.
 func awaitsOthers(o observed, after time.Duration) plan {
 	if o.others.atWork() {
 		p := holds(o, isRival(*o.others.last()))
@@ -65,8 +66,8 @@ func failed(o observed, event message.Event) plan {
 	return p
 }
 
-// stale returns the plan after a write that was refused because the Node is no
-// longer as it was observed.
+// stale returns the plan after a write that was refused because the Node has changed
+// since it was observed.
 func stale(o observed) plan {
 	return plan{do: wait, why: "the Node has changed", reason: o.memory.reason, memory: o.memory, retry: true}
 }

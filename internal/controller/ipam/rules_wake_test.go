@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// changes are what may change in a Node. Some of them change what no rule reads.
+// changes are edits of a Node. Some of them change only fields that no rule reads.
 var changes = map[string]func(*corev1.Node){
 	"Nothing":       func(*corev1.Node) {},
 	"UID":           func(n *corev1.Node) { n.UID = "u2" },
@@ -39,7 +39,7 @@ func node(change func(*corev1.Node)) *corev1.Node {
 	return n
 }
 
-// Whatever changes the plan wakes the Node.
+// Every change that changes the plan wakes the Node.
 func TestWhateverChangesThePlanWakes(t *testing.T) {
 	states := []edit{
 		func(*observed) {}, written, suspected, suspects(1), unproven, holding("10.0.1.0/24"), former("u2"), lives("u", "10.0.1.0/24"),

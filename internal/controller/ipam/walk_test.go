@@ -32,21 +32,22 @@ var (
 	seed  = flag.Uint64("seed", 1, "seed of the first path of TestWalk")
 )
 
-// names is how many Nodes there may be at a time, one less than there are CIDRs for Nodes.
+// names is the maximum number of Nodes at a time. There is one CIDR more than that for
+// Nodes.
 const names = 6
 
 var errTest = errors.New("the reply is lost")
 
-// world is an API server with Nodes, and leaders that follow one another. What a
-// former leader has sent may arrive at any time.
+// world is an API server with Nodes. Leaders follow one another, and the writes of a
+// former leader can arrive at any time.
 type world struct {
 	t       *testing.T
 	luck    *rand.Rand
 	clock   *clocktesting.FakeClock
 	nodes   map[string]*corev1.Node
-	history []change // all that has happened, for caches that are behind
+	history []change // all changes so far, for caches that are behind
 	version int
-	// sent are writes that a client has given up and that may still arrive.
+	// sent are the writes that a client has given up. They can still arrive.
 	sent []func()
 	// given are the CIDRs that each Node has got, by UID.
 	given map[types.UID][]string
@@ -88,7 +89,7 @@ func (w *world) store(name string, node *corev1.Node) {
 	w.check()
 }
 
-// check fails the test if something has happened that may never happen.
+// check fails the test if something has happened that must never happen.
 func (w *world) check() {
 	w.t.Helper()
 	taken := map[netip.Prefix]string{}
@@ -105,7 +106,8 @@ func (w *world) check() {
 			w.fail("%s has the CIDRs %v, want one of each family", name, has)
 		}
 		for _, one := range parse(has) {
-			// All CIDRs of a family have one length, so two that overlap are equal.
+			// All CIDRs of a family have the same length, so two CIDRs that overlap
+			// are equal.
 			if holder, both := taken[one]; both || !slices.ContainsFunc(w.families, func(f Family) bool { return f.Mask == one.Bits() }) {
 				w.fail("%v of %s overlaps with that of %q, or has another length", one, name, holder)
 			}
@@ -117,7 +119,7 @@ func (w *world) check() {
 	}
 }
 
-// patch carries out a write as the API server does.
+// patch carries out a write like the API server.
 func (w *world) patch(p kube.NodePatch) (*corev1.Node, error) {
 	now := w.nodes[p.Node.Name]
 	switch {
@@ -154,10 +156,10 @@ type leader struct {
 
 	controller *Controller
 	handler    cache.ResourceEventHandler
-	seen       int // how many changes of the history are in its cache
+	seen       int // the number of changes of the history that are in its cache
 	cache      map[string]*corev1.Node
 	own        map[string]*corev1.Node // its own writes
-	writes     int                     // how many writes it has begun
+	writes     int                     // the number of writes that it has begun
 	dies       int                     // the number of the write during which it dies; 0: none
 }
 
@@ -172,7 +174,7 @@ func (w *world) candidate() *leader {
 
 func (w *world) lead() *leader {
 	l := w.candidate()
-	// The first list of an informer may be old.
+	// The first list of an informer can be old.
 	l.follow(max(0, len(w.history)-w.luck.IntN(10)))
 	l.begin()
 	return l
@@ -185,8 +187,8 @@ func (l *leader) begin() {
 	l.note("%s leads", l.controller.self)
 }
 
-// follow applies further changes of the history to the cache, until the cache has as
-// many changes as the argument says.
+// follow applies more changes of the history to the cache, until the cache has the
+// first `to` changes.
 func (l *leader) follow(to int) {
 	for ; l.seen < to; l.seen++ {
 		c := l.history[l.seen]
@@ -236,8 +238,8 @@ func (l *leader) All(context.Context) ([]corev1.Node, error) {
 	return all, nil
 }
 
-// Patch carries out the write, refuses it, carries it out without a reply, or leaves
-// it on its way when the client gives up.
+// Patch carries out the write, refuses it, or carries it out without a reply. Or the
+// client gives up while the write is still on its way.
 func (l *leader) Patch(_ context.Context, p kube.NodePatch) (*corev1.Node, error) {
 	l.writes++
 	what := fmt.Sprintf("%s writes %s: %v %v", l.controller.self, p.Node.Name, p.PodCIDRs, p.Annotations[AnnotationFence] != nil)
@@ -291,7 +293,7 @@ func (w *world) step(l *leader) *leader {
 		arrives := w.sent[n]
 		w.sent = slices.Delete(w.sent, n, n+1)
 		arrives()
-	case what < 12: // the leader is killed or frozen: what it has sent may still arrive
+	case what < 12: // the leader is killed or frozen: the writes that it has sent can still arrive
 		return w.lead()
 	case what < 18:
 		l.follow(min(len(w.history), l.seen+1+w.luck.IntN(5)))
@@ -307,8 +309,8 @@ func (w *world) pass(l *leader, name string) {
 	}
 }
 
-// rest lets all writes arrive and makes six rounds of passes. After these, all Nodes
-// must have CIDRs, and the ledger must be the API server's state.
+// rest lets all writes arrive, and makes six rounds of passes. Then all Nodes must
+// have CIDRs, and the ledger must agree with the API server.
 func (w *world) rest(l *leader) {
 	w.trouble = 0
 	for _, arrives := range w.sent {
@@ -352,8 +354,8 @@ func (w *world) rest(l *leader) {
 // TestWalk takes random paths through the lives of Nodes and leaders. Nodes come, go and
 // come back with the same names. Leaders are killed between any two steps. Writes are
 // refused, their replies are lost, or they arrive after their leader is gone. Caches are
-// behind. No two Nodes ever have CIDRs that overlap, and in the end each Node has CIDRs
-// and no CIDR is lost.
+// behind. No two Nodes ever have CIDRs that overlap. In the end each Node has CIDRs, and
+// no CIDR is lost.
 func TestWalk(t *testing.T) {
 	n := *paths
 	if testing.Short() {

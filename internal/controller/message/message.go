@@ -1,17 +1,19 @@
-// Package message holds what every controller tells the owner of an object: a
-// cause, which becomes a condition or a log line, and an event.
+// Package message has the types for messages to the owner of an object. Every
+// controller uses them. A Cause becomes a condition or a log line. An Event is
+// recorded on the object.
 //
 // It is pure: rules and decisions may import it.
 package message
 
 import "github.com/fairlead-k8s/fairlead/internal/printable"
 
-// Cause is why an object is in its present state. It is made by Reason.Cause and
-// its own methods, which bound its message.
+// Cause is the cause of an object's present state. Only Reason.Cause and the methods
+// of Cause make one. They limit the length of the message.
 type Cause struct {
-	// Reason is one of the controller's closed set, in CamelCase.
+	// Reason is one reason from the controller's closed set, in CamelCase.
 	Reason string
-	// Message names the cause and what to do about it, in sentences.
+	// Message is text in sentences. It names the cause, and the things to do about
+	// it.
 	Message string
 }
 
@@ -28,31 +30,32 @@ func (c Cause) Followed(words string) Cause {
 	return Cause{c.Reason, show(c.Message+words, MaxConditionBytes)}
 }
 
-// Event is a message that is recorded on an object for its owner. It is made by
-// Reason.Event, which bounds its message.
+// Event is a message that is recorded on an object for its owner. Only Reason.Event
+// makes one. It limits the length of the message.
 type Event struct {
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
 	Type string
-	// Reason is one of the controller's closed set, in CamelCase.
+	// Reason is one reason from the controller's closed set, in CamelCase.
 	Reason string
-	// Message says what has happened, what it means, and what to do about it.
+	// Message says what has happened, what that means, and what the owner can do
+	// about it.
 	Message string
 }
 
-// Reason describes what one reason means, for the reference page of events and
+// Reason describes the meaning of one reason, for the reference page of events and
 // conditions. Every event and every condition is made from a Reason.
 type Reason struct {
 	// Name is the reason itself, in CamelCase.
 	Name string
 	// On is the kind of the object, such as Node or Service.
 	On string
-	// Condition is the type of the condition that shows the reason, empty for
+	// Condition is the type of the condition that shows the reason. It is empty for
 	// an event.
 	Condition string
-	// Type is the type of the event, empty for a condition.
+	// Type is the type of the event. It is empty for a condition.
 	Type string
-	// When says what has happened. Do says what the reader can do; empty means
-	// nothing.
+	// When says what has happened. Do says what the reader can do. An empty Do means
+	// that there is nothing to do.
 	When, Do string
 }
 
@@ -66,29 +69,30 @@ func (r Reason) Cause(message string) Cause {
 	return Cause{r.Name, show(message, MaxConditionBytes)}
 }
 
-// The lengths of texts are bounded, because every watcher of an object keeps its
+// Texts have a maximum length, because every watcher of an object keeps the object's
 // messages in memory.
 const (
-	// MaxEventBytes is the length of the longest message of an event, in bytes, as
-	// the API conventions ask.
+	// MaxEventBytes is the maximum length of an event's message in bytes. The API
+	// conventions demand this maximum.
 	MaxEventBytes = 1024
-	// MaxConditionBytes is the length of the longest message of a condition. The API
-	// conventions allow more.
+	// MaxConditionBytes is the maximum length of a condition's message in bytes. The
+	// API conventions allow more.
 	MaxConditionBytes = 2048
-	// MaxErrorBytes is the length of the longest text of an error in a message.
+	// MaxErrorBytes is the maximum length of an error's text in a message.
 	MaxErrorBytes = 1000
-	// MaxValueBytes is the length of the longest value that a message quotes, such as a
+	// MaxValueBytes is the maximum length of a value that a message quotes, such as a
 	// provider ID.
 	MaxValueBytes = 200
 )
 
-// Cut returns the text of an error, cut to MaxErrorBytes. Line feeds, control
-// characters, and what may be secret in URLs are replaced: tenants read events
-// and conditions.
+// Cut returns the text of an error, cut to MaxErrorBytes. It replaces line feeds,
+// control characters, and the parts of URLs that can be secret, because tenants read
+// events and conditions.
 func Cut(err error) string { return show(err.Error(), MaxErrorBytes) }
 
-// Value returns a value that a cloud, a kubelet or a tenant has chosen, cut to
-// MaxValueBytes, so that the message around it is not cut.
+// Value returns a value that a cloud, a kubelet or a tenant has chosen. It cuts the
+// value to MaxValueBytes. Otherwise a long value could push other text out of the
+// message.
 func Value(value string) string { return show(value, MaxValueBytes) }
 
 func show(text string, limit int) string {

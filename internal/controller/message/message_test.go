@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// hostile would forge log entries, control a terminal, and fill every watcher's
-// memory.
+// hostile is a text that would forge log entries, control a terminal, and fill every
+// watcher's memory.
 var hostile = "a\nforged\x1b[2J\u202e" + strings.Repeat("b", 4<<20)
 
-// TestEveryMessageIsBounded makes events and causes in every way that there is.
-// docs.TestEventsHaveReasons checks that all controllers use these ways only.
+// TestEveryMessageIsBounded makes events and causes in every possible way.
+// docs.TestEventsHaveReasons checks that all controllers use only these ways.
 func TestEveryMessageIsBounded(t *testing.T) {
 	r := Reason{Name: "R"}
 	for name, c := range map[string]struct {
@@ -38,8 +38,8 @@ func TestEveryMessageIsBounded(t *testing.T) {
 	}
 }
 
-// TestErrorsAreShownWithoutSecrets is about what tenants read of the provider's
-// errors.
+// TestErrorsAreShownWithoutSecrets checks the text of a provider's error that tenants
+// can read.
 func TestErrorsAreShownWithoutSecrets(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"ShortTextStays":   {"not found", "not found"},

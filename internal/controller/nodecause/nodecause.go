@@ -1,6 +1,6 @@
-// Package nodecause has the reasons and messages that a Node shows when a call to
-// the cloud about it has failed. Initialisation and removal of Nodes use the same
-// ones.
+// Package nodecause has the reasons and messages that a Node shows after a failed
+// call to the cloud about that Node. The controllers that initialise Nodes, remove
+// Nodes and approve serving certificates use the same reasons and messages.
 package nodecause
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// failure is what a Node shows for one kind of failure. The text is the start of
-// the message.
+// failure has the reason and the message for one kind of failure. text is the start
+// of the message.
 type failure struct {
 	kind               cloud.Kind
 	reason, text, when string
@@ -112,10 +112,10 @@ func Of(err error) message.Cause {
 	return message.Reason{Name: f.reason}.Cause(f.text + " The call is retried. (" + message.Cut(err) + ")")
 }
 
-// OfExistence returns the cause to show for an error of InstanceExists. The
-// error "not found" does not mean that the instance does not exist, because
-// providers return it for many other reasons. An operator who knows the provider
-// can make it count as an absence with a flag. The message names the flag.
+// OfExistence returns the cause to show for an error of InstanceExists. The error
+// "not found" does not mean that the instance does not exist, because providers
+// return it for many other reasons. An operator who knows the provider can set a flag
+// that makes the error count as an absence. The message names the flag.
 func OfExistence(err error) message.Cause {
 	if cloud.KindOf(err) != cloud.NotFound {
 		return Of(err)
@@ -125,8 +125,8 @@ func OfExistence(err error) message.Cause {
 		"the Node has a provider ID and nothing else has failed. The call is retried. (" + message.Cut(err) + ")")
 }
 
-// of returns the failure to show for a kind of error. An unknown kind is shown
-// as Failed.
+// of returns the failure for a kind of error. For an unknown kind, it returns the
+// failure for the kind Failed.
 func of(kind cloud.Kind) failure {
 	i := slices.IndexFunc(failures, func(f failure) bool { return f.kind == kind })
 	if i < 0 {
@@ -135,13 +135,13 @@ func of(kind cloud.Kind) failure {
 	return failures[i]
 }
 
-// Reasons returns all reasons that Of may return, for a condition of this type.
+// Reasons returns all reasons that Of can return, for a condition of this type.
 func Reasons(condition corev1.NodeConditionType) []message.Reason {
 	return reasons(condition, nil)
 }
 
-// ReasonsOfExistence returns all reasons that OfExistence may return, for a
-// condition of this type.
+// ReasonsOfExistence returns all reasons that OfExistence can return, for a condition
+// of this type.
 func ReasonsOfExistence(condition corev1.NodeConditionType) []message.Reason {
 	return reasons(condition, []cloud.Kind{cloud.NotFound, cloud.NoAnswer})
 }

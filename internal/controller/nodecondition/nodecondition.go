@@ -1,5 +1,5 @@
-// Package nodecondition makes the conditions that rules show on a Node, and
-// bounds how often they are rewritten.
+// Package nodecondition makes the conditions that rules show on a Node, and limits
+// the rate at which they are rewritten.
 //
 // It is pure: rules and decisions may import it.
 package nodecondition
@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// After is how long a Node waits before the cause is shown as a condition.
+	// After is the time for which a Node waits before a condition shows the cause.
 	// Most waits are shorter and need no write.
 	After = time.Minute
-	// reasonInterval is the shortest time between two writes that change the
-	// reason. It bounds the writes when the cloud's errors alternate.
+	// reasonInterval is the shortest time between two writes that change the reason.
+	// It limits the number of writes when the cloud's errors alternate.
 	reasonInterval = time.Minute
 	// messageInterval is the shortest time between two writes that change only
 	// the message.
 	messageInterval = 5 * time.Minute
 )
 
-// Wanted is what a Node should show.
+// Wanted is a condition that a Node should show.
 type Wanted struct {
 	Type   corev1.NodeConditionType
 	Status corev1.ConditionStatus
 	Cause  message.Cause
 }
 
-// IsDue reports whether the condition has to be written now. shown is the
-// condition that the Node has, nil if it has none.
+// IsDue reports whether the condition has to be written now. shown is the condition
+// that the Node has, or nil if it has none.
 func (w Wanted) IsDue(now time.Time, shown *corev1.NodeCondition) bool {
 	switch {
 	case shown == nil, shown.Status != w.Status:
@@ -45,9 +45,8 @@ func (w Wanted) IsDue(now time.Time, shown *corev1.NodeCondition) bool {
 	}
 }
 
-// At returns the condition to write. shown is the condition that the Node has,
-// nil if it has none. The transition time is kept while the status stays the
-// same.
+// At returns the condition to write. shown is the condition that the Node has, or nil
+// if it has none. The transition time is kept while the status stays the same.
 func (w Wanted) At(now time.Time, shown *corev1.NodeCondition) *corev1.NodeCondition {
 	c := &corev1.NodeCondition{
 		Type:               w.Type,

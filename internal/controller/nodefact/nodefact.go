@@ -1,5 +1,5 @@
-// Package nodefact reads from a Node the facts that the rules of several
-// controllers need: conditions, taints, labels, the scheme of the provider ID.
+// Package nodefact reads facts from a Node for the rules of several controllers:
+// conditions, taints, labels, the scheme of the provider ID.
 //
 // It is pure: rules and decisions may import it.
 package nodefact
@@ -20,12 +20,11 @@ import (
 // remove.
 const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
 
-// announcements are the taints by which autoscalers announce that they remove a
-// Node.
+// announcements are the taints by which autoscalers announce the removal of a Node.
 var announcements = []string{TaintToBeDeleted, "karpenter.sh/disrupted"}
 
-// announcingConditions are the conditions by which an admin announces that a Node
-// will be removed (KEP-5683). The kubelet of the Node can write them, too.
+// announcingConditions are the conditions by which an admin announces the removal of
+// a Node (KEP-5683). The kubelet of the Node can write them, too.
 var announcingConditions = []corev1.NodeConditionType{corev1.NodeDrained, corev1.NodeMaintenanceInProgress}
 
 // HasLabel reports whether the Node has the label with a value other than false.
@@ -50,8 +49,7 @@ func HasTaint(node *corev1.Node, key string) bool {
 // cloud-controller-manager.
 func IsUninitialized(node *corev1.Node) bool { return HasTaint(node, api.TaintExternalCloudProvider) }
 
-// IsAnnounced reports whether an autoscaler has announced that it removes the
-// Node.
+// IsAnnounced reports whether an autoscaler has announced the removal of the Node.
 func IsAnnounced(node *corev1.Node) bool {
 	return slices.ContainsFunc(announcements, func(key string) bool { return HasTaint(node, key) })
 }
@@ -65,7 +63,7 @@ func IsAnnouncedByCondition(node *corev1.Node) bool {
 	})
 }
 
-// Condition returns the Node's condition of this type, nil if it has none.
+// Condition returns the Node's condition of this type, or nil if there is none.
 func Condition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {
 	for i := range node.Status.Conditions {
 		if c := &node.Status.Conditions[i]; c.Type == kind {
@@ -75,9 +73,9 @@ func Condition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCon
 	return nil
 }
 
-// SameCondition reports whether two conditions are the same; nil stands for none.
-// Unlike the comparisons of Kubernetes, it allocates nothing, because it runs for
-// each heartbeat of each Node.
+// SameCondition reports whether two conditions are the same. nil stands for no
+// condition. SameCondition runs for each heartbeat of each Node. So it allocates
+// nothing, unlike the comparisons of Kubernetes.
 func SameCondition(a, b *corev1.NodeCondition) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -94,9 +92,9 @@ func SameTaints(a, b []corev1.Taint) bool {
 	})
 }
 
-// Scheme returns the part of the provider ID that names the provider, "aws" in
-// aws:///zone/i-1. It is empty if the Node has no provider ID, or one without
-// "://".
+// Scheme returns the part of the provider ID that names the provider, such as "aws"
+// in aws:///zone/i-1. It returns an empty string if the Node has no provider ID, or
+// if the provider ID has no "://".
 func Scheme(node *corev1.Node) string {
 	scheme, _, found := strings.Cut(node.Spec.ProviderID, "://")
 	if !found {
@@ -105,9 +103,9 @@ func Scheme(node *corev1.Node) string {
 	return scheme
 }
 
-// LabelIdentity marks a Node whose provider ID this manager has written itself. Its
-// value is what Identity returns. A kubelet cannot set, change or remove the label:
-// the admission plugin NodeRestriction refuses that.
+// LabelIdentity marks a Node whose provider ID this manager has written itself.
+// Identity returns the value of the label. A kubelet cannot set, change or remove the
+// label, because the admission plugin NodeRestriction refuses that.
 const LabelIdentity = "fairlead.node-restriction.kubernetes.io/identity"
 
 // Identity returns the value of LabelIdentity for a Node with this UID and provider

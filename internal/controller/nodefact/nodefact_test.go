@@ -99,8 +99,8 @@ func TestCondition(t *testing.T) {
 	}
 }
 
-// Each field is compared. If a later version of Kubernetes adds a field, the test fails
-// until that field is compared, too.
+// SameCondition and SameTaints compare each field. If a later version of Kubernetes
+// adds a field, the test fails until they compare that field, too.
 func TestSame(t *testing.T) {
 	fill := func(field reflect.Value) {
 		switch now := metav1.Now(); field.Interface().(type) {

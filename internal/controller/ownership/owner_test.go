@@ -46,7 +46,7 @@ var (
 	strict   = Claim{Providers: []string{"hcloud"}, RestrictedLabels: true}
 	named    = Claim{Providers: []string{"hcloud", "hetzner"}, Schemes: []string{"hcloud"}, Nodes: func(*corev1.Node) bool { return false }, Selector: selects("never=1")}
 	filtered = Claim{Nodes: func(n *corev1.Node) bool { return n.Labels["pool"] != "theirs" }}
-	// secure trusts only what no kubelet can set.
+	// secure trusts only a label that no kubelet can set.
 	secure = Claim{Selector: selects("fleet.node-restriction.kubernetes.io/cloud=a")}
 )
 

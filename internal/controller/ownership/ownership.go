@@ -1,5 +1,5 @@
-// Package ownership has the rule that decides who owns a Node. The controllers
-// leave a Node alone if it is not this daemon's: promise S4 e.
+// Package ownership has the rule that decides who owns a Node. The controllers leave
+// a Node alone if it does not belong to this daemon (promise S4 e).
 //
 // It is pure: rules and decisions may import it.
 package ownership
@@ -15,14 +15,14 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// Labels that exclude a Node, so that no rule may touch it. A label with the value
-// false does not count.
+// Labels that exclude a Node. No rule may touch an excluded Node. A label with the
+// value false does not count.
 const (
-	// LabelExclude may be set by anybody who may write the Node, also by its own
-	// kubelet.
+	// LabelExclude can be set by anybody who may write the Node, including the Node's
+	// own kubelet.
 	LabelExclude = "fairlead.dev/exclude"
-	// LabelExcludeRestricted cannot be set, changed or removed by a kubelet: the
-	// admission plugin NodeRestriction refuses that.
+	// LabelExcludeRestricted cannot be set, changed or removed by a kubelet, because
+	// the admission plugin NodeRestriction refuses that.
 	LabelExcludeRestricted = "fairlead.node-restriction.kubernetes.io/exclude"
 )
 
@@ -46,17 +46,18 @@ const (
 	Unknown Owner = "unknown" // the cloud has to be asked
 )
 
-// Doubt is why a Node whose owner is Unknown must not be deleted, even if the cloud
+// Doubt is a reason not to delete a Node whose owner is Unknown, even if the cloud
 // says that its instance does not exist.
 type Doubt string
 
 // The doubts.
 const (
-	// NeverInitialized is the doubt about a Node that has no provider ID and does
-	// not wait for one, although Nodes of this cloud have provider IDs.
+	// NeverInitialized is the doubt about a Node that has no provider ID and does not
+	// wait to be initialised, although Nodes of this cloud have provider IDs.
 	NeverInitialized Doubt = "never initialised"
-	// NeverConfirmed is the doubt about a Node with a provider ID, if the provider
-	// has never confirmed a Node with the same scheme.
+	// NeverConfirmed is the doubt about a Node whose provider ID has an unknown
+	// scheme: no flag lists the scheme, and the provider has never confirmed a Node
+	// with that scheme.
 	NeverConfirmed Doubt = "never confirmed"
 )
 
@@ -64,38 +65,39 @@ const (
 type Verdict struct {
 	Owner Owner
 	Why   string
-	Doubt Doubt // about some Nodes whose Owner is Unknown; empty: there is none
+	Doubt Doubt // only about Nodes whose Owner is Unknown; empty if there is no doubt
 }
 
 // Claim says which Nodes a daemon treats as its own. The zero value disowns only
 // Nodes that a label excludes or gives to a provider. Nodes, Schemes and Selector
 // can disown more.
 type Claim struct {
-	// RestrictedLabels makes this daemon honour only labels that kubelets cannot set.
+	// RestrictedLabels makes this daemon ignore labels that kubelets can set.
 	RestrictedLabels bool
-	// Providers are the values of LabelProvider that mean this daemon. A Node with
-	// such a label is not disowned by the fields below.
+	// Providers are the values of LabelProvider that stand for this daemon. The
+	// fields below do not disown a Node with one of these values.
 	Providers []string
-	// Nodes, if not nil, returns false for Nodes that are not this daemon's. It
-	// must depend on nothing but the Node.
+	// Nodes, if not nil, returns false for Nodes that do not belong to this daemon.
+	// Its result must depend only on the Node.
 	Nodes func(*corev1.Node) bool
-	// Schemes are the schemes of provider IDs that this daemon's Nodes may have. If
-	// there are none, all schemes are allowed.
+	// Schemes are the provider-ID schemes that this daemon's Nodes can have. If
+	// Schemes is empty, all schemes are allowed.
 	Schemes []string
 	// Selector, if not nil, matches the labels of this daemon's Nodes.
 	Selector labels.Selector
 }
 
-// Known is what a controller has learnt about the Nodes of the cluster.
+// Known has the facts that a controller has learnt about the Nodes of the cluster.
 type Known struct {
-	// Confirmed has the provider-ID schemes of the Nodes that the provider has
+	// Confirmed has the provider-ID schemes of all Nodes that the provider has
 	// confirmed.
 	Confirmed map[string]bool
 	// HasIDs means that the Nodes of this cloud have provider IDs.
 	HasIDs bool
 }
 
-// Owner returns who owns a Node. The first rule that holds decides.
+// Owner returns the verdict about the owner of a Node. The first rule that applies
+// decides.
 func (c Claim) Owner(node *corev1.Node, known Known) Verdict {
 	id, scheme := node.Spec.ProviderID, nodefact.Scheme(node)
 	switch disowned := c.disowned(node); {
@@ -116,8 +118,8 @@ func (c Claim) Owner(node *corev1.Node, known Known) Verdict {
 	}
 }
 
-// disowned returns the verdict about a Node that is not this daemon's, whatever the
-// cloud says. It returns nil for other Nodes.
+// disowned returns the verdict about a Node that does not belong to this daemon,
+// whatever the cloud says. It returns nil for other Nodes.
 func (c Claim) disowned(node *corev1.Node) *Verdict {
 	label, provider := c.providerLabel(node)
 	switch excluded := c.excludedBy(node); {
@@ -134,8 +136,8 @@ func (c Claim) disowned(node *corev1.Node) *Verdict {
 	}
 }
 
-// notClaimed returns the verdict about a Node that the settings disown, nil for
-// others.
+// notClaimed returns the verdict about a Node that the settings disown. It returns
+// nil for other Nodes.
 func (c Claim) notClaimed(node *corev1.Node) *Verdict {
 	id := node.Spec.ProviderID
 	switch {
@@ -152,7 +154,7 @@ func (c Claim) notClaimed(node *corev1.Node) *Verdict {
 	}
 }
 
-// Disowns reports whether the Node is not this daemon's, and why.
+// Disowns reports whether the Node does not belong to this daemon, and why.
 func (c Claim) Disowns(node *corev1.Node) (why string, disowned bool) {
 	if v := c.disowned(node); v != nil {
 		return v.Why, true
@@ -160,7 +162,7 @@ func (c Claim) Disowns(node *corev1.Node) (why string, disowned bool) {
 	return "", false
 }
 
-// LeavesAlone reports whether no rule may touch the Node, and why.
+// LeavesAlone reports whether every rule must leave the Node alone, and why.
 func (c Claim) LeavesAlone(node *corev1.Node) (why string, alone bool) {
 	if node.DeletionTimestamp != nil {
 		return "the Node is being deleted", true
@@ -168,7 +170,7 @@ func (c Claim) LeavesAlone(node *corev1.Node) (why string, alone bool) {
 	return c.Disowns(node)
 }
 
-// Label returns the label that disowns the Node, empty if none does.
+// Label returns the label that disowns the Node, or an empty string if no label does.
 func (c Claim) Label(node *corev1.Node) string {
 	label, provider := c.providerLabel(node)
 	switch excluded := c.excludedBy(node); {
@@ -181,8 +183,8 @@ func (c Claim) Label(node *corev1.Node) string {
 	}
 }
 
-// Ignored returns a label that RestrictedLabels ignores, because a kubelet can set
-// it. It is empty if there is none.
+// Ignored returns a label that is ignored because RestrictedLabels is set and a
+// kubelet can set the label. It returns an empty string if there is none.
 func (c Claim) Ignored(node *corev1.Node) string {
 	_, named := node.Labels[LabelProvider]
 	switch {
@@ -197,7 +199,8 @@ func (c Claim) Ignored(node *corev1.Node) string {
 	}
 }
 
-// excludedBy returns the label that excludes the Node, empty if none does.
+// excludedBy returns the label that excludes the Node, or an empty string if no label
+// does.
 func (c Claim) excludedBy(node *corev1.Node) string {
 	switch {
 	case nodefact.HasLabel(node, LabelExcludeRestricted):
@@ -209,8 +212,8 @@ func (c Claim) excludedBy(node *corev1.Node) string {
 	}
 }
 
-// providerLabel returns the label that names the Node's provider, and its value.
-// Both are empty if there is none.
+// providerLabel returns the label that names the Node's provider, and the value of
+// that label. Both are empty if there is no such label.
 func (c Claim) providerLabel(node *corev1.Node) (label, provider string) {
 	if provider, ok := node.Labels[LabelProviderRestricted]; ok {
 		return LabelProviderRestricted, provider

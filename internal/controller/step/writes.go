@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// Events returns what is written to record the events.
+// Events returns the writes that record the events.
 func Events(events []message.Event) []string {
 	var writes []string
 	for _, e := range events {
@@ -20,13 +20,14 @@ func Events(events []message.Event) []string {
 	return writes
 }
 
-// Condition returns what is written for a condition of any object.
+// Condition returns the write of a condition of any object.
 func Condition[T, S ~string](kind T, status S, reason string) string {
 	return fmt.Sprintf("condition %s=%s (%s)", kind, status, reason)
 }
 
-// Entries returns what a change of labels or annotations writes. what is "label" or
-// "annotation". A nil value means that the entry is removed.
+// Entries returns the writes that a change of labels or annotations makes. The
+// parameter what is "label" or "annotation". A nil value means that the entry is
+// removed.
 func Entries(what string, now map[string]string, change map[string]*string) []string {
 	var writes []string
 	for _, key := range slices.Sorted(maps.Keys(change)) {
@@ -43,8 +44,8 @@ func Entries(what string, now map[string]string, change map[string]*string) []st
 	return writes
 }
 
-// Taints returns what the change of a Node's taints writes. If after is nil, nothing
-// changes.
+// Taints returns the writes that a change of a Node's taints makes. If after is nil,
+// nothing changes.
 func Taints(before []corev1.Taint, after *[]corev1.Taint) []string {
 	if after == nil {
 		return nil
@@ -63,8 +64,8 @@ func Taints(before []corev1.Taint, after *[]corev1.Taint) []string {
 	return writes
 }
 
-// Addresses returns what the change of a Node's addresses writes. If after is nil,
-// nothing changes.
+// Addresses returns the writes that a change of a Node's addresses makes. If after is
+// nil, nothing changes.
 func Addresses(before, after []corev1.NodeAddress) []string {
 	if after == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
-// apply carries out a plan: it writes the volume first, then records the event, then
-// remembers. So the next process repeats what a crash has lost.
+// apply carries out a plan. It writes the volume first, then records the event, then
+// updates the memory. So after a crash, the next process repeats the lost part.
 func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) (loop.Result, error) {
 	logger := klog.FromContext(ctx).WithValues("volume", key)
 	if p.do == write {
@@ -40,8 +40,8 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 }
 
 // write patches the volume. If the API server refuses the patch for its content or for
-// missing permissions, write returns the plan that says so on the volume. A volume that
-// is gone needs nothing.
+// missing permissions, write returns a plan that reports the refusal on the volume. A
+// volume that is gone needs nothing.
 func (c *Controller) write(ctx context.Context, o observed, p plan) (plan, error) {
 	err := c.volumes.Patch(ctx, kube.VolumePatch{Volume: o.volume, Labels: pointers(p.labels), NodeAffinity: p.affinity})
 	switch {

@@ -21,22 +21,24 @@ const Name = "persistent-volume-label-controller"
 const (
 	// queue is the name of the queue in metrics.
 	queue = "volumes"
-	// workers is how many volumes the cloud is asked about at the same time.
+	// workers is the number of volumes about which the cloud is asked at the same
+	// time.
 	workers = 4
-	// maxDecisions bounds the decisions of one pass: one before the cloud is asked and
-	// one after, and again if the volume was replaced in between.
+	// maxDecisions is the maximum number of decisions in one pass. A pass decides once
+	// before it asks the cloud, and once after that. It decides once more each time
+	// that the volume was replaced in between.
 	maxDecisions = 4
 )
 
-// volumes is what this package needs of the API server.
+// volumes has the requests to the API server that this package makes.
 type volumes interface {
 	Cached(name string) (*corev1.PersistentVolume, error)
 	Patch(ctx context.Context, p kube.VolumePatch) error
 }
 
-// labeler is what this package needs of the cloud.
+// labeler has the calls to the cloud that this package makes.
 type labeler interface {
-	// Labels returns the labels of a volume, nil if the volume does not belong to
+	// Labels returns the labels of a volume, or nil if the volume does not belong to
 	// the provider.
 	Labels(ctx context.Context, volume *corev1.PersistentVolume) (map[string]string, error)
 }
@@ -45,7 +47,7 @@ type recorder interface {
 	PersistentVolume(volume *corev1.PersistentVolume, eventType, reason, message string)
 }
 
-// Deps are what the controller needs. All but Clock are required.
+// Deps are the controller's dependencies. All except Clock are required.
 type Deps struct {
 	Volumes  volumes
 	Informer informersv1.PersistentVolumeInformer
@@ -68,7 +70,7 @@ type Controller struct {
 	memories map[string]memory // by name; guarded by mu
 }
 
-// New returns a controller; it does nothing before Run.
+// New returns a controller. The controller does nothing before Run.
 func New(deps Deps) *Controller {
 	if deps.Clock == nil {
 		deps.Clock = clock.RealClock{}
@@ -96,8 +98,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	return c.loop.Run(ctx)
 }
 
-// Follow makes the controller take note of all volumes until stop is called. known
-// reports whether it has them all. Run calls Follow itself.
+// Follow watches all volumes until stop is called. known reports whether the
+// controller has seen all existing volumes. Run calls Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	registration, err := c.informer.AddEventHandler(c.handler())
 	if err != nil {
@@ -111,7 +113,7 @@ func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop
 func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limit) }
 
 // pass looks at one volume:
-//   - observe the volume, and what this process remembers of it
+//   - observe the volume, and this process's memory of it
 //   - decide
 //   - ask the cloud and start again, if the plan asks for it
 //   - apply the plan
@@ -123,7 +125,8 @@ func (c *Controller) pass(ctx context.Context, key string) (loop.Result, error) 
 	return c.apply(ctx, key, o, p)
 }
 
-// judge observes and decides, and asks the cloud if the decision needs that.
+// judge observes and decides. If the decision needs an answer of the cloud, judge
+// asks the cloud and decides again.
 func (c *Controller) judge(ctx context.Context, key string) (o observed, p plan, err error) {
 	var said *answer
 	for range maxDecisions {
@@ -166,7 +169,7 @@ func (c *Controller) recall(key string) memory {
 	return c.memories[key]
 }
 
-// remember replaces what is remembered of a volume.
+// remember replaces the memory of a volume.
 func (c *Controller) remember(key string, m memory) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

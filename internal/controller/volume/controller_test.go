@@ -125,7 +125,8 @@ func (b *bed) answer(f func(ctx context.Context, v *corev1.PersistentVolume) (ma
 	b.says = f
 }
 
-// saw compares the questions and events since its last call with the wanted ones.
+// saw compares the questions and events since the last call of saw with the wanted
+// ones.
 func (b *bed) saw(asked, events []string) {
 	b.t.Helper()
 	time.Sleep(time.Second) // The gateway delays failures that it cannot classify.
@@ -138,7 +139,8 @@ func (b *bed) saw(asked, events []string) {
 	b.asked = nil
 }
 
-// recorded compares the events since its last call with the wanted ones. The caller holds b.mu.
+// recorded compares the events since the last call of recorded with the wanted ones. The
+// caller holds b.mu.
 func (b *bed) recorded(events []string) {
 	b.t.Helper()
 	if diff := cmp.Diff(events, b.events); diff != "" {
@@ -177,8 +179,9 @@ var placed = map[string]string{zone: "a", region: "r1", "affinity " + zone: "In 
 
 func none(context.Context, *corev1.PersistentVolume) (map[string]string, error) { return nil, nil }
 
-// Volumes that were made while the daemon was down are labelled when it runs, and so
-// is a volume that is made while it runs. The cloud is asked about each of them once.
+// When the daemon starts, it labels the volumes that were made while it was down. It
+// also labels a volume that is made while it runs. It asks the cloud once about each
+// of them.
 func TestVolumesMadeWhileTheDaemonWasDownAreLabelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("v1"), named("theirs", has(map[string]string{zone: "b"})))
@@ -252,8 +255,8 @@ func TestProvidersThatDoNotAnswer(t *testing.T) {
 	}
 }
 
-// A provider that hangs for one volume is not asked about it a second time, and the
-// others are labelled.
+// A provider that hangs for one volume is not asked a second time about that volume.
+// The other volumes are labelled.
 func TestSlowProviderDelaysNoOtherVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -303,7 +306,7 @@ func TestRemovedLabelsAreNotPutBackEachTime(t *testing.T) {
 }
 
 // A refused write is reported on the volume and tried again. A write that fails for
-// another reason is not reported, and is tried again unless the volume is gone.
+// another reason is not reported. It is tried again unless the volume is gone.
 func TestRefusedWrites(t *testing.T) {
 	gone := apierrors.NewNotFound(corev1.Resource("persistentvolumes"), "v")
 	for _, tt := range []struct {
@@ -341,8 +344,8 @@ func TestRefusedWrites(t *testing.T) {
 	}
 }
 
-// A volume that is deleted and made again is asked about again, and nothing is
-// remembered of the volumes that are gone.
+// If a volume is deleted and made again, the cloud is asked about the new volume. The
+// memories of deleted volumes are dropped.
 func TestReplacedVolumeIsANewOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t)

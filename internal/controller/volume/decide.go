@@ -9,17 +9,18 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// observed has everything that a decision may use.
+// observed is the input of a decision.
 type observed struct {
 	now time.Time
 	// volume is nil if it does not exist.
 	volume *corev1.PersistentVolume
 	memory memory
-	// answer is the cloud's answer in this pass, nil before the cloud was asked.
+	// answer is the cloud's answer in this pass. It is nil before the cloud was
+	// asked.
 	answer *answer
 }
 
-// given is what the cloud has said about a volume. The zero value means no
+// given is the kind of the cloud's answer about a volume. The zero value means no
 // answer, so that nothing is written by mistake.
 type given string
 
@@ -36,11 +37,11 @@ type answer struct {
 	labels map[string]string // only if given is labelled
 	// text, pause and slow are only set if given is refused.
 	text  string        // the provider's own words
-	pause time.Duration // how long the cloud has asked to wait; 0: it did not ask
+	pause time.Duration // the time that the cloud has asked to wait; 0: it did not ask
 	slow  bool          // the call is still under way
 }
 
-// action is what a pass does.
+// action is the next thing that a pass does.
 type action string
 
 const (
@@ -56,13 +57,14 @@ type plan struct {
 	do  action
 	why string
 
-	// labels and affinity are what to write. A nil affinity is not written.
+	// labels and affinity are written to the volume. A nil affinity is not written.
 	labels   map[string]string
 	affinity *corev1.VolumeNodeAffinity
 	event    *message.Event
-	// memory replaces what is remembered.
+	// memory replaces the memory of the volume.
 	memory memory
-	// after is when to decide again; 0: when the volume changes.
+	// after is the time until the next decision. 0 means that the volume waits for a
+	// change.
 	after time.Duration
 }
 

@@ -58,7 +58,7 @@ func says(labels map[string]string) *answer {
 
 func in(zones string) *answer { return says(map[string]string{zone: zones, region: "r1"}) }
 
-// summary is what a row compares.
+// summary has the parts of a plan that a row compares.
 type summary struct {
 	Do     action
 	Why    string
@@ -210,7 +210,7 @@ func termOf(t topology) *corev1.NodeSelectorTerm {
 	return &t.affinity().Required.NodeSelectorTerms[0]
 }
 
-// A failure is recorded as an event once, and again after repeatEvent.
+// A failure is recorded as an event once, and once more after repeatEvent.
 func TestFailureIsRecordedOnce(t *testing.T) {
 	at, m := now, memory{}
 	var events []bool

@@ -1,12 +1,12 @@
-// Package volume gives PersistentVolumes that were made by hand the labels of
-// their zone and region, and a node affinity that agrees with them, so that the
-// scheduler places their pods where the volume is.
+// Package volume labels PersistentVolumes with their zone and region, if they have no
+// such label, for example because they were made by hand. It also gives them a node
+// affinity that agrees with the labels. So the scheduler places the pods of a volume
+// where the volume is.
 //
-// A pass looks at one volume. It observes (observe.go) the volume, decides
-// (decide.go and the rules_*.go beside it, pure functions), and applies the plan
-// (apply.go). To ask the cloud is an action too: the pass decides again when it
-// has the answer.
+// A pass looks at one volume. It observes the volume (observe.go), decides (decide.go
+// and rules_*.go, which are pure functions), and applies the plan (apply.go). A plan
+// can also be to ask the cloud. When the pass has the answer, it decides again.
 //
-// DESIGN.md has the states of a volume, what may never happen, and where a crash
-// may fall.
+// DESIGN.md has the states of a volume. It lists the things that must never happen,
+// and the points at which a crash can happen.
 package volume

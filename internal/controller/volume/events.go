@@ -32,33 +32,34 @@ func Reasons() []message.Reason {
 	return []message.Reason{reasonUnknown, reasonContradicted, reasonUnwritten}
 }
 
-// held is why a volume is not labelled now.
+// held says why a volume is not labelled now.
 type held struct {
 	event message.Event
-	pause time.Duration // how long the cloud has asked to wait; 0: it did not ask
+	pause time.Duration // the time that the cloud has asked to wait; 0: it did not ask
 	slow  bool          // the call is still under way
 }
 
-// refusal returns why a volume waits after a question that has failed.
+// refusal returns the cause of the wait after a failed question to the cloud.
 func refusal(a answer) held {
 	event := reasonUnknown.Event(fmt.Sprintf("The cloud could not be asked for the zone and region of this volume, so it gets no labels. It is asked again. (%s)", a.text))
 	return held{event, a.pause, a.slow}
 }
 
-// unusable returns why a volume waits after an answer that cannot be written.
+// unusable returns the cause of the wait after an answer that cannot be written.
 func unusable(wrong string) held {
 	return held{event: reasonUnknown.Event(fmt.Sprintf("The cloud's answer about this volume cannot be used: %s. The volume gets no labels. "+
 		"It is asked again; to place the volume yourself, set its labels and its node affinity.", wrong))}
 }
 
-// contradicted returns why a volume waits after an answer that its node affinity
-// excludes.
+// contradicted returns the cause of the wait after an answer that the volume's node
+// affinity excludes.
 func contradicted(t topology) held {
 	return held{event: reasonContradicted.Event(fmt.Sprintf("The cloud says that this volume is in %s, and its node affinity excludes all nodes there. "+
 		"The volume gets no labels. Check its ID; a node affinity cannot be changed, so create the PersistentVolume again.", t))}
 }
 
-// unwritten returns why a volume waits after a write that the API server has refused.
+// unwritten returns the cause of the wait after a write that the API server has
+// refused.
 func unwritten(err error) held {
 	return held{event: reasonUnwritten.Event(fmt.Sprintf("The labels of this volume could not be written. "+
 		"Check the cloud-controller-manager's RBAC rules, admission policies and webhooks. The write is retried. (%s)", message.Cut(err)))}

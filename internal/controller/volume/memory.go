@@ -7,25 +7,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// memory is what this process remembers of a volume until the next pass. The zero
-// value remembers nothing.
+// memory is this process's memory of a volume until the next pass. The zero value is
+// an empty memory.
 type memory struct {
 	uid types.UID
-	// failures counts the failed attempts since the last success, except those that have
-	// their own pause (see hold). until is when the next attempt may begin, and why says
-	// what it waits for.
+	// failures counts the failed attempts since the last success, except attempts after
+	// which hold chooses a special pause. until is the earliest time of the next
+	// attempt. why is the message about the failure.
 	failures int
 	until    time.Time
 	why      string
-	// recorded is the reason of the last event, recordedAt its time.
+	// recorded is the reason of the last event, and recordedAt is its time.
 	recorded   string
 	recordedAt time.Time
-	// written is when this process has written the labels.
+	// written is the time when this process wrote the labels.
 	written time.Time
 }
 
-// of returns the memory of this volume. If the memory is about an earlier volume of
-// the same name, it starts from nothing.
+// of returns the memory of this volume. If m is about an earlier volume with the same
+// name, of returns an empty memory.
 func (m memory) of(v *corev1.PersistentVolume) memory {
 	if m.uid != v.UID {
 		return memory{uid: v.UID}

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// observe gathers what is known of a volume without I/O.
+// observe gathers the known facts about a volume, without I/O.
 func (c *Controller) observe(key string) (observed, error) {
 	o := observed{now: c.clock.Now(), memory: c.recall(key)}
 	volume, err := c.volumes.Cached(key)
@@ -25,8 +25,8 @@ func (c *Controller) observe(key string) (observed, error) {
 	return o, nil
 }
 
-// ask asks the cloud about a volume. A failure is an answer too: the next decision
-// says what follows.
+// ask asks the cloud about a volume. A failure is an answer, too. The next decision
+// handles it.
 func (c *Controller) ask(ctx context.Context, v *corev1.PersistentVolume) *answer {
 	began := c.clock.Now()
 	labels, err := c.labeler.Labels(ctx, v)

@@ -12,13 +12,14 @@ import (
 // Keys returns the names of all volumes.
 func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
 
-// Shadow calls the function look for each pass that would be made, instead of making
-// the pass. Follow must be called first, and Run must not be called.
+// Shadow calls look in place of each pass. Follow must be called first, and Run must
+// not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	return c.loop.RunAs(ctx, look)
 }
 
-// Plan returns what the controller would do about a volume. It writes nothing.
+// Plan returns the steps that the controller would take for a volume. It writes
+// nothing.
 func (c *Controller) Plan(ctx context.Context, key string) ([]step.Step, error) {
 	o, p, err := c.judge(ctx, key)
 	if err != nil {
@@ -44,7 +45,7 @@ func (c *Controller) Plan(ctx context.Context, key string) ([]step.Step, error) 
 			s.Writes = append(s.Writes, "node affinity added")
 		}
 	case wait:
-		s.Effect, s.Reason = step.Wait, p.memory.recorded // During a pause there is no event, but the reason holds.
+		s.Effect, s.Reason = step.Wait, p.memory.recorded // During a pause there is no event, but the reason is still valid.
 	case forget, leave, ask:
 	}
 	return []step.Step{s}, nil

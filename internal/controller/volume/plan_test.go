@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// Plan returns one step for a volume, the same each time, and writes nothing.
+// Plan returns the same single step for a volume each time, and writes nothing.
 func TestPlan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("bare"), named("labelled", has(map[string]string{zone: "a", region: "r1"})))

@@ -2,8 +2,8 @@ package volume
 
 import "github.com/fairlead-k8s/fairlead/internal/controller/step"
 
-// Recall returns what this process remembers of a volume, and whether it remembers
-// anything. It does no I/O and changes nothing.
+// Recall returns this process's memory of a volume, and false if the memory is empty.
+// Recall does no I/O and changes nothing.
 func (c *Controller) Recall(name string) (step.Memory, bool) {
 	v, err := c.volumes.Cached(name)
 	if err != nil {
@@ -13,7 +13,7 @@ func (c *Controller) Recall(name string) (step.Memory, bool) {
 	return o.recall(), !o.memory.isEmpty()
 }
 
-// recall returns what is remembered of a volume, and what the rules make of it now.
+// recall returns the memory of a volume, and the plan that the rules make now.
 func (o observed) recall() step.Memory {
 	m := o.memory
 	r := step.Memory{Attempts: m.failures}

@@ -4,7 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The keys of the labels for zone and region, with their former names.
+// topologyKeys has the keys of the labels for region and zone, with their former
+// names.
 var topologyKeys = []struct{ key, former string }{
 	{corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaRegion},
 	{corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone},
@@ -19,7 +20,8 @@ var exclusions = []struct {
 	{"the volume has a label of its zone or region", hasTopology},
 }
 
-// LeftAlone returns why the cloud is not asked about the volume, empty if it is asked.
+// LeftAlone returns the reason for which the cloud is not asked about the volume, or
+// an empty string if it is asked.
 func LeftAlone(v *corev1.PersistentVolume) (why string) {
 	for _, e := range exclusions {
 		if e.holds(v) {
@@ -30,7 +32,7 @@ func LeftAlone(v *corev1.PersistentVolume) (why string) {
 }
 
 // hasTopology reports whether the volume has one of the labels, with any value.
-// Whoever has set one of the two has decided about both.
+// Somebody who has set the zone or the region has decided about both.
 func hasTopology(v *corev1.PersistentVolume) bool {
 	for _, k := range topologyKeys {
 		for _, key := range []string{k.key, k.former} {

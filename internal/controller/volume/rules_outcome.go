@@ -5,23 +5,24 @@ import (
 )
 
 const (
-	// firstPause and longestPause bound the time until the cloud is asked again about
-	// a volume. Most failures last until somebody changes something, so the cloud need
+	// firstPause and longestPause are the bounds of the pause before the cloud is
+	// asked again about a volume. They do not apply if the cloud itself names a
+	// pause. Most failures last until somebody changes something, so the cloud need
 	// not be asked often.
 	firstPause   = time.Second
 	longestPause = 15 * time.Minute
-	// slowPause is the time until the cloud is asked again while a call is still under
+	// slowPause is the pause before the cloud is asked again if a call is still under
 	// way. The gateway keeps a late answer for two minutes.
 	slowPause = 30 * time.Second
-	// repeatEvent is the shortest time after which the same reason is recorded again.
+	// repeatEvent is the shortest time between two events with the same reason.
 	repeatEvent = 30 * time.Minute
 	// putBackAfter is the shortest time between two writes of the labels, if somebody
 	// removes them each time (promise S4 b).
 	putBackAfter = 5 * time.Minute
 )
 
-// hold returns the plan for a volume that cannot be labelled now. The plan says why,
-// and when the next attempt is made.
+// hold returns the plan for a volume that cannot be labelled now. The plan has the
+// cause, and the time of the next attempt.
 func hold(o observed, m memory, h held) plan {
 	after := h.pause
 	switch {
@@ -42,8 +43,7 @@ func hold(o observed, m memory, h held) plan {
 	return p
 }
 
-// pauseAfter returns the time until the next attempt, after this many failed
-// attempts.
+// pauseAfter returns the pause after this number of failed attempts.
 func pauseAfter(failures int) time.Duration {
 	pause := firstPause
 	for n := 1; n < failures && pause < longestPause; n++ {
@@ -52,8 +52,8 @@ func pauseAfter(failures int) time.Duration {
 	return min(pause, longestPause)
 }
 
-// pause returns how long to wait before the cloud is asked, and why; 0 if it can
-// be asked now.
+// pause returns the time to wait before the cloud is asked, and the reason for the
+// wait. It returns 0 if the cloud can be asked now.
 func (m memory) pause(now time.Time) (after time.Duration, why string) {
 	if after := m.until.Sub(now); after > 0 {
 		return after, m.why

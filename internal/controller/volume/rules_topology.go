@@ -11,24 +11,24 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// zoneDelimiter separates the zones of a volume that is in several, as in
+// zoneDelimiter separates the zones of a volume that is in several zones, as in
 // zone-a__zone-b. The scheduler reads such a label as the list of the zones.
 const zoneDelimiter = "__"
 
-// topology is where a volume is: its region, its zones, or both.
+// topology is the place of a volume: its region, its zones, or both.
 type topology []place
 
-// place is one label of a volume: its key, and its value in label. values are the values
-// of that label on the nodes where the volume can be used.
+// place is one label of a volume. key is the key of the label, and label is its value.
+// values are the values of the same label on the nodes where the volume can be used.
 type place struct {
 	key, label string
 	values     []string // sorted
 }
 
-// topologyOf reads the labels that a provider has returned. Former names of labels
-// become those of today, and other labels are not used: nodes need not have them. An
-// empty value counts as no value, because a volume with an empty label fits no node.
-// wrong says what makes the answer unusable; it is empty if nothing does.
+// topologyOf reads the labels that a provider has returned. It replaces former names of
+// labels by the present names. It ignores other labels, because nodes need not have
+// them. It also ignores empty values, because a volume with an empty label fits no node.
+// wrong says why the answer is unusable. It is empty if the answer can be used.
 func topologyOf(answer map[string]string) (t topology, wrong string) {
 	for _, k := range topologyKeys {
 		now, former := answer[k.key], answer[k.former]
@@ -58,8 +58,8 @@ func topologyOf(answer map[string]string) (t topology, wrong string) {
 	return t, ""
 }
 
-// wrong returns why the API server would refuse the label, or why no node would match the
-// label. It is empty if nothing is wrong.
+// wrong returns the reason for which the API server would refuse the label, or for which
+// no node would match it. It returns an empty string if nothing is wrong.
 func (p place) wrong() string {
 	for _, value := range append([]string{p.label}, p.values...) {
 		if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
@@ -111,8 +111,8 @@ func agrees(affinity *corev1.VolumeNodeAffinity, t topology) bool {
 	})
 }
 
-// fits reports whether one of the values satisfies all that the term says about
-// the label.
+// fits reports whether one of the values satisfies every requirement of the term
+// about the label.
 func (p place) fits(term corev1.NodeSelectorTerm) bool {
 	return slices.ContainsFunc(p.values, func(value string) bool {
 		return !slices.ContainsFunc(term.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool {
@@ -121,8 +121,8 @@ func (p place) fits(term corev1.NodeSelectorTerm) bool {
 	})
 }
 
-// isAbout reports whether the requirement is about the label, under its name of
-// today or the former one.
+// isAbout reports whether the requirement is about the label, under its present or
+// its former name.
 func isAbout(r corev1.NodeSelectorRequirement, key string) bool {
 	for _, k := range topologyKeys {
 		if k.key == key {
@@ -132,10 +132,10 @@ func isAbout(r corev1.NodeSelectorRequirement, key string) bool {
 	return false
 }
 
-// satisfies reports whether a node with this value satisfies the requirement. A
-// comparison of numbers says nothing about a zone, and counts as not satisfied.
+// satisfies reports whether a node with this value satisfies the requirement. It
+// returns false for a comparison of numbers, which says nothing about a zone.
 func satisfies(r corev1.NodeSelectorRequirement, value string) bool {
-	switch r.Operator { //nolint:exhaustive // all others compare numbers
+	switch r.Operator { //nolint:exhaustive // all others are not satisfied
 	case corev1.NodeSelectorOpIn:
 		return slices.Contains(r.Values, value)
 	case corev1.NodeSelectorOpNotIn:

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// changes are edits of a volume. Some of them change only what no rule reads.
+// changes are edits of a volume. Some of them change only fields that no rule reads.
 var changes = map[string]func(*corev1.PersistentVolume){
 	"Nothing":      func(*corev1.PersistentVolume) {},
 	"UID":          replaced,
@@ -27,7 +27,7 @@ var changes = map[string]func(*corev1.PersistentVolume){
 	"Deleting":     func(v *corev1.PersistentVolume) { v.DeletionTimestamp = &metav1.Time{Time: now.Add(1)} },
 }
 
-// Whatever changes the plan wakes the volume.
+// Every change that changes the plan wakes the volume.
 func TestWhateverChangesThePlanWakes(t *testing.T) {
 	woken := 0
 	for from, before := range changes {

@@ -1,5 +1,5 @@
-// Package waiting has metrics of the objects that wait: how many wait for each
-// reason, and the longest time that one of them has waited.
+// Package waiting has metrics of the objects that wait: the number of objects for
+// each reason, and the longest time for which an object has waited.
 package waiting
 
 import (
@@ -10,10 +10,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Gauges are two metrics about the waiting objects of one controller: the number
-// for each reason, and the longest time that one of them has waited. The
-// controller reports its waiting objects with Set and Delete. The gauges are
-// empty while no controller runs.
+// Gauges are two metrics about the waiting objects of one controller: the number of
+// objects for each reason, and the longest time for which an object has waited. The
+// controller reports its waiting objects with Set and Delete. The gauges are empty
+// while no controller runs.
 type Gauges struct {
 	metrics.BaseStableCollector
 
@@ -34,7 +34,7 @@ type wait struct {
 // Metric names and explains one metric.
 type Metric struct{ Name, Help string }
 
-// New returns gauges. The metric count has the label reason; oldest is in
+// New returns gauges. The metric count has the label reason. The metric oldest is in
 // seconds. The caller has to register the gauges.
 func New(count, oldest Metric, c clock.PassiveClock) *Gauges {
 	return &Gauges{

@@ -1,5 +1,5 @@
-// Package messagetest checks how a controller makes its events and conditions.
-// Only tests import it.
+// Package messagetest checks that controllers make their events and conditions from a
+// message.Reason. Only tests import it.
 package messagetest
 
 import (
@@ -35,10 +35,10 @@ func ReasonsAreComplete(t *testing.T, reasons []message.Reason) {
 	}
 }
 
-// EventsHaveReasons reads the code below these directories, except tests. It
-// checks that every message.Reason is in reasons, and that no event, cause or
-// condition is made or recorded without a Reason. So all messages have the bounds
-// of package message.
+// EventsHaveReasons reads the code below these directories, except tests. It checks
+// that every message.Reason is in reasons, and that no event, cause or condition is
+// made or recorded without a Reason. So all messages have the maximum lengths of
+// package message.
 func EventsHaveReasons(t *testing.T, reasons []message.Reason, directories ...string) {
 	t.Helper()
 	names := namesOf(t, reasons)
@@ -67,9 +67,9 @@ func EventsHaveReasons(t *testing.T, reasons []message.Reason, directories ...st
 	}
 }
 
-// goesAround names the code that gives an event, a cause or a condition a text of
-// its own instead of the Message of another one. It returns the empty string for
-// other code.
+// goesAround describes code that gives a field Message a value that is not itself a
+// field Message. Such code bypasses package message. goesAround returns the empty
+// string for other code.
 func goesAround(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.KeyValueExpr:
@@ -91,9 +91,9 @@ func isMessage(e ast.Expr) bool {
 	return ok && s.Sel.Name == "Message"
 }
 
-// filesBelow returns the Go files below the directories. It leaves out tests, and
-// three packages: message makes the reasons, the messages of policy are constant and
-// shown by the API server, and doctor records nothing.
+// filesBelow returns the Go files below the directories. It leaves out tests and
+// three packages. Package message makes the reasons. The messages of package policy
+// are constant, and the API server shows them. Package doctor records nothing.
 func filesBelow(t *testing.T, directories []string) []string {
 	t.Helper()
 	var files []string
@@ -111,8 +111,9 @@ func filesBelow(t *testing.T, directories []string) []string {
 	return files
 }
 
-// recordsText returns the name of the recorder's method that is called with a
-// constant text for type or reason. It returns the empty string for other code.
+// recordsText returns the name of the recorder's method if n is a call of that method
+// with a constant text for type or reason. It returns the empty string for other
+// code.
 func recordsText(n ast.Node) string {
 	call, ok := n.(*ast.CallExpr)
 	if !ok {
@@ -173,7 +174,8 @@ func kindOf(literal *ast.CompositeLit) string {
 	return ""
 }
 
-// field returns the constant text of a field, empty if it is not constant.
+// field returns the constant text of a field. It returns an empty string if the field
+// is not constant.
 func field(literal *ast.CompositeLit, name string) string {
 	for _, e := range literal.Elts {
 		if kv, ok := e.(*ast.KeyValueExpr); ok && kv.Key.(*ast.Ident).Name == name {
