@@ -12,9 +12,10 @@ import (
 // ofManyTenants is the tenant of a call about Services of several namespaces.
 const ofManyTenants = "*"
 
-// MaxUpdates returns how many Services UpdateMany may be about now. It is 0 if the
-// provider is not a BackendSetter, for a while after such a call has failed as a whole,
-// and while a call about a load balancer hangs past its deadline.
+// MaxUpdates returns the maximum number of Services that UpdateMany can take now. It is
+// 0 if the provider is not a BackendSetter. It is also 0 for a while after a call of
+// UpdateMany has failed as a whole, and while a call about a load balancer hangs past
+// its deadline.
 func (l *LoadBalancers) MaxUpdates() int {
 	if l.many.oneByOne() {
 		return 0
@@ -23,9 +24,9 @@ func (l *LoadBalancers) MaxUpdates() int {
 }
 
 // UpdateMany sets the backends of the load balancers of several Services with one
-// call. The provider gets copies of the nodes. It returns an error for each Service,
-// nil if its load balancer has the nodes. With ErrAlone nothing is known of the
-// Service, and Update has to be called for it.
+// call. The provider gets copies of the nodes. It returns one error for each
+// Service: nil if the load balancer has the nodes. ErrAlone means that nothing is
+// known about the Service, and that the caller has to call Update for it.
 func (l *LoadBalancers) UpdateMany(ctx context.Context, services []*corev1.Service, nodes []*corev1.Node) []error {
 	const method = "SetBackends"
 	c := call{method: method, priority: updatePriority, names: []string{method}, tenant: ofManyTenants, split: true}

@@ -14,7 +14,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// setter is a balancer that can set the nodes of many load balancers with one call.
+// setter is a balancer that can also set the nodes of many load balancers with one
+// call.
 type setter struct {
 	balancer
 
@@ -27,8 +28,8 @@ func (s setter) SetBackends(_ context.Context, _ string, services []*corev1.Serv
 
 func (setter) MaxBackendServices() int { return 100 }
 
-// Whatever a call about many Services answers, the gateway knows what has become of
-// each Service, or the Service is updated alone.
+// For each answer to a call about many Services, the gateway knows the result for
+// each Service, or has the Service updated alone.
 func TestFaultsOfACallAboutManyServices(t *testing.T) {
 	broken := errors.New("broken")
 	type results = []provider.BackendResult
@@ -97,8 +98,8 @@ func TestFaultsOfACallAboutManyServices(t *testing.T) {
 	}
 }
 
-// A call about many Services leaves out a Service about which another call is under
-// way.
+// A call about many Services leaves out a Service if another call about that
+// Service is under way.
 func TestCallAboutManyServicesOverlapsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string

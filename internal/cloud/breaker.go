@@ -10,64 +10,68 @@ import (
 )
 
 const (
-	// minDown is the number of distinct objects whose calls have to fail, with no
-	// answer in between, before a cloud or a part of it counts as down. If the last
-	// answer is younger than downAfter, manyDown objects have to fail, and the last
-	// error has to be one that can be read.
+	// A cloud, or a part of it, counts as down when calls for minDown distinct
+	// objects have failed without an answer in between. If the last answer is
+	// younger than downAfter, calls for manyDown objects have to fail, and the
+	// gateway must be able to classify the last error.
 	minDown   = 3
 	manyDown  = 32
 	downAfter = time.Second
-	// firstProbe and longestProbe bound the pause between two probes, which grows by
-	// the factor probeGrowth. The end of an outage is found within 5 seconds.
+	// firstProbe and longestProbe bound the pause between two probes. The pause
+	// grows by the factor probeGrowth. So the gateway notices the end of an
+	// outage within 5 seconds.
 	firstProbe   = 1200 * time.Millisecond
 	longestProbe = 4850 * time.Millisecond
 	probeGrowth  = 3
-	// Clouds lock accounts after many failed logins. So the pause is deniedProbe if
-	// calls have been denied for longer than deniedFor.
+	// Some clouds lock an account after many failed logins. So the longest pause is
+	// deniedProbe once calls have been denied for longer than deniedFor.
 	deniedFor   = 10 * time.Minute
 	deniedProbe = 30 * time.Second
-	// If an outage begins within flapsWithin of the end of another one, the pause
-	// between probes stays as long as it was.
+	// If an outage begins less than flapsWithin after the end of the last one,
+	// the pause between probes stays as long as it was.
 	flapsWithin = time.Minute
-	// hangsAfter is how long a question may be under way before it counts as failed,
-	// unless questions usually take that long.
+	// hangsAfter is the time after which a question without an answer counts as
+	// failed. The time is longer if questions usually take long; see
+	// limiter.hangsAfter.
 	hangsAfter = 10 * time.Second
-	// During parkedFor from the beginning of an outage, the gateway keeps back the
-	// questions that an object waits for. So an outage of a few seconds does not
-	// show on objects.
+	// For parkedFor after the beginning of an outage, a question for a waiting
+	// object waits in the gateway instead of failing. So an outage of a few
+	// seconds does not show on objects.
 	parkedFor = 5 * time.Second
-	// A call of rank n may be the probe n times turnStep later than the preferred
-	// call.
+	// A call of rank n may become the probe n times turnStep later than the
+	// preferred call.
 	turnStep = 50 * time.Millisecond
 	// spread is the time over which held calls are made again after a probe.
 	spread = 1500 * time.Millisecond
-	// waitsFor is how long a part counts as waiting after one of its calls was held.
+	// waitsFor is the time during which a part counts as waiting after one of its
+	// calls was held.
 	waitsFor = 15 * time.Second
-	// maxParts bounds how many parts are kept, apart from those without a region. Each
-	// region adds parts, and a kubelet can claim any region. maxParts is enough for a
-	// dozen regions. A part that is not used for partsKept is forgotten when another
-	// part needs its place.
+	// Once there are maxParts parts, no part with a region is added. Each region adds
+	// parts, and a kubelet can claim any region. maxParts is enough for a dozen
+	// regions. When another part needs room, the parts that were not used for
+	// partsKept are forgotten.
 	maxParts  = 64
 	partsKept = time.Hour
 )
 
-// breaker holds calls back while the cloud, or a part of it, answers nobody. Then
-// only one call at a time is made, the probe. It is the call of an ordinary
-// caller, and only that caller gets its answer. The first answer ends the hold.
-// The zero value is ready to use.
+// breaker holds calls back while the cloud, or a part of it, does not answer.
+// During a hold, only one call at a time is made: the probe. The probe is the
+// call of an ordinary caller, and only that caller gets the answer. The first
+// answer ends the hold. The zero value is ready to use.
 type breaker struct {
 	mu    sync.Mutex
 	cloud scope           // the calls of all parts; guarded by mu
 	parts map[part]*scope // guarded by mu
 }
 
-// part is what may fail while other calls work: a method in a region. The region
-// is empty for a call about no Node, and for a Node that has none yet.
+// part is a method in a region. The calls of one part may fail while all other
+// calls work. The region is empty if the call is not about a Node, or if the Node
+// has no region yet.
 type part struct{ method, region string }
 
 // of returns the part that the call is about. While the cloud is down, an unknown
 // region does not become a new part. Otherwise a kubelet could invent one region
-// after the other, and each would be tried once. The caller holds mu.
+// after another, and the cloud would get a call for each. The caller holds mu.
 func (b *breaker) of(c call) *scope {
 	p := part{c.method, c.region}
 	if p.region != "" && b.parts[p] == nil && (b.cloud.isOpen() || !b.hasRoom(time.Now())) {
@@ -82,8 +86,9 @@ func (b *breaker) of(c call) *scope {
 	return b.parts[p]
 }
 
-// hasRoom reports whether there may be one more part. If there are too many, it
-// first forgets those that nobody uses any more. The caller holds mu.
+// hasRoom reports whether one more part can be added. If there are maxParts
+// already, it first forgets the parts that nobody uses any more. The caller holds
+// mu.
 func (b *breaker) hasRoom(now time.Time) bool {
 	if len(b.parts) >= maxParts {
 		maps.DeleteFunc(b.parts, func(_ part, s *scope) bool { return now.Sub(s.used()) > partsKept })
@@ -91,8 +96,8 @@ func (b *breaker) hasRoom(now time.Time) bool {
 	return len(b.parts) < maxParts
 }
 
-// holder returns the scope that may hold the call back, and the call's part. The
-// caller holds mu.
+// holder returns the scope s that may hold the call back, and the scope p of the
+// call's part. The caller holds mu.
 func (b *breaker) holder(c call) (s, p *scope) {
 	p = b.of(c)
 	if b.cloud.isOpen() {
@@ -101,7 +106,7 @@ func (b *breaker) holder(c call) (s, p *scope) {
 	return p, p
 }
 
-// check returns an error if the call is not to be made now. It does not begin a
+// check returns an error if the call must not be made now. It does not begin a
 // probe.
 func (b *breaker) check(c call) error {
 	b.mu.Lock()
@@ -110,7 +115,8 @@ func (b *breaker) check(c call) error {
 	return err
 }
 
-// holds reports whether such calls are held back, apart from the probe.
+// holds reports whether calls like c are held back. It ignores that the next one
+// might be the probe.
 func (b *breaker) holds(c call) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -130,11 +136,11 @@ func (b *breaker) begin(c call) error {
 	return err
 }
 
-// admit decides whether the call may be made, and of which scopes it is the
-// probe. The caller holds mu.
+// admit decides whether the call may be made. It returns the scopes for which the
+// call is the probe. The caller holds mu.
 func (b *breaker) admit(c call, now time.Time) (probed []*scope, err error) {
 	s, p := b.holder(c)
-	isFirst := b.isFirst(c) // Its part may work although others do not.
+	isFirst := b.isFirst(c) // The call's part may work although other parts do not.
 	switch rank := b.rank(c); {
 	case !s.isOpen():
 		return nil, nil
@@ -155,17 +161,16 @@ func (b *breaker) isFirst(c call) bool {
 }
 
 // isMadeFirst reports whether the call is made at once if it is the first one of its
-// part in an outage. That holds if an object waits for the call, or if it is a watch,
-// which nobody makes again in time for the next probe. All other calls are made when
-// they are the probe.
+// part in an outage. This is so if an object waits for the call. It is also so for a
+// watch, because nobody makes a watch again in time for the next probe. Any other
+// call is made only as the probe.
 func (c call) isMadeFirst() bool { return c.priority == highPriority || c.waits }
 
-// rank returns 0 for a call that is preferred as the next probe, and more for other
-// calls. The part of the preferred call is the one that was tried longest ago. The
-// object of the preferred call has not failed, and is the newest of the objects that
-// have not. So objects that always fail, however many there are, do not keep others
-// from being tried. The first call of a part in an outage is always preferred. The
-// caller holds mu.
+// rank returns 0 for the preferred next probe, and more for other calls. A call is
+// preferred if its part was tried longest ago, and if its object is the newest of
+// those that have not failed. So objects that always fail do not keep others from
+// being tried, even if there are many of them. The first call of a part in an
+// outage is always preferred. The caller holds mu.
 func (b *breaker) rank(c call) int {
 	s, own := b.holder(c)
 	rank, object := 0, b.object(s, c)
@@ -194,18 +199,19 @@ func (b *breaker) object(s *scope, c call) string {
 	return c.object()
 }
 
-// hint returns how long to wait before the call is tried again. Preferred calls are told
-// to come back for the next probe, unless they are first calls of a part, of which there
-// may be hundreds. Two other calls of each part are told the same: one whose object has
-// not failed, and one whose object has. All others come back after the probe, first
-// those that an object waits for. The caller holds mu.
+// hint returns the time to wait before the call is tried again. Preferred calls are told
+// to come back for the next probe. The first calls of a part are an exception, because
+// there may be hundreds of them. In each part, two more calls are told to come back for
+// the next probe: one whose object has not failed, and one whose object has. All other
+// calls come back after the probe, and those for waiting objects come back first. The
+// caller holds mu.
 func (b *breaker) hint(c call, rank int, now time.Time) time.Duration {
 	s, p := b.holder(c)
 	later := time.Duration(rand.Float64() * float64(spread) / 2) //nolint:gosec // no secret
 	if c.priority != highPriority {
 		later += spread / 2
 	}
-	later += 4 * turnStep // after all that come back for the probe
+	later += 4 * turnStep // after all calls that come back for the probe
 	if s.probing {
 		return later
 	}
@@ -224,10 +230,10 @@ func (b *breaker) hint(c call, rank int, now time.Time) time.Duration {
 	return at
 }
 
-// parks reports whether the call waits in the gateway. A call that an object waits for is
-// parked in a short outage, so that the object shows nothing of the outage; it is not
-// parked if calls are denied. The first call of the periodic comparison is parked, too,
-// because nobody would make it again in time for the next probe.
+// parks reports whether the call waits in the gateway. In a short outage, a call for a
+// waiting object is parked, so that the outage does not show on the object. The call is
+// not parked if calls are denied. The first call of the periodic comparison is parked,
+// too, because nobody would make it again in time for the next probe.
 func (s *scope) parks(c call, isFirst bool) bool {
 	return isFirst && c.priority == refreshPriority || c.priority == highPriority && s.kind != Denied && time.Since(s.opened) < parkedFor
 }
@@ -249,24 +255,24 @@ var (
 	errDenied = errors.New("the call was not made, because the cloud denies such calls for other objects, too; one call at a time finds out when it allows them again")
 )
 
-// effect is what the end of a call has changed.
+// effect describes the effects of the end of a call.
 type effect struct {
 	failed bool // the call has failed for a reason that many objects may share
 	opened bool // calls are held back from now on
-	// again is how long to wait before a failed call is tried again, because calls are
-	// held back; 0 if they are not. parked means that the caller waits in the gateway.
+	// again is the time to wait before a failed call is tried again. It is 0 if calls
+	// are not held back. parked means that the caller waits in the gateway.
 	again  time.Duration
 	parked bool
 }
 
-// mark adds the effect to the error of the call that has ended.
+// mark adds the effect to the error of the call.
 func (e effect) mark(err error) {
 	if failed, ok := errors.AsType[*Error](err); ok && e.again > 0 {
 		failed.RetryAfter, failed.held, failed.parked = max(failed.RetryAfter, e.again), true, e.parked
 	}
 }
 
-// record takes note of how a call has ended.
+// record records how a call has ended.
 func (b *breaker) record(c call, started time.Time, err error) (e effect) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -291,7 +297,7 @@ func (b *breaker) record(c call, started time.Time, err error) (e effect) {
 	return e
 }
 
-// fails takes note of a call that has failed for a reason that many objects may
+// fails records a call that has failed for a reason that many objects might
 // share. The caller holds mu.
 func (b *breaker) fails(c call, started time.Time, err error) effect {
 	now, p := time.Now(), b.of(c)
@@ -299,11 +305,11 @@ func (b *breaker) fails(c call, started time.Time, err error) effect {
 	if c.tenant == "" {
 		f.err = errors.Unwrap(err)
 	}
-	isExplained := !b.cloud.isOpen() && p.isOpen() // The part is down, which says nothing about the others.
+	isExplained := !b.cloud.isOpen() && p.isOpen() // The failure of a part that is down says nothing about other parts.
 	e := effect{failed: true}
-	// Questions about Nodes of another cloud may fail for ever with errors that
-	// nobody can read, and a part may have no other questions. Such questions must
-	// not hold back a new Node.
+	// Questions about Nodes of another cloud may always fail with errors that
+	// cannot be classified, and a part may have no other questions. These failures
+	// must not hold back a new Node.
 	if p.tried = now; !f.unread || p.isOpen() {
 		e.opened = p.fails(f, now)
 	}
@@ -316,7 +322,7 @@ func (b *breaker) fails(c call, started time.Time, err error) effect {
 	return e
 }
 
-// meaning is what the end of a call says of the cloud.
+// meaning says what the end of a call reveals about the cloud.
 type meaning int
 
 const (
@@ -325,8 +331,8 @@ const (
 	hasFailed
 )
 
-// meaningFor returns what the end of a call says of the cloud. A tenant can cause
-// errors of most kinds by what it asks for.
+// meaningFor returns the meaning of the end of a call. A tenant can cause errors
+// of most kinds with its Services.
 func meaningFor(c call, err error) meaning {
 	if c.waits && err == nil {
 		return saysNothing // The call began long ago, perhaps before the outage.
@@ -336,7 +342,7 @@ func meaningFor(c call, err error) meaning {
 	case Succeeded, NotFound, Conflict, QuotaExceeded:
 		return answered
 	case Pending, Invalid, Failed:
-		switch { // The provider may have rejected the object without asking the cloud.
+		switch { // The provider might have rejected the object without asking the cloud.
 		case isTenants:
 			return saysNothing
 		case kind == Failed && evidence == Unread:
@@ -352,12 +358,12 @@ func meaningFor(c call, err error) meaning {
 			return hasFailed
 		}
 	case Throttled, NotImplemented, Elsewhere, Panicked, Slow, Canceled:
-	case NoAnswer: // Providers return nil for Nodes that they do not know.
+	case NoAnswer: // Some providers return nil for unknown Nodes.
 	}
 	return saysNothing
 }
 
-// hangs takes note of a question that has been under way for too long.
+// hangs records a question that has been under way for too long.
 func (b *breaker) hangs(c call, started time.Time) effect {
 	return b.record(c, started, &Error{Call: c.method, Kind: TimedOut, Err: errSlow})
 }

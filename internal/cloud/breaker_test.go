@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
-// login is a cloud that denies the calls for which the function returns true, and
-// counts all calls.
+// login is a cloud that counts all calls. It denies a call if the function denies
+// returns true.
 func login(calls *atomic.Int32, denies func(name string) bool) vendor {
 	answer := func(name string) error {
 		calls.Add(1)
@@ -58,7 +58,7 @@ func TestDeniedCredentialsMakeOneProbeAndHealAtOnce(t *testing.T) {
 			}
 			return err
 		}}.run()
-		// In this test, each object is tried again after a minute at most.
+		// In this test, each object is tried again after at most a minute.
 		if after := time.Since(start) - 10*time.Minute; after > longestProbe+time.Minute+10*time.Second {
 			t.Errorf("the last Node was described %v after the credentials were right", after)
 		}
@@ -137,8 +137,8 @@ func TestAnswerOfAWatchSaysNothing(t *testing.T) {
 	}
 }
 
-// A provider asks to be called again for one Service. The text of its error has
-// words of an outage.
+// A provider asks to be called again for one Service. The text of its error
+// contains words that suggest an outage.
 func TestPauseOfOneServiceIsNotForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
@@ -170,8 +170,8 @@ func metadataIn(t *testing.T, g *Gateway, region string, n int) error {
 	return err
 }
 
-// In an outage, the first call of a kind is made at once if an object waits for it,
-// and held back otherwise.
+// In an outage, the first call of its kind is made at once if an object waits for
+// it. If no object waits, the call is held back.
 func TestFirstOfItsKindIsMadeOnlyForAnObjectThatWaits(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -204,8 +204,8 @@ func TestFirstOfItsKindIsMadeOnlyForAnObjectThatWaits(t *testing.T) {
 	}
 }
 
-// What becomes of the first call of each part while all parts are held back, and of its
-// place among the calls that may be the next probe.
+// While all parts are held back, the first call of a part is preferred as the next probe.
+// It is made at once, or waits in the gateway for the next probe, or is refused.
 func TestFirstCallOfAPartInAnOutage(t *testing.T) {
 	for name, row := range map[string]struct {
 		call         call
@@ -220,7 +220,7 @@ func TestFirstCallOfAPartInAnOutage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := gateway(t, newOutage(until(time.Hour, httpError(503))).vendor(), Config{})
-				for n := range 2 * minDown { // All but the first ones are held back, and so wait for a probe, too.
+				for n := range 2 * minDown { // All calls but the first ones are held back, so they wait for a probe, too.
 					_ = askWhetherExists(t.Context(), g, n)
 				}
 				if rank := g.breaker.rank(row.call); rank != 0 {
@@ -256,9 +256,9 @@ func TestFewOfManyFirstCallsComeBackForTheProbe(t *testing.T) {
 	})
 }
 
-// If only one method fails, and nothing else is asked, the first question of the periodic
-// comparison gets an answer within two probes, however often the failing method is tried.
-// Then only that method is held back.
+// Only one method fails, and no other question is asked. Then the first question of the
+// periodic comparison gets an answer within two probes, even if the failing method is
+// tried often. From then on only the failing method is held back.
 func TestComparisonFindsThatOnlyOneMethodIsDown(t *testing.T) {
 	for _, pause := range []time.Duration{0, time.Minute} {
 		t.Run("After"+pause.String(), func(t *testing.T) {
@@ -279,7 +279,7 @@ func TestComparisonFindsThatOnlyOneMethodIsDown(t *testing.T) {
 					}()
 				}
 				time.Sleep(time.Second + pause)
-				old := node("node-0") // whose other question has failed
+				old := node("node-0") // a question with another method has failed for this Node
 				isDown := func() bool { return strings.HasPrefix(g.breaker.state(), "is down") }
 				if !isDown() {
 					t.Fatal("calls of all parts are not held back, so there is nothing to find out")
@@ -301,15 +301,16 @@ func TestComparisonFindsThatOnlyOneMethodIsDown(t *testing.T) {
 	}
 }
 
-// A kubelet can choose the region of its Node. All regions that it invents in an outage
-// cost the cloud one call together. Those that it has invented before cost nothing while
-// the Nodes are silent, and at most maxParts calls while they wait to be initialised.
+// A kubelet can choose the region of its Node. All regions that are invented during an
+// outage cost the cloud one call in total. Regions that were invented before the outage
+// cost no calls while the Nodes are silent. While the Nodes wait to be initialised,
+// these regions cost at most maxParts calls.
 func TestInventedRegionsCostOneCall(t *testing.T) {
-	const before = time.Minute // the outage
+	const before = time.Minute // from the start to the outage
 	for _, tt := range []struct {
 		name   string
-		known  int // regions that are invented before the outage, and asked about again in it
-		unseen int // regions that are invented in it
+		known  int // regions that are invented before the outage, and asked about again during it
+		unseen int // regions that are invented during the outage
 		ask    func(t *testing.T, g *Gateway, region string, n int) error
 		calls  int // in the outage
 	}{
@@ -341,7 +342,7 @@ func TestInventedRegionsCostOneCall(t *testing.T) {
 				}
 				calls := o.count(func(m made) bool { return m.at >= before })
 				t.Logf("%d calls, %d parts", calls, len(g.breaker.parts))
-				if parts := len(g.breaker.parts); calls > tt.calls || parts > maxParts+2 { // a part without a region for each method
+				if parts := len(g.breaker.parts); calls > tt.calls || parts > maxParts+2 { // each of two methods also has a part without a region
 					t.Errorf("%d calls in the outage with %d parts, want at most %d and %d", calls, parts, tt.calls, maxParts+2)
 				}
 			})
@@ -349,8 +350,8 @@ func TestInventedRegionsCostOneCall(t *testing.T) {
 	}
 }
 
-// A region that nobody uses any more gives its place to another region, whose
-// failures then do not hold back the rest.
+// A region that nobody uses any more is forgotten when another region needs its
+// place. The failures of the new region then do not hold back other calls.
 func TestRegionsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutage(func(m made) error {
@@ -376,9 +377,9 @@ func TestRegionsAreForgotten(t *testing.T) {
 	})
 }
 
-// For a nonsensical provider ID, a provider returns InstanceNotFound without asking the
-// cloud. That ends the hold, because it looks like an answer, but few calls follow from
-// it.
+// For a nonsensical provider ID, some providers return InstanceNotFound without asking
+// the cloud. That looks like an answer, so it ends the hold. Nevertheless it causes few
+// calls.
 func TestAnswersThatTheCloudHasNotGivenCostFewCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const length = 10 * time.Minute

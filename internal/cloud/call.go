@@ -18,27 +18,29 @@ import (
 // call describes one call to a provider on its way from a controller to the
 // provider's code.
 type call struct {
-	// method is the provider's method, as metrics and errors name it.
+	// method is the name of the provider's method in metrics and errors.
 	method   string
 	priority priority
-	// names has the name of the object that the call is about, and then other
-	// words that the object's owner has chosen. If they appear in the text of an
-	// error, they are not the cloud's words. In a call about many objects, the
-	// method takes the place of the name. names is empty for a list of routes.
+	// names begins with the name of the object that the call is about. Other
+	// words that the object's owner has chosen follow. If one of these words
+	// appears in the text of an error, it is not taken for a word of the cloud.
+	// In a call about many objects, the method takes the place of the name. names
+	// is empty for a list of routes.
 	names []string
 	// tenant is the namespace of the Service that the call is about, or ofManyTenants.
-	// It is empty for a call that is about no Service.
+	// It is empty if the call is not about a Service.
 	tenant string
-	// region is the region in the label of the Node that the call is about, empty if
-	// there is none.
+	// region is the value of the region label of the Node that the call is about. It
+	// is empty if there is no Node or no label.
 	region string
-	// node is the Node that a route leads to, empty for other calls.
+	// node is the name of the Node that a route leads to. It is empty for other
+	// calls.
 	node string
-	// split means that a call that fails is made again for each of its objects
-	// alone.
+	// split means that after a failure, a call is made for each object
+	// separately.
 	split bool
-	// waits means that the call waits at the cloud for something to happen. The
-	// limiter does not count it as under way, and its duration says nothing.
+	// waits means that the call waits at the cloud until something happens. The
+	// limiter does not count this call as under way, and ignores its duration.
 	waits bool
 	// change means that the call changes the cloud.
 	change bool
@@ -46,7 +48,7 @@ type call struct {
 	progress *progress
 }
 
-// to returns a copy of the call with another method, for the same question.
+// to returns a copy of the call that asks the same question with another method.
 func (c call) to(method string) call {
 	c.method = method
 	return c
@@ -58,9 +60,9 @@ func (c call) about(names []string) call {
 	return c
 }
 
-// object returns a name of the object that the call is about. All objects of a
-// tenant have the same name here, because a tenant can create any number of them.
-// A Node and its routes share a name, too, because one kubelet controls them all.
+// object returns a name for the object that the call is about. All objects of a
+// tenant share one name, because a tenant can create any number of them. A Node
+// and its routes share a name, too, because the same kubelet controls them.
 func (c call) object() string {
 	switch {
 	case c.tenant != "":
@@ -75,8 +77,8 @@ func (c call) object() string {
 }
 
 // odd returns the name under which panics of the call are remembered, and a digest
-// of all names of its object. Only a digest is kept, because names may be large:
-// their owner chooses them. The name is empty if the call has no names.
+// of all names of the object. Only a digest is kept, because an owner can choose
+// long names. The name is empty if the call has no names.
 func (c call) odd() (name string, all digest) {
 	if len(c.names) == 0 {
 		return "", digest{}
@@ -90,14 +92,14 @@ func (c call) failed(kind Kind, err error) *Error {
 	return &Error{Call: c.method, Kind: kind, Err: err}
 }
 
-// progress records why a call has not been made yet. A nil progress records
-// nothing.
+// progress records the reason why a call has not been made yet. A nil progress
+// records nothing.
 type progress struct {
-	also []*progress // progress of the questions that the call answers
+	also []*progress // the progress of each question that the call answers
 
 	mu    sync.Mutex
 	err   error     // nil: the call is under way; guarded by mu
-	began time.Time // when it began to be under way; guarded by mu
+	began time.Time // when the call began; guarded by mu
 }
 
 func (p *progress) set(err error) {
@@ -112,7 +114,8 @@ func (p *progress) set(err error) {
 	p.err, p.began = err, time.Now()
 }
 
-// underWay returns how long the call has been under way, 0 if it has not begun.
+// underWay returns the time since the call began. It returns 0 if the call has
+// not begun.
 func (p *progress) underWay() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,8 +131,8 @@ func (p *progress) get() error {
 	return p.err
 }
 
-// read makes a call that changes nothing. If the cloud has throttled the call, it
-// was not carried out, so read makes it again when the limiter allows that.
+// read makes a call that changes nothing. If the cloud has throttled the call,
+// read makes it again when the limiter allows that.
 func read[T any](ctx context.Context, g *Gateway, c call, f func(context.Context) (T, error)) (T, error) {
 	if err := g.health.leftAlone(c); err != nil {
 		var none T
@@ -151,8 +154,8 @@ func read[T any](ctx context.Context, g *Gateway, c call, f func(context.Context
 	}
 }
 
-// awaitTurn returns nil when a question may be asked. At the beginning of an outage
-// a question for which somebody waits is held back here.
+// awaitTurn returns nil when a question may be asked. At the beginning of an
+// outage, awaitTurn also waits while the question is parked.
 func (g *Gateway) awaitTurn(ctx context.Context, c call) error {
 	for {
 		err := g.breaker.check(c)
@@ -206,16 +209,16 @@ func once[T any](ctx context.Context, g *Gateway, a attempt, f func(context.Cont
 	return value, g.wrap(ctx, a.call, theirs)
 }
 
-// watchForHang tells the breaker and the limiter that a question takes too long. A
-// change may take minutes, so it is not watched. The caller calls the returned
-// function when the call has returned.
+// watchForHang tells the breaker and the limiter if a question takes too long. A
+// change is not watched, because it may take minutes. The caller must call the
+// returned function after the call.
 func (g *Gateway) watchForHang(a attempt, started time.Time) (returned func()) {
 	switch {
 	case a.waits:
 		return func() {}
 	case a.tenant != "", g.breaker.holds(a.call):
-		// The call is about a load balancer, or is a probe. Either may hang, so it counts
-		// from its beginning as one that takes long.
+		// Calls about load balancers might hang, and so might probes. So they count as
+		// calls that take long from the beginning.
 		g.limiter.lasts()
 		return g.limiter.lastedUntilNow
 	case a.change:
@@ -235,25 +238,25 @@ func (g *Gateway) watchForHang(a attempt, started time.Time) (returned func()) {
 	}
 }
 
-// wrap gives an error of the provider its kind.
+// wrap turns an error of the provider into an *Error with a Kind.
 func (g *Gateway) wrap(ctx context.Context, c call, err error) error {
 	if err == nil {
 		return nil
 	}
-	if ours, ok := err.(*Error); ok { //nolint:errorlint // not one that a provider has wrapped
+	if ours, ok := err.(*Error); ok { //nolint:errorlint // an *Error that a provider has wrapped does not count
 		return ours
 	}
 	e := classifier{own: g.ownClassification(ctx, err), names: c.names}.classify(err)
 	e.Call, e.Err = c.method, readable(err)
-	switch e.Kind { //nolint:exhaustive // for other kinds, the pause is the provider's own and is not bounded
+	switch e.Kind { //nolint:exhaustive // for other kinds, the provider's pause is not bounded
 	case Throttled, Unavailable, Conflict:
 		e.RetryAfter = min(e.RetryAfter, maxPause)
 	}
 	return &e
 }
 
-// readable returns an error whose text can be read. Some errors panic when they are
-// read, such as a typed nil.
+// readable returns an error whose text can be read. Some errors, such as a typed
+// nil, panic when they are read.
 func readable(err error) (safe error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -270,8 +273,8 @@ type namedClassifier struct {
 	classify func(error) provider.Classification
 }
 
-// classifiersOf returns the classifiers in the order in which they are asked:
-// that of the program, then that of the provider.
+// classifiersOf returns the program's classifier and the provider's classifier,
+// in the order in which they are asked.
 func classifiersOf(cfg Config, e extras) []namedClassifier {
 	var all []namedClassifier
 	if cfg.Classify != nil {
@@ -283,8 +286,8 @@ func classifiersOf(cfg Config, e extras) []namedClassifier {
 	return all
 }
 
-// ownClassification returns the classification of the error by the program or the
-// provider, and the zero value if neither knows the error.
+// ownClassification asks the program, and then the provider, to classify the
+// error. It returns the zero value if neither knows the error.
 func (g *Gateway) ownClassification(ctx context.Context, err error) provider.Classification {
 	for _, c := range g.classifiers {
 		if own := g.ask(ctx, c, err); saysSomething(own) {
@@ -303,14 +306,14 @@ func (g *Gateway) ask(ctx context.Context, c namedClassifier, err error) provide
 	return c.classify(err)
 }
 
-// panicked takes note of a panic. It returns how long the object of the call is
-// to be left alone.
+// panicked records a panic. It returns the time during which no more calls about
+// the object are to be made.
 func (g *Gateway) panicked(ctx context.Context, c call, value any) time.Duration {
 	klog.FromContext(ctx).Error(nil, "The provider panicked", "call", c.method, "panic", value, "stack", string(debug.Stack()))
 	return g.health.panicked(c, value)
 }
 
-// record takes note of how a call has ended.
+// record records how a call has ended.
 func (g *Gateway) record(ctx context.Context, c call, started time.Time, err error) {
 	took := time.Since(started)
 	g.metrics.observe(c.method, err, took)
@@ -319,8 +322,8 @@ func (g *Gateway) record(ctx context.Context, c call, started time.Time, err err
 	g.adapt(ctx, c, started, err)
 }
 
-// adapt tells the limiter how a call has ended, or what has become of one object in
-// a call about many.
+// adapt tells the breaker and the limiter how a call has ended. After a call about
+// many objects, adapt is called for each object that has failed.
 func (g *Gateway) adapt(ctx context.Context, c call, started time.Time, err error) {
 	now := g.breaker.record(c, started, err)
 	g.limiter.told(now)
@@ -329,12 +332,12 @@ func (g *Gateway) adapt(ctx context.Context, c call, started time.Time, err erro
 		g.limiter.throttled(started, RetryAfter(err))
 	case kind == Throttled && c.tenant == "":
 		g.limiter.saysThrottled(started, RetryAfter(err), c.object())
-	case kind == Failed && EvidenceOf(err) == Unread && now.again > 0: // The cloud, or a part of it, is down: that is not the quota.
+	case kind == Failed && EvidenceOf(err) == Unread && now.again > 0: // The cause is an outage, not the quota.
 	case kind == Throttled, kind == Failed && EvidenceOf(err) == Unread:
 		if why := g.limiter.failed(started, c.object()); why != "" {
 			klog.FromContext(ctx).Info("Changed the rate of calls", "call", c.method, "why", why, "callsPerSecond", g.limiter.callsPerSecond(), "err", err)
 		}
-	case kind == Unavailable && EvidenceOf(err) == Typed: // A text may be about one object, as a RetryError is.
+	case kind == Unavailable && EvidenceOf(err) == Typed: // The text of an error might be about one object only, as a RetryError is.
 		g.limiter.unavailable(RetryAfter(err))
 	case isAnswer(kind) && !c.waits:
 		g.limiter.succeeded(time.Since(started), c.object())
@@ -343,13 +346,13 @@ func (g *Gateway) adapt(ctx context.Context, c call, started time.Time, err erro
 	now.mark(err)
 }
 
-// isAnswer reports whether a call whose outcome is of this kind was within the
-// quota.
+// isAnswer reports whether this kind of outcome shows that the call was within
+// the quota.
 func isAnswer(kind Kind) bool {
 	switch kind {
 	case Succeeded, Failed, NotFound, NotImplemented, Elsewhere, Pending, Invalid, Conflict, QuotaExceeded:
 		return true
 	case Throttled, Unavailable, Slow, TimedOut, Panicked, Canceled, Denied, NoAnswer:
 	}
-	return false // The quota may or may not be used up.
+	return false // It is unknown whether the quota is used up.
 }

@@ -123,7 +123,7 @@ func TestNodesThatWaitGoBeforeRefreshes(t *testing.T) {
 		var all sync.WaitGroup
 		all.Go(func() { g.Instances().Refresh(t.Context(), []*corev1.Node{node("refreshed")}) })
 		synctest.Wait()
-		const waiting = 10 // too few for the refresh to get a turn by its share
+		const waiting = 10 // so few that the refresh does not get a turn by its share
 		for n := range waiting {
 			all.Go(func() { _, _ = g.Instances().Metadata(t.Context(), node(strconv.Itoa(n))) })
 		}
@@ -162,8 +162,8 @@ func TestNodesThatWaitInVainComeAfterOthers(t *testing.T) {
 	})
 }
 
-// The program classifies an error first, then the provider. If neither knows the
-// error, its codes, status and text are read.
+// The program classifies an error first, and then the provider does. If neither
+// knows the error, the gateway reads the error's codes, status and text.
 func TestProgramClassifiesBeforeTheProvider(t *testing.T) {
 	program, theirs := provider.Classification{Kind: provider.Conflict}, provider.Classification{Kind: provider.Denied}
 	for _, tt := range []struct {

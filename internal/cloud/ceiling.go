@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// Ceiling bounds all calls to the cloud, whatever the cloud allows. The zero value
-// bounds nothing.
+// Ceiling bounds the calls to the cloud, even if the cloud allows more. The zero
+// value bounds nothing.
 type Ceiling struct {
-	// PerSecond is how many calls may begin in a second in the long run; 0 means no
-	// bound.
+	// PerSecond is the maximum number of calls a second, in the long run; 0 means
+	// no bound.
 	PerSecond float64
-	// Burst is how many calls may begin at once after a rest; 0 means PerSecond, but at
-	// least 1.
+	// Burst is the number of calls that may begin at once after a rest; 0 means
+	// PerSecond, but at least 1.
 	Burst int
-	// Concurrency is how many calls may be under way at the same time; 0 means no
-	// bound. Calls that wait at the cloud for something to happen do not count.
+	// Concurrency is the maximum number of calls under way at the same time; 0
+	// means no bound. Calls that wait at the cloud until something happens do not
+	// count.
 	Concurrency int
 }
 
@@ -28,16 +29,17 @@ func (c Ceiling) burst() float64 {
 }
 
 const (
-	// Calls count as limited if limitedAfter or more has passed between the first wait
-	// and the last one. The limit is over when no call has had to wait during limitOver.
+	// Calls count as limited if at least limitedAfter lies between the first wait and
+	// the last one. The limit is over when no call has had to wait for limitOver.
 	limitedAfter = 10 * time.Second
 	limitOver    = time.Minute
-	// untilOneEnds is the delay of a call that has to wait until another one ends.
-	// When one ends, the delay is computed again.
+	// untilOneEnds is the delay of a call that has to wait until another call
+	// ends. Whenever a call ends, the delay is computed again.
 	untilOneEnds = time.Hour
 )
 
-// LimitedBy is what calls to the cloud wait for. The set is closed.
+// LimitedBy names the bound that calls to the cloud wait for. The set of values
+// is closed.
 type LimitedBy string
 
 // The bounds.
@@ -47,14 +49,15 @@ const (
 	CeilingLimits LimitedBy = "ceiling"
 )
 
-// Limit says that calls to the cloud wait. The zero value means that they do not.
+// Limit says what calls to the cloud wait for. The zero value means that they do
+// not wait.
 type Limit struct {
 	By LimitedBy
-	// For is how long ago calls began to wait. Pauses between two waits count as well,
-	// up to limitOver each.
+	// For is the time since calls began to wait. It includes each pause between two
+	// waits, if the pause is not longer than limitOver.
 	For time.Duration
-	// PerSecond is the rate that the quota allows, as far as is known; 0 if the quota
-	// does not limit calls.
+	// PerSecond is an estimate of the rate that the quota allows; 0 if the quota does
+	// not limit calls.
 	PerSecond float64
 }
 
@@ -70,20 +73,21 @@ func (l Limit) String() string {
 	return ""
 }
 
-// ceiling keeps calls within a Ceiling, and knows how long calls have had to
-// wait for it or for the quota. It is guarded by the mutex of the limiter.
+// ceiling keeps calls within a Ceiling. It also records how long calls have had
+// to wait for the Ceiling or for the quota. It is guarded by the mutex of the
+// limiter.
 type ceiling struct {
 	Ceiling
 
-	tokens float64 // calls that may begin now
+	tokens float64 // the number of calls that may begin now
 	filled time.Time
 
 	by          LimitedBy
 	since, last time.Time // when calls began to wait, and when one last waited
 }
 
-// delay returns how long the next call has to wait while underWay calls are under
-// way.
+// delay returns the time that the next call has to wait. underWay is the number
+// of calls under way.
 func (c *ceiling) delay(now time.Time, underWay int) time.Duration {
 	if c.Concurrency > 0 && underWay >= c.Concurrency {
 		return untilOneEnds
@@ -102,10 +106,10 @@ func (c *ceiling) delay(now time.Time, underWay int) time.Duration {
 	return max(time.Duration((1-c.tokens)/c.PerSecond*float64(time.Second)), time.Nanosecond)
 }
 
-// spend takes note that a call begins.
+// spend records that a call begins.
 func (c *ceiling) spend() { c.tokens-- }
 
-// waits takes note that a call waits for the quota or for the ceiling.
+// waits records that a call waits for the quota or for the ceiling.
 func (c *ceiling) waits(by LimitedBy, now time.Time) {
 	if now.Sub(c.last) > limitOver {
 		c.since = now
@@ -113,7 +117,7 @@ func (c *ceiling) waits(by LimitedBy, now time.Time) {
 	c.by, c.last = by, now
 }
 
-// limit returns what limits calls now.
+// limit returns the bound that limits calls now.
 func (c *ceiling) limit(now time.Time) Limit {
 	if c.by == Unlimited || now.Sub(c.last) > limitOver || c.last.Sub(c.since) < limitedAfter {
 		return Limit{}
@@ -121,7 +125,7 @@ func (c *ceiling) limit(now time.Time) Limit {
 	return Limit{By: c.by, For: now.Sub(c.since)}
 }
 
-// Limit returns what limits the calls to the cloud now.
+// Limit returns the bound that limits calls to the cloud now.
 func (g *Gateway) Limit() Limit {
 	l := &g.limiter
 	l.mu.Lock()

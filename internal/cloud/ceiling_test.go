@@ -13,7 +13,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// busy is a cloud that takes a second for each call, and counts them.
+// busy is a cloud that takes a second for each call, and counts the calls.
 type busy struct {
 	mu                    sync.Mutex
 	calls, underWay, most int
@@ -40,8 +40,8 @@ func TestCallsStayBelowTheCeiling(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
 		ceiling     Ceiling
-		calls, most int           // at most: calls in the first 20 seconds, and calls at the same time
-		took        time.Duration // at least: for 100 calls
+		calls, most int           // upper bounds: calls in the first 20 seconds, and calls at the same time
+		took        time.Duration // lower bound of the time for 100 calls
 		limited     LimitedBy
 	}{
 		{"None", Ceiling{}, 100, 100, 0, Unlimited},

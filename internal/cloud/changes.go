@@ -9,28 +9,27 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/lease"
 )
 
-// maxQuotaWait is how long a change waits for the cloud's quota before its caller
-// gets an error. A worker counts as stuck only after this time and the deadline
-// of the change together.
+// maxQuotaWait is the time that a change waits for the cloud's quota before its
+// caller gets an error. A worker counts as stuck only after maxQuotaWait plus the
+// deadline of the change.
 const maxQuotaWait = 2 * time.Minute
 
 // changes makes the calls that change the cloud, one at a time for each key. A
-// call that outlives its deadline keeps its key until it really returns (promise
-// S3).
+// call may outlive its deadline. It keeps its key until it returns (promise S3).
 type changes struct {
 	gateway *Gateway
 	timeout time.Duration
 	// again means that a failed change is repeated while the quota of the cloud is
-	// used up. That is only allowed if a second call does no harm.
+	// used up. It must be set only if a second call does no harm.
 	again bool
 	keys  keyLock
 }
 
-// change makes a change. It returns when the provider has returned, or some
-// time after the deadline. A change does not begin after the context has ended
-// or while another replica may lead. The end of the context does not interrupt a
-// change that has begun, because the cloud could still carry out an interrupted
-// change while another replica changes the same object (promise S7).
+// change makes a change. It returns when the provider has returned, or some time
+// after the deadline. A change does not begin after the context has ended, or
+// while another replica might lead. The end of the context does not interrupt a
+// change that has begun. Otherwise the cloud could still carry out the
+// interrupted change while another replica changes the same object (promise S7).
 func (s *changes) change(ctx context.Context, c call, key string, f func(context.Context) error) error {
 	if err := s.keys.acquire(key, c.method); err != nil {
 		return c.failed(Slow, err)
@@ -38,8 +37,9 @@ func (s *changes) change(ctx context.Context, c call, key string, f func(context
 	return s.carryOut(ctx, c, []string{key}, f)
 }
 
-// carryOut makes a change that holds these keys, and frees them. All changes go
-// through it, so that a read-only gateway makes none.
+// carryOut makes a change that holds these keys, and frees the keys. All changes
+// go through carryOut, because it is the place where a read-only gateway refuses
+// them.
 func (s *changes) carryOut(ctx context.Context, c call, keys []string, f func(context.Context) error) error {
 	if s.gateway.refuse != nil {
 		s.keys.release(keys...)
@@ -71,8 +71,8 @@ func (s *changes) carryOut(ctx context.Context, c call, keys []string, f func(co
 	}
 }
 
-// abandon stops waiting for a call that has outlived its deadline. Its keys are
-// free when the call has returned.
+// abandon stops waiting for a call that has outlived its deadline. The keys
+// become free when the call returns.
 func (s *changes) abandon(keys []string, done <-chan error) {
 	if s.keys.abandon(keys[0]) {
 		s.gateway.health.exhausted(maxAbandoned, "changes")
@@ -83,8 +83,8 @@ func (s *changes) abandon(keys []string, done <-chan error) {
 	}()
 }
 
-// awaitTurn returns nil when the call may begin. The context waiting bounds the
-// wait for the quota.
+// awaitTurn returns nil when the call may begin. The wait for the quota ends with
+// the context named waiting.
 func (s *changes) awaitTurn(ctx, waiting context.Context, c call) error {
 	if err := s.gateway.breaker.check(c); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (s *changes) awaitTurn(ctx, waiting context.Context, c call) error {
 		if err = lease.Await(ctx); err != nil {
 			err = c.failed(Canceled, err)
 		} else {
-			err = s.gateway.breaker.begin(c) // last, because it may begin the only probe
+			err = s.gateway.breaker.begin(c) // This comes last, because the call might become the only probe.
 		}
 		if err != nil {
 			s.gateway.limiter.ended()

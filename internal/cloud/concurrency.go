@@ -6,16 +6,16 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// Concurrency is the number of objects for which the provider may be called at the same
-// time, for each kind of call. The provider declares it; 0 means that the provider
-// declares nothing.
+// Concurrency has, for each kind of call, the number of objects for which the provider
+// may be called at the same time. The provider declares these numbers; 0 means that it
+// declares none.
 type Concurrency struct{ Instances, Existence, LoadBalancers, Routes int }
 
-// Concurrency returns what the provider declares.
+// Concurrency returns the numbers that the provider declares.
 func (g *Gateway) Concurrency() Concurrency { return g.concurrency }
 
-// askConcurrency asks the provider for what it declares. A panic is logged, and the
-// defaults hold.
+// askConcurrency asks the provider for these numbers. After a panic, which is
+// logged, the defaults apply.
 func (g *Gateway) askConcurrency(ctx context.Context) {
 	if g.extras.concurrent == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// caller is a provider that declares how many calls are safe.
+// caller is a provider that declares a safe number of calls.
 type caller struct {
 	vendor
 

@@ -10,24 +10,24 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// Existence is the cloud's answer to whether an instance exists.
+// Existence is the cloud's answer to the question whether an instance exists.
 type Existence struct {
 	// Present is false only if the cloud itself has answered that there is no
 	// such instance.
 	Present bool
-	// Asked is when the question was asked. The call began then or later, and may have
-	// returned long after that.
+	// Asked is the time at which the question was asked. The call began then or later,
+	// and might have returned much later.
 	Asked time.Time
-	// NotFound means that the provider has failed with the contract's error
-	// InstanceNotFound and with nothing else. That error is returned, too.
+	// NotFound means that the provider has returned the contract's error
+	// InstanceNotFound and no other error. Existence returns that error, too.
 	NotFound bool
 }
 
 // Existence asks whether the instance of a node exists. Each answer comes from a call
-// about this node alone, and only one caller gets it: nothing is coalesced, batched or
-// cached, because the answer may lead to a Node's deletion (promise S1). While such a call
-// is under way, a second question about the same node fails with Slow. If a caller does
-// not wait for its answer, the next caller gets it.
+// about this node alone, and only one caller gets the answer. Nothing is coalesced,
+// batched or cached, because the answer can lead to the deletion of the Node (promise S1).
+// While the call is under way, a second question about the same node fails with Slow. If a
+// caller gives up before the answer comes, the next caller gets that answer.
 func (i *Instances) Existence(ctx context.Context, node *corev1.Node) (Existence, error) {
 	c := call{method: "InstanceExists", priority: updatePriority, names: namesOfNode(node), region: regionOf(node)}
 	return i.existence.ask(ctx, c, identity(node), func(ctx context.Context, c call) (Existence, error) {
@@ -38,7 +38,7 @@ func (i *Instances) Existence(ctx context.Context, node *corev1.Node) (Existence
 }
 
 // Shutdown asks whether the instance of a node is shut down. The kind of the
-// error is NotImplemented if the provider does not know that.
+// error is NotImplemented if the provider cannot tell.
 func (i *Instances) Shutdown(ctx context.Context, node *corev1.Node) (bool, error) {
 	c := call{method: "InstanceShutdown", priority: updatePriority, names: namesOfNode(node), region: regionOf(node)}
 	return i.shutdowns.ask(ctx, c, identity(node), func(ctx context.Context, c call) (bool, error) {
@@ -59,9 +59,10 @@ func (p modern) shutDown(ctx context.Context, c call, node *corev1.Node) (bool, 
 	})
 }
 
-// exists asks by provider ID. A node without one is looked up by name first. If
-// that look-up finds nothing, the instance is absent. A "not found" from the call
-// by provider ID is an error (upstream-behaviour 4.1).
+// exists asks with the provider ID. If the node has none, exists looks the ID up
+// by the node's name first. If that look-up finds nothing, the instance is
+// absent. If the call with the provider ID returns "not found", that is an error
+// (upstream-behaviour 4.1).
 func (p legacy) exists(ctx context.Context, c call, node *corev1.Node) (bool, error) {
 	id, err := p.providerID(ctx, c, node)
 	if saysNotFound(err) {
@@ -86,8 +87,8 @@ func (p legacy) shutDown(ctx context.Context, c call, node *corev1.Node) (bool, 
 	})
 }
 
-// inTime returns the context's error instead of an "absent" or "not found" that came
-// after the deadline, because the provider may have given up and dropped the error.
+// inTime returns the context's error if an "absent" or "not found" came after the
+// deadline. By then the provider might have given up and dropped the real error.
 func inTime(ctx context.Context, present bool, err error) (bool, error) { //nolint:revive // flag-parameter: it is the provider's answer
 	if late := ctx.Err(); late != nil && !present && (err == nil || (classifier{}).classify(err).Kind == NotFound) {
 		return false, late
@@ -96,11 +97,11 @@ func inTime(ctx context.Context, present bool, err error) (bool, error) { //noli
 }
 
 // saysNotFound reports whether an error of the gateway is the contract's error
-// InstanceNotFound, wrapped in nothing but text. If it is joined with another error,
-// it is not an answer of the cloud.
+// InstanceNotFound, possibly wrapped in more text. If InstanceNotFound is joined
+// with another error, the result is not an answer of the cloud.
 func saysNotFound(err error) bool {
 	if KindOf(err) != NotFound {
-		return false // Some other errors can be unwrapped for ever.
+		return false // Some other errors can be unwrapped without end.
 	}
 	for ; err != nil; err = errors.Unwrap(err) {
 		if err == cloudprovider.InstanceNotFound { //nolint:errorlint // errors.Is looks into lists, too

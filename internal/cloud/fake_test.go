@@ -11,9 +11,9 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// vendor is a provider that offers what its fields hold.
+// vendor is a provider that offers the values of its fields.
 type vendor struct {
-	cloudprovider.Interface // the rest is not called
+	cloudprovider.Interface // the other methods are not called
 
 	v2       cloudprovider.InstancesV2
 	v1       cloudprovider.Instances
@@ -45,8 +45,8 @@ func (m metadata) InstanceMetadata(ctx context.Context, node *corev1.Node) (*clo
 func (metadata) InstanceExists(context.Context, *corev1.Node) (bool, error)   { return true, nil }
 func (metadata) InstanceShutdown(context.Context, *corev1.Node) (bool, error) { return false, nil }
 
-// oldVendor is a provider with the older interfaces. Calls that are in errs
-// fail. All calls are recorded.
+// oldVendor is a provider with the older interfaces. It records all calls. A call
+// that has an entry in errs fails.
 type oldVendor struct {
 	cloudprovider.Instances
 

@@ -7,11 +7,12 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// Features says which fields of Services have an effect with this provider; see
-// provider.LoadBalancerFeatures. It shares no memory with the provider.
+// Features lists the fields of Services that have an effect with this provider;
+// see provider.LoadBalancerFeatures. It shares no memory with the provider.
 type Features provider.LoadBalancerFeatures
 
-// Features returns what the provider declares, and false if it declares nothing.
+// Features returns the features that the provider declares. ok is false if it
+// declares none.
 func (p *Provider) Features(ctx context.Context) (declared Features, ok bool, err error) {
 	if p.extras.declarer == nil {
 		return Features{}, false, nil

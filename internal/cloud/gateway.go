@@ -18,7 +18,8 @@ import (
 // Config configures the gateway. The zero value is valid.
 type Config struct {
 	// ReadTimeout is the timeout of a call that changes nothing; 0 means five
-	// minutes. That is long, because existing providers retry within a call.
+	// minutes. The default is long, because existing providers retry within a
+	// call.
 	ReadTimeout time.Duration
 	// ChangeTimeout is the timeout of a call that changes the cloud; 0 means a
 	// quarter of an hour, because existing providers wait for minutes in a call.
@@ -26,11 +27,12 @@ type Config struct {
 	// ClusterName is the name by which the provider distinguishes this cluster's
 	// load balancers and routes from those of others.
 	ClusterName string
-	// WithoutRoutes means that routes are not used: the gateway does not even ask
-	// whether the provider offers them.
+	// WithoutRoutes means that routes are not used. The gateway then does not ask
+	// the provider for routes.
 	WithoutRoutes bool
-	// CallerTimeout is how long a caller waits for an answer before it gets an
-	// error of kind Slow, while the call goes on; 0 means half a minute.
+	// CallerTimeout is the time that a caller waits for an answer; 0 means half a
+	// minute. After that time the caller gets an error of kind Slow, and the call
+	// goes on.
 	CallerTimeout time.Duration
 	// Classify, if not nil, classifies each error before the provider's own
 	// classifier does.
@@ -38,10 +40,11 @@ type Config struct {
 	// Ceiling bounds calls in addition to the cloud's quota.
 	Ceiling Ceiling
 	// ReadOnly, if not nil, makes the gateway read-only: no call that changes the
-	// cloud reaches the provider. ReadOnly is called instead, with the method and the
-	// object, by several goroutines at the same time.
+	// cloud reaches the provider. Instead the gateway calls ReadOnly with the method
+	// and the object. Several goroutines may call ReadOnly at the same time.
 	ReadOnly func(method, object string)
-	// Metrics may be shared by several gateways; nil records nothing.
+	// Metrics are the metrics to update; nil means none. Several gateways may
+	// share them.
 	Metrics *Metrics
 }
 
@@ -77,18 +80,18 @@ type Gateway struct {
 	routes      atomic.Pointer[Routes]
 	volumes     *Volumes
 	concurrency Concurrency
-	accessors   []accessor  // in the order in which they are asked; set by Open only
+	accessors   []accessor  // in the order in which they are asked; set only by Open
 	asking      sync.Mutex  // held while accessors are asked
-	cannotSay   atomic.Bool // the provider's Offers has returned an error
-	// changing counts the changes that have not returned, including those that
-	// nobody waits for any more.
+	cannotSay   atomic.Bool // whether the provider's Offers has returned an error
+	// changing counts the changes that have not returned. It includes changes
+	// that no caller waits for any more.
 	changing counter
 }
 
-// Open asks the provider for what it offers. The provider is not asked again for
-// what it has offered already, because accessors of existing providers are not
-// cheap, and some make something new at each call. The provider must have been
-// initialized. Like Initialize, Open returns only when the provider does.
+// Open asks the provider which parts it offers. It asks for each part only until
+// the provider has offered it. Accessors of existing providers are not cheap, and
+// some make something new at each call. The provider must have been initialized.
+// Like Initialize, Open returns only when the provider does.
 func (p *Provider) Open(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.withDefaults()
 	g := &Gateway{readTimeout: cfg.ReadTimeout, refuse: cfg.ReadOnly, metrics: cfg.Metrics, extras: p.extras, classifiers: classifiersOf(cfg, p.extras), health: newHealth(cfg.Metrics.overdue.Set)}
@@ -106,9 +109,9 @@ func (p *Provider) Open(ctx context.Context, cfg Config) (*Gateway, error) {
 // accessor asks the provider for one of its parts.
 type accessor struct {
 	name string                // for logs and errors
-	part string                // what it returns
-	open func(context.Context) // called until found
-	// found reports whether the provider has offered the part.
+	part string                // the part that it returns
+	open func(context.Context) // called until found returns true
+	// found reports whether the provider has already offered the part.
 	found func() bool
 }
 
@@ -139,10 +142,10 @@ func accessorsOf(g *Gateway, p *Provider, cfg Config) []accessor {
 }
 
 // AskAgain asks the provider for the parts that it has not offered so far. Some
-// providers answer "not supported" when a request of their own has failed.
-// AskAgain reports whether the provider offers more than before. The error is
-// ErrCannotSay if the provider cannot be asked now. Like Initialize, it returns
-// only when the provider does.
+// providers answer "not supported" when a request of theirs to the cloud has
+// failed. AskAgain reports whether the provider offers more than before. The
+// error is ErrCannotSay if the provider cannot be asked now. Like Initialize,
+// AskAgain returns only when the provider does.
 func (g *Gateway) AskAgain(ctx context.Context) (more bool, err error) {
 	g.asking.Lock()
 	defer g.asking.Unlock()
@@ -167,7 +170,7 @@ func (g *Gateway) AskAgain(ctx context.Context) (more bool, err error) {
 }
 
 // canSay asks a provider.Offerer whether its accessors can be asked now. It asks only
-// if one of these accessors has found nothing so far.
+// if at least one accessor has found nothing so far.
 func (g *Gateway) canSay(ctx context.Context) error {
 	open := slices.ContainsFunc(g.accessors, func(a accessor) bool { return !a.found() })
 	if g.extras.offerer == nil || !open {
@@ -183,7 +186,7 @@ func (g *Gateway) canSay(ctx context.Context) error {
 	return nil
 }
 
-// Offers returns a sentence about what the provider offers.
+// Offers returns a text that lists the parts that the provider offers.
 func (g *Gateway) Offers() string {
 	var offered, missing []string
 	for _, a := range g.accessors {
@@ -205,30 +208,35 @@ func (g *Gateway) Offers() string {
 	}
 }
 
-// Instances returns the provider's instances, nil while it offers none.
+// Instances returns the provider's instances. It returns nil while the provider
+// offers none.
 func (g *Gateway) Instances() *Instances { return g.instances.Load() }
 
-// LoadBalancers returns the provider's load balancers, nil while it offers none.
+// LoadBalancers returns the provider's load balancers. It returns nil while the
+// provider offers none.
 func (g *Gateway) LoadBalancers() *LoadBalancers { return g.balancers.Load() }
 
-// Routes returns the provider's routes, nil while it offers none.
+// Routes returns the provider's routes. It returns nil while the provider offers
+// none.
 func (g *Gateway) Routes() *Routes { return g.routes.Load() }
 
-// RestartNeeded delivers, at most once, the reason why this process must be
-// restarted: the provider's state in memory can no longer be trusted.
+// RestartNeeded returns a channel that gets at most one error. The error means
+// that this process must be restarted, because the provider's state in memory can
+// no longer be trusted.
 func (g *Gateway) RestartNeeded() <-chan error { return g.health.restart }
 
-// AwaitChanges returns when no change of the cloud is running. The lease must not
-// be released before that.
+// AwaitChanges waits until no change of the cloud is running. The lease must not
+// be released earlier.
 func (g *Gateway) AwaitChanges() { g.changing.await() }
 
 var (
 	// ErrReadOnly is the error of a change that a read-only gateway does not make.
 	ErrReadOnly = errors.New("the gateway only reads, so the call was not made")
-	// ErrCannotSay is why the accessors were not asked.
+	// ErrCannotSay means that the accessors were not asked, because the provider
+	// cannot say what it offers.
 	ErrCannotSay = errors.New("the provider cannot say now what it offers")
-	// errQuota is why a call that the limiter holds back takes long.
+	// errQuota is the reason why a call waits in the limiter.
 	errQuota = errors.New("the call waits for the request quota of the cloud, which is used up or seems to be")
-	// errEnded is the error of a provider that calls runtime.Goexit.
+	// errEnded is the error of a call in which the provider calls runtime.Goexit.
 	errEnded = errors.New("the provider's code ended the goroutine")
 )

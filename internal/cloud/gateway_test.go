@@ -81,7 +81,7 @@ func TestAccessorsAreAskedOnce(t *testing.T) {
 	}
 }
 
-// If one accessor panics, the others are asked nevertheless.
+// If one accessor panics, the gateway still asks the others.
 func TestAccessorThatPanicsKeepsNoOtherFromBeingAsked(t *testing.T) {
 	p := &lateVendor{}
 	g := gateway(t, p, Config{})
@@ -113,8 +113,8 @@ func (v *lateVendor) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 	}), v.late
 }
 
-// offerer is a provider whose Offers returns the errors in turn, and then nil. Where
-// errs has a nil, Offers panics.
+// offerer is a provider whose Offers returns the errors in errs one after the other,
+// and then nil. If the next element of errs is nil, Offers panics.
 type offerer struct {
 	vendor
 	errs  []error
@@ -138,8 +138,8 @@ func (o *offerer) InstancesV2() (cloudprovider.InstancesV2, bool) {
 	return o.vendor.InstancesV2()
 }
 
-// A provider that cannot say what it offers, or whose Offers panics, does not end
-// the process, and its accessors are not asked.
+// The process goes on if the provider cannot say what it offers, or if Offers
+// panics. In both cases the accessors are not asked.
 func TestProviderThatCannotSayWhatItOffers(t *testing.T) {
 	asked := 0
 	g := gateway(t, &offerer{vendor{v2: panicsForAll}, []error{errors.New("503"), nil}, &asked}, Config{})

@@ -8,37 +8,38 @@ import (
 )
 
 const (
-	// maxPanics is the number of objects for which the provider may panic before
-	// the process must be restarted. Panics for a single object do not end the
-	// process, because the object may be their cause, and would end each replica in
-	// turn. All Services of a namespace count as one object, and so do a Node and its
-	// routes: whoever can cause a panic for one of them can cause a panic for each of
-	// them.
+	// maxPanics is the number of objects for which the provider may panic. If it
+	// panics for one more, the process must be restarted. Panics for a single object
+	// do not end the process. The object might be their cause, and would then end
+	// each replica in turn. All Services of a namespace count as one object, because
+	// one tenant can cause a panic for each of them. For the same reason, a Node and
+	// its routes count as one object.
 	maxPanics = 2
-	// panicsCountFor is how long a panic counts towards maxPanics.
+	// panicsCountFor is the time during which a panic counts towards maxPanics.
 	panicsCountFor = 10 * time.Minute
-	// grace is how long after its deadline a call may return before it counts as
-	// overdue.
+	// grace is the time between the deadline of a call and the moment at which
+	// the call counts as overdue.
 	grace = 10 * time.Second
-	// maxOverdue is how many calls may hang past their deadline before the process
-	// must be restarted. It is half of maxInflight, so that calls that never return
-	// leave room for calls that are only slow.
+	// maxOverdue is the number of overdue calls at which the process must be
+	// restarted. It is half of maxInflight. So calls that never return leave room
+	// for slow calls.
 	maxOverdue = maxInflight / 2
 )
 
-// panicPauses are how long an object is left alone after the first, the second
-// and each further panic for it.
+// panicPauses are the pauses after the first panic for an object, after the
+// second one, and after each later one. During the pause no question about the
+// object is asked.
 var panicPauses = [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute}
 
-// health decides whether the provider's state in memory can still be trusted. A
-// panic may have left a lock held or a map half written, so that a later call may
-// hang for ever (promise S8).
+// health decides whether the provider's state in memory can still be trusted.
+// After a panic, a lock might still be held, or a map might be half written. Then
+// a later call might never return (promise S8).
 type health struct {
 	mu           sync.Mutex
 	panics       map[string]panics // by object; guarded by mu
-	nameless     int               // how many panics were in calls without names; guarded by mu
-	everPanicked bool              // whether there was ever a panic; guarded by mu
-	overdue      int               // running calls that are overdue; guarded by mu
+	nameless     int               // the number of panics in calls without names; guarded by mu
+	everPanicked bool              // whether the provider has ever panicked; guarded by mu
+	overdue      int               // the number of running calls that are overdue; guarded by mu
 	restart      chan error        // gets the one reason to restart
 
 	// setOverdue is called with the number of overdue calls whenever it changes.
@@ -51,12 +52,12 @@ type panics struct {
 	last  time.Time
 	names digest // of the object's names at the last panic
 	value any
-	// counted is the object for which the last panic counts, empty if it counts for
-	// no object.
+	// counted is the name of the object for which the last panic counts. It is
+	// empty if the panic counts for no object.
 	counted string
 }
 
-// pause returns how long the object is left alone.
+// pause returns the pause after the last panic; see panicPauses.
 func (p panics) pause() time.Duration { return panicPauses[min(p.times, len(panicPauses))-1] }
 
 // counted returns the number of objects whose last panic was within panicsCountFor.
@@ -74,17 +75,17 @@ func newHealth(setOverdue func(float64)) *health {
 	return &health{panics: map[string]panics{}, restart: make(chan error, 1), setOverdue: setOverdue}
 }
 
-// panicked records a panic, and returns how long no call is made about the object.
-// A panic in a call without names counts as a panic for one more object. A panic of
-// a call that is split does not count: if one of its objects is the cause, the call
-// for that object panics, too.
+// panicked records a panic, and returns the time during which the object is left
+// alone. A panic in a call without names counts as a panic for a new object. A
+// panic of a call that is split does not count: if one of its objects is the cause,
+// the separate call for that object panics, too.
 func (h *health) panicked(c call, value any) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.everPanicked = true
 	now := time.Now()
-	// An object has recovered if no call about it has panicked for twice the pause, and
-	// for panicsCountFor at least.
+	// An object has recovered if no call about it has panicked for twice the pause and
+	// for at least panicsCountFor.
 	maps.DeleteFunc(h.panics, func(_ string, p panics) bool { return now.Sub(p.last) > max(2*p.pause(), panicsCountFor) })
 	object, names := c.odd()
 	p := panics{times: h.panics[object].times + 1, last: now, names: names, value: value, counted: c.object()}
@@ -103,9 +104,9 @@ func (h *health) panicked(c call, value any) time.Duration {
 	return p.pause()
 }
 
-// leftAlone returns an error if a call about this object has panicked a short time
-// ago, and nil if the call may be made. The call may be made at once if the
-// object's owner has changed one of its names.
+// leftAlone returns an error if a call about this object has panicked recently. It
+// returns nil if the call may be made. After the object's owner has changed one of
+// the object's names, the call may be made at once.
 func (h *health) leftAlone(c call) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,12 +124,12 @@ func (h *health) leftAlone(c call) error {
 	return failed
 }
 
-// panicError returns the error of a call that has panicked, and of the next calls
-// about the object, which are not made. The text stays the same, so that an object
-// that shows it is not written again.
+// panicError returns the error of a call that has panicked. The next calls about
+// the object, which are not made, get an error with the same text. So an object
+// that shows the text is not written again.
 func panicError(value any) error { return fmt.Errorf("the provider panicked: %v", value) }
 
-// exhausted records that no further call can be made, because n calls hang past
+// exhausted records that no more calls can be made, because n calls hang past
 // their deadline. Only a restart of the process helps.
 func (h *health) exhausted(n int, what string) {
 	h.mu.Lock()
@@ -140,9 +141,8 @@ func hanging(n int, what string) error {
 	return fmt.Errorf("%d %s have not returned %v after their deadline, so others cannot be made", n, what, grace)
 }
 
-// watch takes note of a call that has not returned when grace has passed after
-// its deadline. The caller calls the returned function when the call has
-// returned.
+// watch counts the call as overdue if it has not returned when grace has passed
+// after its deadline. The caller must call the returned function after the call.
 func (h *health) watch(a attempt) (returned func()) {
 	var late bool // guarded by h.mu
 	timer := time.AfterFunc(a.timeout+grace, func() {

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
-// restartOf returns why the process is to be restarted, nil if it is not.
+// restartOf returns the reason to restart the process, or nil if there is none.
 func restartOf(g *Gateway) error {
 	select {
 	case err := <-g.RestartNeeded():
@@ -26,7 +26,7 @@ func restartOf(g *Gateway) error {
 	}
 }
 
-// panicsForAll panics whatever it is asked about.
+// panicsForAll panics when it is asked for the metadata of any Node.
 var panicsForAll = metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) { panic("lost a map") })
 
 func TestPanicsForThreeObjectsAskForARestart(t *testing.T) {
@@ -44,7 +44,7 @@ func TestPanicsForThreeObjectsAskForARestart(t *testing.T) {
 	}
 }
 
-// One tenant, or the kubelets of two machines, cannot end the process, however
+// One tenant, or the kubelets of two machines, cannot end the process, even if
 // many of their objects make the provider panic. Otherwise each replica would end
 // in turn, and nobody's objects would be served.
 func TestPanicsForObjectsOfOneOwnerAskForNoRestart(t *testing.T) {
@@ -98,8 +98,8 @@ func TestPanicsForObjectsOfOneOwnerAskForNoRestart(t *testing.T) {
 	}
 }
 
-// One Node for which the provider panics does not end the process. The provider
-// is asked about it again after 1 minute, then after 5 minutes, and then every
+// If the provider panics for one Node, that does not end the process. The gateway
+// asks about the Node again after 1 minute, then after 5 minutes, and then every
 // 15 minutes.
 func TestObjectThatPanicsIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestPanicsAboutNoObjectCountEach(t *testing.T) {
 	}
 }
 
-// panickingTable panics when it is listed.
+// panickingTable is a Routes that panics when its routes are listed.
 type panickingTable struct{ cloudprovider.Routes }
 
 func (panickingTable) ListRoutes(context.Context, string) ([]*cloudprovider.Route, error) {
@@ -174,8 +174,8 @@ func (panickingTable) CreateRoute(context.Context, string, string, *cloudprovide
 	panic("an odd route")
 }
 
-// If the provider panics for a Service again, the error has the pause that the
-// controller keeps to.
+// If the provider panics for a Service again, the error names the pause that the
+// controller must keep.
 func TestPanicOfAChangeNamesAPause(t *testing.T) {
 	l := balancers(t, balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 		panic("no")

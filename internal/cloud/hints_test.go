@@ -72,12 +72,12 @@ func TestPageOfAList(t *testing.T) {
 	})
 }
 
-// step is what one call of a watch does, and what is known afterwards.
+// step describes one call of a watch, and the expected state after the call.
 type step struct {
 	answer provider.InstanceChanges
 	err    error
-	does   func(context.Context) // before it returns
-	token  string                // that the call has to get
+	does   func(context.Context) // called before the call returns
+	token  string                // the token that the call must get
 	works  bool
 	state  string // a part of the gateway's State
 }

@@ -12,27 +12,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Identity is the cloud's answer to which instance a Node is.
+// Identity is the cloud's answer to the question which instance a Node is.
 type Identity struct {
-	// ByName is the instance that the cloud has under the Node's name. It is nil if
-	// the provider cannot look an instance up by name.
+	// ByName is the instance with the Node's name. It is nil if the provider cannot
+	// look an instance up by name.
 	ByName *Metadata
 	// ByID is the instance with the Node's provider ID. It is nil if the Node has
 	// none.
 	ByID *Metadata
-	// Asked is when the question was asked. The first call began then or later.
+	// Asked is the time at which the question was asked. The first call began
+	// then or later.
 	Asked time.Time
 }
 
-// Identity asks which instance a Node is: by its name and, if it has one, by its
-// provider ID. The provider sees nothing else of the Node, because a kubelet can
-// write all the rest of it. The answer comes from calls that were made for this
-// request alone and that began after the caller knew the request: nothing is
-// coalesced with another question, batched or cached. The request is what the
-// answer is used for, such as the UID of a CertificateSigningRequest. A second
-// question for the same request gets the late answer of the first. Questions about one
-// Node are asked one after the other, because its kubelet decides how many requests
-// there are.
+// Identity asks which instance a Node is. It asks with the Node's name and, if the
+// Node has a provider ID, also with that ID. Apart from the UID, the provider gets no
+// other field of the Node, because a kubelet can write all the others. request names
+// the purpose of the question, such as the UID of a CertificateSigningRequest. The
+// answer comes from calls that were made for this request alone, and that began after
+// the caller knew the request. Nothing is coalesced with another question, batched or
+// cached. If the answer comes late, the next question for the same request gets it.
+// Questions about one Node are asked one after the other, because its kubelet decides
+// how many requests there are.
 //
 // The kind of the error is NotFound if the cloud has no instance with that name, or
 // none with that ID.
@@ -44,7 +45,7 @@ func (i *Instances) Identity(ctx context.Context, node *corev1.Node, request str
 	return answer.clone(), err
 }
 
-// nodeOf returns the name of the Node, with which the key of a question begins.
+// nodeOf returns the name of the Node. The key of a question begins with it.
 func nodeOf(key string) string {
 	name, _, _ := strings.Cut(key, "/")
 	return name
@@ -70,7 +71,8 @@ func (i *Instances) identify(ctx context.Context, c call, node *corev1.Node) (an
 	return answer, nil
 }
 
-// bare returns a Node that has only the name, the UID and this provider ID.
+// bare returns a Node that has nothing but the name, the UID and this provider
+// ID.
 func bare(node *corev1.Node, id string) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID},

@@ -20,7 +20,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/providers/static"
 )
 
-// written is a Node in which a kubelet has written all that it can.
+// written returns a Node in which a kubelet has written all the fields that it
+// can.
 func written(id string) *corev1.Node {
 	n := node("n")
 	n.Labels, n.Annotations = map[string]string{"a": "b"}, map[string]string{"c": "d"}
@@ -57,8 +58,8 @@ func TestIdentityIsAskedByNameAndByID(t *testing.T) {
 	}
 }
 
-// The provider static knows a machine by labels only, which a kubelet can set. So it
-// confirms no machine, even if its file describes all Nodes.
+// The provider static knows a machine only by labels, and a kubelet can set labels.
+// So this provider confirms no machine, even if its file describes all Nodes.
 func TestStaticIdentifiesNoMachine(t *testing.T) {
 	p, err := static.New(strings.NewReader("nodes: [{selector: {}}]\nproviderID: static://home/{{name}}\n"))
 	if err != nil {
@@ -116,7 +117,8 @@ func TestIdentityByTheOlderInterface(t *testing.T) {
 }
 
 // TestIdentityIsAskedForEachRequest shows that a request never gets the answer of a
-// call that began before the request was known, not even if that answer comes late.
+// call that began before the request was known. That is true for a late answer,
+// too.
 func TestIdentityIsAskedForEachRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
@@ -176,8 +178,9 @@ func TestIdentityQuestionsOfANodeFollowEachOther(t *testing.T) {
 	})
 }
 
-// TestIdentityQuestionThatWaitsEnds shows that a question that waits for a hanging one
-// ends when its own context ends, or CallerTimeout after it was asked.
+// TestIdentityQuestionThatWaitsEnds is about a question that waits for another
+// question, which hangs. The waiting question ends when its own context ends, or
+// CallerTimeout after it was asked.
 func TestIdentityQuestionThatWaitsEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := gateway(t, vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {

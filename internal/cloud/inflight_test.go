@@ -112,8 +112,8 @@ func TestCallsThatDoNotReturnAreBounded(t *testing.T) {
 	})
 }
 
-// Calls that hang past their deadline ask for a restart once there are many.
-// Calls that are only slow do not.
+// If many calls hang past their deadline, the gateway asks for a restart. It does
+// not do so for calls that are only slow.
 func TestQuestionsThatAreNeverAnsweredAskForARestart(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

@@ -15,19 +15,19 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// Metadata is what the cloud knows of a node's instance. It shares no memory with
+// Metadata is the cloud's data about a node's instance. It shares no memory with
 // the provider.
 type Metadata struct {
 	// ProviderID is empty if the provider has returned none.
 	ProviderID string
-	// Nameless means that this provider has no provider IDs at all: it offers the
-	// older interface without InstanceID.
+	// Nameless means that the provider has no provider IDs: it offers the older
+	// interface and does not implement InstanceID.
 	Nameless bool
 	// Type, Zone and Region are empty if the provider does not know them.
 	Type, Zone, Region string
 	// Addresses are in the provider's order.
 	Addresses []corev1.NodeAddress
-	// Labels are those that the provider wants on the node.
+	// Labels are the labels that the provider wants on the node.
 	Labels map[string]string
 }
 
@@ -37,15 +37,15 @@ type Answer struct {
 	Err      error
 }
 
-// Instances asks the provider about instances, through the interface that the provider
-// offers.
+// Instances asks the provider about instances. It uses either InstancesV2 or the older
+// interface Instances.
 type Instances struct {
 	gateway  *Gateway
-	describe describer // for a node that waits, in one call with other nodes if the provider offers batches
+	describe describer // for a waiting node; shares a call with other nodes if the provider offers batches
 	alone    describer
 	refresh  describer
 	batcher  provider.InstanceMetadataBatcher // nil: each call is about one node
-	size     int                              // of a batch
+	size     int                              // the maximum number of nodes in a batch
 	single   inflight[Metadata]
 	batches  inflight[[]Answer]
 	waiting  together // the questions about nodes that wait to be initialised
@@ -62,7 +62,7 @@ type Instances struct {
 type describer func(context.Context, call, *corev1.Node) (Metadata, error)
 
 // newInstances returns nil if the provider offers neither InstancesV2 nor the older
-// Instances. If it offers both, InstancesV2 is used, as upstream does.
+// Instances. If the provider offers both, InstancesV2 is used, as in upstream.
 func newInstances(g *Gateway, name func() string, found parts, callerTimeout time.Duration) *Instances {
 	i := &Instances{
 		gateway: g,
@@ -102,17 +102,17 @@ func (i *Instances) Metadata(ctx context.Context, node *corev1.Node) (Metadata, 
 	return i.ask(ctx, highPriority, node, i.describe)
 }
 
-// MetadataAtLowPriority is like Metadata, for a node that has waited for a long time
-// without success. The question gets a smaller share of the cloud's quota, because others
-// are more likely to succeed.
+// MetadataAtLowPriority is like Metadata, but for a node that has waited for a long time
+// without success. The question gets a smaller share of the cloud's quota, because
+// questions about other nodes are more likely to succeed.
 func (i *Instances) MetadataAtLowPriority(ctx context.Context, node *corev1.Node) (Metadata, error) {
 	return i.ask(ctx, lowPriority, node, i.alone)
 }
 
 // Refresh asks about initialised nodes, at the lowest priority. If the provider offers
-// batches, Refresh asks about all the nodes in one call, and about each one alone if
-// one of them may have made that call fail. It returns an answer for each node, in
-// the order of the nodes.
+// batches, Refresh asks about all nodes in one call. If that call fails and one of the
+// nodes might be the cause, Refresh asks about each node separately. It returns an
+// answer for each node, in the order of the nodes.
 func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer {
 	if i.batcher == nil || len(nodes) == 0 {
 		return i.oneByOne(ctx, nodes)
@@ -134,8 +134,8 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 	return i.oneByOne(ctx, nodes)
 }
 
-// BatchSize returns how many nodes the provider describes in one call. It is 1
-// without batches.
+// BatchSize returns the number of nodes that the provider can describe in one
+// call. It is 1 if the provider offers no batches.
 func (i *Instances) BatchSize() int {
 	return i.size
 }
@@ -163,7 +163,8 @@ func (i *Instances) batchCall(p priority) call {
 	return call{method: batchMethod, priority: p, names: []string{batchMethod}, split: true}
 }
 
-// withOthers asks about a node together with others, and alone if that fails.
+// withOthers asks about a node together with other nodes. If that fails, it asks
+// about the node alone.
 func (i *Instances) withOthers(ctx context.Context, c call, node *corev1.Node) (Metadata, error) {
 	if answer, ok := i.waiting.ask(ctx, c.progress, node); ok {
 		return answer.Metadata, answer.Err
@@ -177,8 +178,8 @@ func (i *Instances) batchOfWaiting(ctx context.Context, p *progress, take func()
 	return i.batch(ctx, c, take)
 }
 
-// batch asks about several nodes in one call. It takes the nodes when the call
-// may be made.
+// batch asks about several nodes in one call. When the call may be made, batch
+// calls take to get the nodes.
 func (i *Instances) batch(ctx context.Context, c call, take func() []*corev1.Node) ([]Answer, error) {
 	var nodes []*corev1.Node
 	theirs, err := read(ctx, i.gateway, c, func(ctx context.Context) ([]provider.InstanceMetadataAnswer, error) {
@@ -201,8 +202,8 @@ func (i *Instances) batch(ctx context.Context, c call, take func() []*corev1.Nod
 	return answers, nil
 }
 
-// identity is the key of questions about a node. Another object with the same
-// name, or another instance, has another key.
+// identity returns the key of questions about a node. The key changes if the Node
+// is created anew under the same name, or if its provider ID changes.
 func identity(node *corev1.Node) string {
 	return node.Name + "/" + string(node.UID) + "/" + node.Spec.ProviderID
 }
@@ -215,7 +216,7 @@ func identities(nodes []*corev1.Node) string {
 	return keys.String()
 }
 
-// modern is a provider with the interface InstancesV2.
+// modern asks a provider that has the interface InstancesV2.
 type modern struct {
 	gateway *Gateway
 	v2      cloudprovider.InstancesV2

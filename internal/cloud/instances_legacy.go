@@ -8,9 +8,9 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// legacy is a provider with the older interfaces Instances and Zones. The calls
-// and their order are upstream's (upstream-behaviour 3.3): by provider ID
-// first, and by name if that fails.
+// legacy asks a provider that has the older interfaces Instances and Zones. The
+// calls and their order are those of upstream (upstream-behaviour 3.3): first
+// with the provider ID and, if that fails, with the name.
 type legacy struct {
 	gateway   *Gateway
 	instances cloudprovider.Instances
@@ -41,8 +41,9 @@ func (p legacy) metadata(ctx context.Context, c call, node *corev1.Node) (Metada
 	return m, err
 }
 
-// refreshed asks only for what is kept up to date: the addresses, as
-// upstream does, and the type. The type is empty if the cloud does not name it.
+// refreshed asks only for the properties that are kept up to date: the addresses,
+// as upstream does, and the type. The type is empty if the question about it
+// fails.
 func (p legacy) refreshed(ctx context.Context, c call, node *corev1.Node) (Metadata, error) {
 	m, err := p.named(ctx, c, node)
 	if err != nil {
@@ -76,8 +77,8 @@ func (p legacy) instanceType(ctx context.Context, c call, id string, name types.
 		way[string]{"InstanceType", func(ctx context.Context) (string, error) { return p.instances.InstanceType(ctx, name) }})
 }
 
-// named returns metadata that has only the provider ID. A provider without
-// InstanceID is Nameless.
+// named returns metadata that has only the provider ID. The metadata is Nameless
+// if the provider does not implement InstanceID.
 func (p legacy) named(ctx context.Context, c call, node *corev1.Node) (Metadata, error) {
 	id, err := p.providerID(ctx, c, node)
 	if KindOf(err) == NotImplemented {

@@ -42,7 +42,7 @@ func TestProviderGetsACopyAndKeepsItsResult(t *testing.T) {
 	}
 }
 
-// batching is an InstancesV2 that also answers for many Nodes in one call.
+// batching is an InstancesV2 that can also describe many Nodes in one call.
 type batching struct {
 	metadata
 	answer func(nodes []*corev1.Node) ([]provider.InstanceMetadataAnswer, error)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// maxAbandoned is the number of abandoned changes at which no other change begins.
+// maxAbandoned is the number of abandoned changes from which no new change begins.
 // Changes of load balancers and changes of routes are counted separately.
 const maxAbandoned = 16
 
@@ -15,7 +15,7 @@ const maxAbandoned = 16
 type keyLock struct {
 	mu        sync.Mutex
 	holders   map[string]*holder // by key; guarded by mu
-	abandoned int                // how many holders are abandoned; guarded by mu
+	abandoned int                // the number of abandoned holders; guarded by mu
 }
 
 // holder is a change that holds one or several keys.
@@ -25,8 +25,8 @@ type holder struct {
 	abandoned bool
 }
 
-// acquire takes the key, unless a change for it has not returned yet, or too
-// many other changes are abandoned.
+// acquire takes the key. It fails if a change holds the key, or if maxAbandoned
+// changes are abandoned.
 func (l *keyLock) acquire(key, method string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +43,8 @@ func (l *keyLock) acquire(key, method string) error {
 	return nil
 }
 
-// join makes one change the holder of all these keys, which are taken already.
+// join makes one change the holder of all these keys. The caller has acquired
+// them.
 func (l *keyLock) join(keys []string, method string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,8 +67,7 @@ func (l *keyLock) release(keys ...string) {
 }
 
 // abandon records that no caller waits any more for the change that holds the key.
-// It reports whether the limit of abandoned changes is reached, so that no further
-// change may begin.
+// It reports whether maxAbandoned is reached, so that no new change can begin.
 func (l *keyLock) abandon(key string) (full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,49 +7,51 @@ import (
 )
 
 const (
-	// decreaseFactor is the part of the rate that is left after the cloud has
+	// decreaseFactor is the factor by which the rate changes after the cloud has
 	// throttled a call. The decrease is small, because the cloud's quota has
-	// usually filled up again when the pause is over.
+	// usually filled up again at the end of the pause.
 	decreaseFactor = 0.7
-	// increasePerSecond times the rate right after a decrease is how much the rate then
-	// grows in each second. If fewer calls succeed than the rate allows, the growth is
-	// slower.
+	// increasePerSecond is the growth of the rate in each second, as a fraction of the
+	// rate right after the last decrease. If fewer calls succeed than the rate allows,
+	// the growth is slower.
 	increasePerSecond = 0.05
 	// minRate is the lowest rate, in calls a second.
 	minRate = 0.2
-	// unlimitedAfter is how long after the last throttled call the limit ends.
+	// unlimitedAfter is the time between the last throttled call and the end of
+	// the limit.
 	unlimitedAfter = 10 * time.Minute
-	// maxCatchUp bounds the lost time that calls make up for after a timer fired late.
+	// maxCatchUp bounds the time for which calls catch up after a timer has fired
+	// late.
 	maxCatchUp = 100 * time.Millisecond
-	// defaultPause is the pause if the cloud names none. maxPause bounds the pause
-	// that the cloud names.
+	// defaultPause is the pause if the cloud does not ask for one. maxPause bounds
+	// a pause that the cloud asks for.
 	defaultPause = time.Second
 	maxPause     = 5 * time.Minute
-	// maxOwnPause bounds the pause that grows while the cloud refuses calls and none
-	// succeeds in between.
+	// maxOwnPause bounds the limiter's own pause. That pause grows while the cloud
+	// refuses calls and no call succeeds.
 	maxOwnPause = time.Minute
-	// coldCalls is how many calls may run at the same time when none has succeeded for
-	// coldAfter, or for restAfter while none is under way, because the cloud may be
-	// down. Each one that succeeds allows one more. If these calls hang, another one
-	// may begin coldEvery after the last one began.
+	// coldCalls is the number of calls that can run at the same time when the cloud
+	// might be down. That is so if no call has succeeded for coldAfter, or for
+	// restAfter while no call is under way. Each success allows one more call. If all
+	// these calls hang, another one can begin coldEvery after the last one began.
 	coldCalls = 3
 	restAfter = time.Second
 	coldAfter = 10 * time.Second
 	coldEvery = 4 * time.Second
-	// firstCalls is how many calls may run at the same time at first, when calls
-	// succeed. While at least firstCalls/2 run, the number grows. It grows by
-	// moreCallsPerSecond in a second if a call takes longCall or longer. If calls are
-	// short, it grows more slowly, because a few short calls at a time are many in a
-	// second. So only few calls are refused before the limiter knows the quota, even
-	// if the cloud allows a burst first.
+	// firstCalls is the number of calls that can run at the same time once calls
+	// succeed. While at least firstCalls/2 calls run, this number grows. If calls
+	// usually take longCall or longer, it grows by moreCallsPerSecond in a second. If
+	// calls are shorter, it grows more slowly, because short calls add up to many
+	// calls a second. So the cloud refuses few calls before the limiter knows the
+	// quota, even if the cloud allows a burst first.
 	firstCalls         = 10
 	moreCallsPerSecond = 32
 	longCall           = 0.2 // seconds
-	// probeEvery is how long to wait for the call that tests whether the cloud
-	// still refuses calls. If it has not returned then, another one may begin.
+	// A single call tests whether the cloud still refuses calls. If it has not
+	// returned after probeEvery, another one can begin.
 	probeEvery = 10 * time.Second
-	// minInitialRate, in calls a second, is the lowest rate that is assumed
-	// when the first call is throttled. While this process makes few calls,
+	// minInitialRate, in calls a second, is the lower bound of the estimated
+	// quota when the first call is throttled. If this process has made few calls,
 	// their rate says little about the quota.
 	minInitialRate = 20
 	// minIncrease, in calls a second, is the lower bound of limiter.increase.
@@ -57,42 +59,45 @@ const (
 )
 
 // limiter decides when each call may begin. It always bounds how many calls run at
-// the same time. Unless there is a Ceiling, the rate has no bound until the cloud
-// throttles a call, or many calls fail with errors that cannot be classified. From
-// then on the rate adapts to the cloud's quota: additive increase, multiplicative
-// decrease, and no call before the time that the cloud has named.
+// the same time. Without a Ceiling, the rate is unlimited at first. The limit
+// begins when the cloud throttles a call, or when many calls fail with errors that
+// cannot be classified. From then on the rate adapts to the cloud's quota:
+// additive increase, multiplicative decrease, and no call before the time that the
+// cloud has named.
 type limiter struct {
 	mu            sync.Mutex
 	rate          float64   // calls a second, 0 = no limit; guarded by mu
-	increase      float64   // by how much the rate grows in a second; guarded by mu
+	increase      float64   // the growth of the rate in a second if calls succeed at the full rate; guarded by mu
 	next          time.Time // when the next call may start; guarded by mu
 	lastDecrease  time.Time // guarded by mu
 	lastThrottled time.Time // guarded by mu
-	refusals      int       // decreases without a success in between; guarded by mu
+	refusals      int       // the number of decreases since the last success; guarded by mu
 	recent        window    // calls that succeeded; guarded by mu
-	usual         float64   // how long such calls take, in seconds; guarded by mu
+	usual         float64   // the usual duration of successful calls, in seconds; guarded by mu
 
 	turns turns       // calls that wait; guarded by mu
-	timer *time.Timer // fires when one of them may start; guarded by mu
-	// underWay counts the calls that have begun and not returned, lasting those of
-	// them that take long. width is how many others may be under way, firstCalls at
-	// most. begun is when the last call began, and success when one last succeeded.
-	// grown is the time from which the number of these others may grow beyond
-	// firstCalls. All are guarded by mu.
+	timer *time.Timer // fires when the next of these calls can start; guarded by mu
+	// underWay is the number of calls that have begun and not returned. lasting is
+	// the number of those that take long. width, at most firstCalls, is the number
+	// of other calls that can be under way. begun is the time at which the last
+	// call began, and success is the time of the last success. grown is the time
+	// from which the number of other calls can grow beyond firstCalls. All these
+	// fields are guarded by mu.
 	underWay, lasting, width int
 	begun, success, grown    time.Time
-	// probed is the time until which no other call begins while one call tests
-	// whether the cloud still refuses calls; guarded by mu.
+	// While one call tests whether the cloud still refuses calls, no other call
+	// begins before the time probed; guarded by mu.
 	probed time.Time
 
 	ceiling   ceiling   // guarded by mu
 	suspicion suspicion // guarded by mu
-	// before is the rate before the suspicion, 0 = no limit; guarded by mu.
+	// before is the rate at the beginning of the suspicion, 0 = no limit; guarded
+	// by mu.
 	before float64
 }
 
-// wait returns when the call may start. If it returns nil, the caller calls
-// ended when the call has ended.
+// wait returns nil when the call may start, and an error if ctx ends first. After
+// nil, the caller must call ended when the call has ended.
 func (l *limiter) wait(ctx context.Context, p priority) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -131,7 +136,7 @@ func (l *limiter) leave(own *turn) {
 	}
 }
 
-// ended records the end of a call that wait has let through.
+// ended records the end of a call for which wait has returned nil.
 func (l *limiter) ended() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,8 +169,8 @@ func (l *limiter) serve() {
 	}
 }
 
-// delay returns how long the next call has to wait, and takes note of what it waits
-// for. The caller holds mu.
+// delay returns the time that the next call has to wait. It also records the
+// bound that the call waits for. The caller holds mu.
 func (l *limiter) delay(now time.Time) time.Duration {
 	quota, bound := l.next.Sub(now), l.ceiling.delay(now, l.underWay)
 	switch {
@@ -183,8 +188,8 @@ func (l *limiter) wake() {
 	l.serve()
 }
 
-// delayOfOneMore returns how long to wait before one more call may begin. The
-// caller holds mu.
+// delayOfOneMore returns the delay that the number of calls under way demands
+// before one more call begins. The caller holds mu.
 func (l *limiter) delayOfOneMore(now time.Time) time.Duration {
 	switch {
 	case l.width == 0:
@@ -204,8 +209,8 @@ func (l *limiter) delayOfOneMore(now time.Time) time.Duration {
 	return max(more.Sub(now), l.probed.Sub(now))
 }
 
-// lasts takes note that a call under way takes long. From then on it does not
-// keep other calls from beginning.
+// lasts records that a call under way takes long. From then on that call does not
+// keep others from beginning.
 func (l *limiter) lasts() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,23 +218,23 @@ func (l *limiter) lasts() {
 	l.serve()
 }
 
-// lastedUntilNow records the end of a call that lasts was called for.
+// lastedUntilNow records the end of a call for which lasts was called.
 func (l *limiter) lastedUntilNow() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lasting--
 }
 
-// hangsAfter returns how long a question may take before it counts as hanging.
+// hangsAfter returns the time after which a question counts as hanging.
 func (l *limiter) hangsAfter() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return max(hangsAfter, time.Duration(4*l.usual*float64(time.Second)))
 }
 
-// told takes note of what the end of a call means for the breaker. If the breaker has
-// opened, the quota is not the cause of the failures, so a rate that was lowered only
-// on suspicion becomes what it was before.
+// told records the effect of the end of a call on the breaker. If the breaker has
+// opened, the quota is not the cause of the failures. So a rate that was lowered only
+// on suspicion gets its former value again.
 func (l *limiter) told(e effect) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -256,15 +261,16 @@ func (l *limiter) spend(now time.Time) {
 	l.next = l.next.Add(time.Duration(float64(time.Second) / l.rate))
 }
 
-// pause returns how long the quota delays the next call; 0 if the call may start now.
+// pause returns the time by which the quota delays the next call; 0 if the call can
+// start now.
 func (l *limiter) pause() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return max(time.Until(l.next), 0)
 }
 
-// succeeded takes note of a call that the cloud has answered within its quota.
-// took is how long the call lasted, object is what the call was about.
+// succeeded records a call that the cloud has answered within its quota. took is
+// the duration of the call, and object is the name of the call's object.
 func (l *limiter) succeeded(took time.Duration, object string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -284,8 +290,8 @@ func (l *limiter) succeeded(took time.Duration, object string) {
 	l.apply(l.suspicion.observe(outcome{object: object, started: now.Add(-took), ended: now}), now.Add(-took))
 }
 
-// throttled takes note that the cloud has throttled a call that began at
-// started, and that it asks for the pause.
+// throttled records that the cloud has throttled a call. The call began at
+// started. pause is the pause that the cloud asks for.
 func (l *limiter) throttled(started time.Time, pause time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -293,8 +299,8 @@ func (l *limiter) throttled(started time.Time, pause time.Duration) {
 	l.decrease(started, pause)
 }
 
-// saysThrottled takes note that a call has failed with an error that mentions a
-// used-up quota. The words may be the cloud's or a user's.
+// saysThrottled records that a call has failed with an error that mentions a
+// used-up quota. It is unknown whether the words are the cloud's or a user's.
 func (l *limiter) saysThrottled(started time.Time, pause time.Duration, object string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -305,30 +311,30 @@ func (l *limiter) saysThrottled(started time.Time, pause time.Duration, object s
 }
 
 // failed records that a call has failed with an error that cannot be classified. If
-// that changes the rate, it returns the reason.
+// that changes the rate, failed returns the reason.
 func (l *limiter) failed(started time.Time, object string) (why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.apply(l.suspicion.observe(outcome{object: object, started: started, ended: time.Now(), failed: true}), started)
 }
 
-// mayBeThrottled reports whether a used-up quota is the probable cause if calls for
-// this object fail with errors that cannot be classified.
+// mayBeThrottled reports whether a used-up quota is the probable cause of
+// unclassified failures for this object.
 func (l *limiter) mayBeThrottled(object string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.suspicion.covers(object)
 }
 
-// retriesInside reports whether the provider has probably retried a call itself:
-// the call took unusually long before it was refused.
+// retriesInside reports whether the provider has probably retried a call itself.
+// That is so if a refused call took unusually long.
 func (l *limiter) retriesInside(took time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return took >= minOwnRetries && took.Seconds() > 3*l.usual
 }
 
-// apply changes the rate as the suspicion asks. The caller holds mu.
+// apply changes the rate according to the verdict. The caller holds mu.
 func (l *limiter) apply(v verdict, started time.Time) (why string) {
 	switch v {
 	case noVerdict, confirm:
@@ -345,8 +351,8 @@ func (l *limiter) apply(v verdict, started time.Time) (why string) {
 	return string(v)
 }
 
-// decrease lowers the rate and begins a pause. Calls that run at the same time are
-// refused together, so they decrease the rate only once. While no call succeeds,
+// decrease lowers the rate and begins a pause. If calls that run at the same time
+// are refused together, they decrease the rate only once. While no call succeeds,
 // the pause grows. The caller holds mu.
 func (l *limiter) decrease(started time.Time, pause time.Duration) {
 	now := time.Now()
@@ -369,8 +375,8 @@ func (l *limiter) decrease(started time.Time, pause time.Duration) {
 	l.increase = max(l.rate*increasePerSecond, minIncrease)
 }
 
-// unavailable takes note that the cloud is unavailable and that it asks for the
-// pause.
+// unavailable records that the cloud is unavailable. pause is the pause that the
+// cloud asks for.
 func (l *limiter) unavailable(pause time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -385,7 +391,7 @@ func (l *limiter) startNoneFor(now time.Time, pause time.Duration) {
 	}
 }
 
-// callsPerSecond is the rate for a metric: 0 = no limit.
+// callsPerSecond returns the rate for a metric; 0 = no limit.
 func (l *limiter) callsPerSecond() float64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

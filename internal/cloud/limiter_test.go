@@ -46,7 +46,7 @@ func TestNoCallStartsBeforeTheTimeThatTheCloudNamed(t *testing.T) {
 	})
 }
 
-// If the cloud has answered nothing for some seconds, it may be down. So only a few
+// If the cloud has not answered for some seconds, it might be down. So only a few
 // calls begin at the same time.
 func TestFewCallsBeginAfterARest(t *testing.T) {
 	for _, tt := range []struct {
@@ -184,7 +184,8 @@ func TestPauseOfADayIsBounded(t *testing.T) {
 	})
 }
 
-// The cloud may ask for a pause when it throttles a call, or when it is broken.
+// The cloud can ask for a pause when it throttles a call, or when it is
+// unavailable.
 func TestPauseBeforeTheNextCall(t *testing.T) {
 	for _, tt := range []struct {
 		name string

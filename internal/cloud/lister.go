@@ -7,9 +7,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// Lister lists all instances of this cluster. What a list says is a hint: it may
-// make a question about a node unnecessary, and is never written to a Node
-// (decision 10).
+// Lister lists all instances of this cluster. The contents of a list are hints
+// (decision 10). They can make a question about a node unnecessary, but are never
+// written to a Node.
 type Lister struct {
 	gateway *Gateway
 	lister  provider.InstanceLister
@@ -19,14 +19,15 @@ type Lister struct {
 // Page is a part of the list. It shares no memory with the provider.
 type Page struct {
 	Instances []Metadata
-	// Next is the token of the next page, empty on the last one.
+	// Next is the token of the next page. It is empty on the last page.
 	Next string
-	// AsOf is the time at which the instances were as the page says. It is never
+	// AsOf is the time at which the contents of the page were true. It is never
 	// later than the beginning of the call.
 	AsOf time.Time
 }
 
-// Lister returns the list of the provider, nil if it offers none.
+// Lister returns the provider's Lister. It returns nil if the provider offers
+// none.
 func (i *Instances) Lister() *Lister { return i.lister }
 
 func newLister(g *Gateway, found parts, callerTimeout time.Duration) *Lister {
@@ -36,8 +37,8 @@ func newLister(g *Gateway, found parts, callerTimeout time.Duration) *Lister {
 	return &Lister{gateway: g, lister: found.lister, pages: inflight[Page]{callerTimeout: callerTimeout}}
 }
 
-// Page asks for one page, at the lowest priority. The token is empty for the first page,
-// and the previous page's Next for a later one. Errors are of type *Error.
+// Page asks for one page, at the lowest priority. For the first page, the token is
+// empty. For each later page, it is Next of the page before. Errors are of type *Error.
 func (l *Lister) Page(ctx context.Context, token string) (Page, error) {
 	const method = "ListInstances"
 	c := call{method: method, priority: refreshPriority, names: []string{method}, split: true}

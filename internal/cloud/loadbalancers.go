@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// LoadBalancers are the provider's load balancers. Calls about one Service
-// never overlap, even if one has outlived its deadline.
+// LoadBalancers are the provider's load balancers. Calls about the same Service
+// never overlap, even if one of them has outlived its deadline.
 type LoadBalancers struct {
 	gateway     *Gateway
 	theirs      cloudprovider.LoadBalancer
@@ -20,7 +20,7 @@ type LoadBalancers struct {
 	concurrency int
 	changes     changes
 	setter      provider.BackendSetter // nil: each call is about one Service
-	most        int                    // Services in a call of setter
+	most        int                    // the maximum number of Services in a call of setter
 	many        manyChanges
 }
 
@@ -88,15 +88,17 @@ func (l *LoadBalancers) Delete(ctx context.Context, service *corev1.Service) err
 	})
 }
 
-// key returns the Service's name and not its UID, because a provider may use
-// the same load balancer for a new Service with the same name.
+// key returns the Service's namespace and name. It does not return the UID,
+// because a provider might use the same load balancer for a new Service with the
+// same name.
 func key(service *corev1.Service) string {
 	return types.NamespacedName{Namespace: service.Namespace, Name: service.Name}.String()
 }
 
-// copies returns copies of the nodes, for one call. The provider may change them, and
-// keep them after its deadline, so no two calls share any. They are made when the
-// call begins: 5,000 of them take about 10 MB, and hundreds of calls may wait.
+// copies returns copies of the nodes, for one call. The provider may change the
+// copies, and may keep them after the deadline of the call. So no two calls share a
+// copy. The copies are made only when the call begins, because 5,000 of them take
+// about 10 MB and hundreds of calls may wait.
 func copies(nodes []*corev1.Node) []*corev1.Node {
 	all := make([]*corev1.Node, len(nodes))
 	for n, node := range nodes {
@@ -106,8 +108,8 @@ func copies(nodes []*corev1.Node) []*corev1.Node {
 }
 
 // given returns a copy of the Service for the provider, without managed fields.
-// The cache holds only a part of them. If the provider writes the Service back
-// without them, the API server keeps those that it has.
+// The cache has only a part of the managed fields. If the provider writes the
+// Service back without them, the API server keeps the ones that are stored.
 func given(service *corev1.Service) *corev1.Service {
 	service = service.DeepCopy()
 	service.ManagedFields = nil

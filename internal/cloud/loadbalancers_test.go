@@ -23,7 +23,7 @@ type balancer func(ctx context.Context, call string, service *corev1.Service, no
 func (balancer) GetLoadBalancerName(context.Context, string, *corev1.Service) string { return "lb" }
 
 func (b balancer) GetLoadBalancer(ctx context.Context, cluster string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
-	status, err := b(ctx, "Get "+cluster, service, nil) // The gateway never calls Get, so a call of it fails the test.
+	status, err := b(ctx, "Get "+cluster, service, nil) // The gateway never calls Get: TestLoadBalancerCalls would fail.
 	return status, status != nil, err
 }
 
@@ -41,7 +41,7 @@ func (b balancer) EnsureLoadBalancerDeleted(ctx context.Context, cluster string,
 	return err
 }
 
-// manyAtOnce is a balancer that is safe for calls about several Services at the same
+// manyAtOnce is a balancer that allows calls about several Services at the same
 // time.
 type manyAtOnce struct{ balancer }
 
@@ -92,8 +92,8 @@ func TestLoadBalancerCalls(t *testing.T) {
 	}
 }
 
-// A provider may change the nodes that it was given, and keep them: no other call
-// gets the same objects, and the caller's nodes stay as they are.
+// A provider may change and keep the nodes that it gets. No other call gets the
+// same objects, and the caller's nodes do not change.
 func TestEachCallHasItsOwnNodes(t *testing.T) {
 	var kept []*corev1.Node
 	l := balancers(t, setter{
@@ -170,8 +170,8 @@ func TestKindOfALoadBalancersError(t *testing.T) {
 	}
 }
 
-// Managed fields are cached in part. A provider that writes the Service back
-// must not write that part.
+// The cache has only a part of the managed fields. A provider that writes the
+// Service back must not write that part.
 func TestProviderGetsNoManagedFields(t *testing.T) {
 	for name, call := range map[string]func(*LoadBalancers, *corev1.Service) error{
 		"Ensure": func(l *LoadBalancers, s *corev1.Service) error {

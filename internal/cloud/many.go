@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// aloneFor is how long objects are changed one by one after a call about many of
-// them has failed as a whole, because one of them may be the cause.
+// aloneFor is the time during which objects are changed one by one after a call
+// about many objects has failed as a whole. One of the objects might be the cause
+// of the failure.
 const aloneFor = time.Minute
 
-// ErrAlone means that an object of a call about many is to be changed with a call of
-// its own: the shared one was not made, or says nothing about this object.
+// ErrAlone means that an object needs a call of its own. The call about many objects
+// has failed, or says nothing about this object.
 var ErrAlone = errors.New("it is changed alone")
 
 // manyChanges makes calls that change many objects.
@@ -21,7 +22,7 @@ type manyChanges struct {
 	changes *changes
 
 	mu    sync.Mutex
-	alone time.Time // until when objects are changed one by one; guarded by mu
+	alone time.Time // the time until which objects are changed one by one; guarded by mu
 }
 
 // oneByOne reports whether objects are changed one by one for now.
@@ -33,8 +34,8 @@ func (m *manyChanges) oneByOne() bool {
 
 // carryOut makes the call about the objects that hold these keys, and frees the keys.
 // After a success, began is the beginning of the last try; after a failure, it is the
-// time at which carryOut was called. The error is ErrAlone if one of the objects may be
-// why the call has failed.
+// time at which carryOut was called. The error is ErrAlone if one of the objects might
+// be the cause of the failure.
 func (m *manyChanges) carryOut(ctx context.Context, c call, keys []string, f func(context.Context) error) (began time.Time, err error) {
 	m.changes.keys.join(keys, c.method)
 	arrived := time.Now()
@@ -56,13 +57,14 @@ func (m *manyChanges) carryOut(ctx context.Context, c call, keys []string, f fun
 	}
 	m.mu.Unlock()
 	if KindOf(err) == TimedOut || time.Since(arrived) > aloneFor {
-		return arrived, err // Another call could take so long that the worker counts as stuck.
+		return arrived, err // A second call could last so long that the worker counts as stuck.
 	}
 	return arrived, ErrAlone
 }
 
-// mayBeOfOne reports whether a call about many objects may have failed because of one
-// of them. Then calls about each of them find out which one.
+// mayBeOfOne reports whether one of the objects might be why a call about many
+// objects has failed with err. If so, a separate call for each object finds out
+// which one it is.
 func mayBeOfOne(err error) bool {
 	return !slices.Contains([]Kind{Throttled, Denied, Unavailable, Slow, Canceled}, KindOf(err))
 }

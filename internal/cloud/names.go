@@ -6,15 +6,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The functions of this file return the names of a call's object, and other
-// words that its owner has chosen. The first word names the object.
+// Each namesOf function returns the name of a call's object. Other words that the
+// owner of the object has chosen follow.
 
 func namesOfNode(node *corev1.Node) []string {
 	return []string{node.Name, node.Spec.ProviderID}
 }
 
-// regionOf returns the region in the node's label, empty if it has none yet. The cloud
-// names it, but a kubelet can choose another one.
+// regionOf returns the value of the node's region label. It is empty if the node has
+// no such label yet. The value comes from the cloud, but a kubelet can change it.
 func regionOf(node *corev1.Node) string { return node.Labels[corev1.LabelTopologyRegion] }
 
 func namesOfService(service *corev1.Service) []string {

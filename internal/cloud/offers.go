@@ -8,26 +8,26 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// This file lists everything that a provider may offer. It is the only file that
-// asserts types of a provider's values, and a test checks that.
+// This file lists everything that a provider can offer. No other file makes type
+// assertions on a provider's values, and a test checks that.
 
-// extras are the optional interfaces of the provider itself. They are known as
-// soon as its factory has returned. A field is nil if the provider does not
-// offer it.
+// extras has the optional interfaces that the provider itself implements. They
+// are known as soon as the provider's factory has returned. A field is nil if the
+// provider does not offer that interface.
 type extras struct {
-	// informers takes shared informers before the first call.
+	// informers gets the shared informers before the first call.
 	informers cloudprovider.InformerUser
-	// reloader takes another configuration while it works.
+	// reloader accepts a new configuration at run time.
 	reloader provider.Reloader
 	// offerer reports whether the accessors can tell what the provider offers.
 	offerer provider.Offerer
 	// classifier says what the provider's errors mean.
 	classifier provider.ErrorClassifier
-	// concurrent says how many calls of each kind may be made at once.
+	// concurrent declares how many calls of each kind may be made at once.
 	concurrent provider.ConcurrentCaller
 	// labeler knows the zone and region of volumes.
 	labeler cloudprovider.PVLabeler
-	// declarer says which fields of Services have an effect.
+	// declarer declares which fields of Services have an effect.
 	declarer provider.FeatureDeclarer
 }
 
@@ -43,27 +43,28 @@ func extrasOf(p cloudprovider.Interface) extras {
 	}
 }
 
-// parts are what the accessors of an initialized provider return. An accessor
-// that offers nothing is asked again later. A field is nil if the provider
-// does not offer it, or if nobody needs it. The accessor Clusters is never
-// called.
+// parts has the interfaces that the accessors of an initialized provider return.
+// An accessor that offers nothing is asked again later. A field is nil if the
+// provider does not offer that interface, or if nobody needs it. The accessor
+// Clusters is never called.
 type parts struct {
-	// instances describes the instance of a node, in one call for each node.
+	// instances describes the instance of one node in each call.
 	instances cloudprovider.InstancesV2
 	// batcher describes the instances of many nodes in one call.
 	batcher provider.InstanceMetadataBatcher
 	// lister lists all instances of this cluster.
 	lister provider.InstanceLister
-	// watcher says which instances have changed.
+	// watcher reports which instances have changed.
 	watcher provider.InstanceWatcher
-	// olderInstances describes an instance in a call for each property. The
+	// olderInstances describes one property of an instance in each call. The
 	// provider is asked for it only if instances is nil.
 	olderInstances cloudprovider.Instances
-	// zones adds zone and region to what olderInstances says.
+	// zones adds the zone and the region to the description by olderInstances.
 	zones cloudprovider.Zones
 	// loadBalancers creates, updates and deletes the load balancers of Services.
 	loadBalancers cloudprovider.LoadBalancer
-	// concurrent says how many Services loadBalancers may be called for at once.
+	// concurrent declares the number of Services for which loadBalancers may be
+	// called at once.
 	concurrent provider.ConcurrentLoadBalancer
 	// setter gives many load balancers their nodes in one call.
 	setter provider.BackendSetter
@@ -109,10 +110,11 @@ func partsOfRoutes(v cloudprovider.Routes) parts {
 	return parts{routes: v, applier: find[provider.RouteApplier](v, methodCreateRoute, methodDeleteRoute)}
 }
 
-// find returns the optional interface T of a value, which may be behind wrappers
-// (provider.Unwrapper). It returns nil if the value does not offer it. T is called in
-// place of the replaced methods. If a wrapper has such a method itself, T is not
-// looked for behind it, because the wrapper's method would not be called any more.
+// find returns the optional interface T of a value. T may be behind wrappers
+// (provider.Unwrapper). find returns nil if the value does not offer T. The gateway
+// calls T instead of the replaced methods. If a wrapper declares one of these
+// methods, find does not look behind that wrapper. Otherwise the wrapper's method
+// would never be called.
 func find[T, P any](value P, replaced ...method) T {
 	var none T
 	current := any(value)
@@ -136,11 +138,12 @@ func find[T, P any](value P, replaced ...method) T {
 	return none
 }
 
-// maxWrappers bounds how many wrappers are opened, because one may wrap itself.
+// maxWrappers bounds the number of wrappers that are opened, because a wrapper
+// might wrap itself.
 const maxWrappers = 16
 
-// offered returns the value if it is supported, and nil otherwise. The author of a
-// typed nil meant "not offered", so offered returns nil for that, too.
+// offered returns the value if it is supported, and nil otherwise. It also returns
+// nil for a typed nil, whose author meant "not offered".
 func offered[T any](value T, supported bool) T { //nolint:revive // flag-parameter: the contract's accessors return this pair
 	var none T
 	if !supported || isNil(reflect.ValueOf(value)) {

@@ -19,12 +19,12 @@ const (
 	optionalPackage = "github.com/fairlead-k8s/fairlead/provider"
 )
 
-// typesOnly are the names of the contract that are used outside of this
-// package: types and a number, and nothing that calls a provider.
+// typesOnly has the names of the contract that code outside of this package uses.
+// They are types and a number. None of them calls a provider.
 var typesOnly = map[string]bool{"Interface": true, "ControllerClientBuilder": true, "CloudControllerManagerPort": true}
 
-// In internal and ccm, a provider's methods are called in this package only,
-// and what a provider offers is asserted in offers.go only.
+// In internal and ccm, only this package calls a provider's methods. Only
+// offers.go makes type assertions on a provider's values.
 func TestOnlyThisPackageCallsAProvider(t *testing.T) {
 	var got []string
 	unwraps := map[string]int{}
@@ -40,7 +40,7 @@ func TestOnlyThisPackageCallsAProvider(t *testing.T) {
 			case *ast.SelectorExpr:
 				switch p, name := selector(n); {
 				case strings.HasPrefix(path, "../cloud/"):
-				case p != "" && p == optional && name != "Classification": // a plain value, in Options.Classify
+				case p != "" && p == optional && name != "Classification": // Classification is a plain value, used by Options.Classify
 					report("uses " + p + "." + name)
 				case p != "" && p == contract && !typesOnly[name]:
 					report("uses " + p + "." + name)
@@ -61,8 +61,8 @@ func TestOnlyThisPackageCallsAProvider(t *testing.T) {
 	}
 }
 
-// sources returns the files of the folders and of all folders below them. It
-// leaves out tests and packages that only tests import.
+// sources returns the Go files in the folders and in all folders below them. It
+// leaves out tests, and packages that only tests import.
 func sources(t *testing.T, roots ...string) map[string]*ast.File {
 	t.Helper()
 	files := map[string]*ast.File{}

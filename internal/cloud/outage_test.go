@@ -21,19 +21,20 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
-// outage is a cloud in which a call fails if fails returns an error for it.
+// outage is a cloud in which a call fails if the function fails returns an error
+// for the call.
 type outage struct {
 	mu    sync.Mutex
 	start time.Time
 	calls []made
 
-	took  time.Duration // how long a call takes
+	took  time.Duration // the duration of a call
 	fails func(made) error
 }
 
-// made is a call that the cloud got.
+// made is a call that has reached the cloud.
 type made struct {
-	at             time.Duration // after the start
+	at             time.Duration // the time since the start
 	method, object string
 }
 
@@ -41,7 +42,7 @@ func newOutage(fails func(made) error) *outage {
 	return &outage{start: time.Now(), took: 30 * time.Millisecond, fails: fails}
 }
 
-// until returns a function that fails all calls before the end.
+// until returns a function that makes all calls before the end fail.
 func until(end time.Duration, err error) func(made) error {
 	return func(m made) error {
 		if m.at < end {
@@ -114,11 +115,11 @@ func (i outageInstances) InstanceShutdown(context.Context, *corev1.Node) (bool, 
 	return false, nil
 }
 
-// work is what one controller of a cluster has to do.
+// work is the work of one controller of a cluster.
 type work struct {
 	method           string
 	objects, workers int
-	first, longest   time.Duration // between two tries for an object
+	first, longest   time.Duration // the pauses between two tries for an object
 	call             func(n int) error
 }
 
@@ -149,9 +150,9 @@ func newRoutesOf(ctx context.Context, g *Gateway, n int) work {
 	return work{"CreateRoute", n, 8, time.Second, time.Minute, func(n int) error { return createRoute(ctx, g, n) }}
 }
 
-// do does all work as controllers do. It tries each object again after a growing
-// pause, or after the pause that the gateway asks for. The result is, for each method,
-// the time at which the last object was done.
+// do does all the work in the same way as controllers. It tries each object again
+// after a growing pause, or after the pause that the gateway asks for. For each
+// method, do returns the time at which the last object was done.
 func do(all ...work) map[string]time.Duration {
 	start := time.Now()
 	done := map[string]time.Duration{}
@@ -185,15 +186,15 @@ func do(all ...work) map[string]time.Duration {
 	return done
 }
 
-// Whatever a cloud that is down answers, it gets few calls. When it works again,
-// the gateway notices within 5 seconds, and all work is done another 5 seconds
-// later. The calls themselves need less than that.
+// A cloud that is down gets few calls, whatever its errors look like. When the
+// cloud works again, the gateway notices within 5 seconds. All work is done at
+// most 5 seconds after that. The calls alone would take less than 5 seconds.
 func TestCloudThatIsDownGetsOneCallAtATime(t *testing.T) {
 	const length = 2 * time.Minute
 	for _, tt := range []struct {
 		name string
 		err  error
-		late time.Duration // how much longer than the outage a hanging call lasts
+		late time.Duration // the time between the end of the outage and the end of a hanging call
 	}{
 		{"Unavailable", httpError(503), 0},
 		{"ConnectionRefused", &url.Error{Op: "Get", URL: "https://cloud", Err: syscall.ECONNREFUSED}, 0},
@@ -233,8 +234,8 @@ func TestCloudThatIsDownGetsOneCallAtATime(t *testing.T) {
 	}
 }
 
-// If the last answer is younger than a second, some calls have to fail before the cloud
-// counts as down.
+// If the last answer is less than a second old, more calls have to fail before the
+// cloud counts as down.
 func TestOutageInTheMiddleOfWork(t *testing.T) {
 	const begins, length = 300 * time.Millisecond, 2 * time.Minute
 	synctest.Test(t, func(t *testing.T) {
@@ -258,7 +259,7 @@ func TestOutageInTheMiddleOfWork(t *testing.T) {
 	})
 }
 
-// What works goes on while something else is down.
+// If one part is down, the other parts go on.
 func TestPartThatIsDownHoldsNothingElse(t *testing.T) {
 	const length = 2 * time.Minute
 	down := httpError(503)
@@ -288,7 +289,8 @@ func TestPartThatIsDownHoldsNothingElse(t *testing.T) {
 					t.Errorf("%d calls have failed, want at most %d", failed, tt.most)
 				}
 				for method, at := range done {
-					// Load balancers have one worker, so a hundred take 3 seconds.
+					// There is one worker for load balancers, so a hundred of them
+					// take 3 seconds.
 					if want := 10 * time.Second; method != tt.slow && at > want {
 						t.Errorf("the last %s was done after %v, want %v", method, at, want)
 					}
@@ -301,8 +303,8 @@ func TestPartThatIsDownHoldsNothingElse(t *testing.T) {
 	}
 }
 
-// A cloud that works only for short times gets few calls while it is down, and
-// the work is done while it works.
+// A cloud works only for short times. It gets few calls while it is down, and the
+// work is done while the cloud works.
 func TestCloudThatFlaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const period, up = 10 * time.Second, 2 * time.Second
@@ -324,7 +326,7 @@ func TestCloudThatFlaps(t *testing.T) {
 	})
 }
 
-// One region that is down does not hold back the Nodes of another.
+// If one region is down, the Nodes of another region are not held back.
 func TestRegionThatIsDownHoldsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := func(region string, n int) *corev1.Node {
@@ -353,7 +355,7 @@ func TestRegionThatIsDownHoldsNoOther(t *testing.T) {
 	})
 }
 
-// A tenant whose calls always fail delays no other.
+// A tenant whose calls always fail does not delay others.
 func TestTenantWhoseCallsFailHoldsNobody(t *testing.T) {
 	for _, err := range []error{httpError(503), httpError(403), errors.New("E1234"), context.DeadlineExceeded} {
 		synctest.Test(t, func(t *testing.T) {
@@ -379,8 +381,8 @@ func TestTenantWhoseCallsFailHoldsNobody(t *testing.T) {
 	}
 }
 
-// Nodes that the provider does not know keep only the first new Nodes waiting, and
-// not for long.
+// Nodes that the provider does not know delay only the first new Nodes, and only
+// for a short time.
 func TestNodesThatAreNotKnownHoldNoOtherForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutage(func(m made) error {
@@ -417,8 +419,8 @@ func TestNodesThatAlwaysFailLeaveRoomForNewOnes(t *testing.T) {
 	for name, row := range map[string]struct {
 		odd     int
 		err     error
-		quiet   bool          // nothing else is asked
-		longest time.Duration // until a new Node has its answer
+		quiet   bool          // no other questions are asked
+		longest time.Duration // the longest time until a new Node has its answer
 	}{
 		"FewWithErrorsThatNobodyCanRead":  {20, errors.New("no such server"), false, 3 * time.Minute},
 		"ManyWithErrorsThatNobodyCanRead": {100, errors.New("no such server"), false, 3 * time.Minute},
@@ -444,7 +446,7 @@ func TestNodesThatAlwaysFailLeaveRoomForNewOnes(t *testing.T) {
 					}
 				}
 				var odd sync.WaitGroup
-				odd.Go(func() { // These calls succeed, and are made again when they were held back.
+				odd.Go(func() { // These calls succeed. A call that was held back is made again.
 					for held := time.Duration(0); !row.quiet && sleep.For(ctx, cmp.Or(held, 20*time.Second)); {
 						_, err := g.Instances().Existence(ctx, node("known"))
 						held = HeldFor(err)
@@ -464,7 +466,7 @@ func TestNodesThatAlwaysFailLeaveRoomForNewOnes(t *testing.T) {
 				}
 				stop()
 				odd.Wait()
-				time.Sleep(time.Second) // until calls that nobody waits for have returned
+				time.Sleep(time.Second) // By then, calls that no caller waits for have returned.
 			})
 		})
 	}
@@ -501,7 +503,8 @@ func TestProbeIsEvidenceForNobodyElse(t *testing.T) {
 	})
 }
 
-// A new leader does not know of the outage, and needs few questions to find out.
+// A new leader does not know about the outage yet. It needs few questions to find
+// out.
 func TestNewLeaderFindsAnOutageWithFewCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const length = time.Minute
@@ -542,7 +545,8 @@ func TestShortOutageIsNotShown(t *testing.T) {
 	})
 }
 
-// existing answers questions about existence.
+// existing is an InstancesV2 whose answers about existence come from the
+// function.
 type existing func(ctx context.Context, node *corev1.Node) (bool, error)
 
 func (e existing) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {

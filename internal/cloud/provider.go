@@ -14,8 +14,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Provider is a provider that its factory has made. It is opaque: only this
-// package calls its methods.
+// Provider is a cloud provider that a factory has made. It is opaque: only this
+// package calls the methods of the cloud provider.
 type Provider struct {
 	theirs    cloudprovider.Interface
 	extras    extras
@@ -29,8 +29,8 @@ type Factory func(context.Context) (cloudprovider.Interface, error)
 
 var errNoProvider = errors.New("the factory returned no provider")
 
-// Make calls the factory. It returns when the context ends, even if the factory
-// has not returned. Such a factory may still use its arguments.
+// Make calls the factory. When the context ends, Make returns even if the factory
+// has not returned. In that case the factory might still use its arguments.
 func Make(ctx context.Context, factory Factory) (*Provider, error) {
 	made := make(chan *Provider, 1)
 	err := guard(ctx, "factory", func() error {
@@ -63,23 +63,24 @@ func Registered(name string, config io.Reader) (cloudprovider.Interface, error) 
 	if err := CheckRegistered(name); err != nil {
 		return nil, err
 	}
-	// InitCloudProvider is not used, because it would open the configuration file
-	// itself, and end the process if that fails.
+	// InitCloudProvider would open the configuration file itself, and end the
+	// process if that fails.
 	return cloudprovider.GetCloudProvider(name, config)
 }
 
-// Unwrap returns the provider as its factory returned it. The controllers that
-// a vendor's program adds get it, because they may know its concrete type, and
-// so does the conformance suite. No other code of the daemon calls its methods.
+// Unwrap returns the provider as its factory returned it. It is meant for the
+// conformance suite, and for controllers that a vendor's program adds, because
+// these might know the concrete type. No other code of the daemon calls the
+// provider's methods.
 func (p *Provider) Unwrap() cloudprovider.Interface { return p.theirs }
 
 // HasClusterID reports whether the provider knows which cluster it belongs to.
 func (p *Provider) HasClusterID() bool { return p.clusterID }
 
 // Initialize tells the provider that this replica leads. It must be called only once,
-// because providers start goroutines of their own here, which end with ctx. It returns
-// only when the provider does, because until then the provider may be changing things,
-// and the lease must not be released.
+// because providers start goroutines here. These end with ctx. Initialize returns only
+// when the provider does. Until then the provider might be changing things, and the
+// lease must not be released.
 func (p *Provider) Initialize(ctx context.Context, clients cloudprovider.ControllerClientBuilder) error {
 	return guard(context.WithoutCancel(ctx), "Initialize", func() error {
 		p.theirs.Initialize(clients, ctx.Done())
@@ -87,7 +88,7 @@ func (p *Provider) Initialize(ctx context.Context, clients cloudprovider.Control
 	})
 }
 
-// SetInformers gives the informers to a provider that uses some. Like
+// SetInformers gives the informers to a provider that uses informers. Like
 // Initialize, it returns only when the provider does.
 func (p *Provider) SetInformers(ctx context.Context, shared informers.SharedInformerFactory) error {
 	if p.extras.informers == nil {
@@ -99,14 +100,14 @@ func (p *Provider) SetInformers(ctx context.Context, shared informers.SharedInfo
 	})
 }
 
-// CanReload reports whether the provider takes another configuration while it
-// works.
+// CanReload reports whether the provider accepts a new configuration at run time.
 func (p *Provider) CanReload() bool { return p.extras.reloader != nil }
 
-// Reload gives the provider another configuration. It may only be called if
-// CanReload returns true. Two reloads must not overlap, so one that has not
-// returned when ctx ends keeps the next one from starting. done is called when
-// nobody reads config any more. That may be after Reload has returned.
+// Reload gives the provider a new configuration. It must be called only if
+// CanReload returns true. When ctx ends, Reload returns even if the provider has
+// not returned. Until the provider returns, the next Reload fails, because two
+// reloads must not overlap. done is called when nobody reads config any more.
+// That can be after Reload has returned.
 func (p *Provider) Reload(ctx context.Context, config io.Reader, done func()) error {
 	if !p.reloading.TryLock() {
 		done()
@@ -119,13 +120,13 @@ func (p *Provider) Reload(ctx context.Context, config io.Reader, done func()) er
 	})
 }
 
-// guardNotice is how long code of the provider may run at the start of the
-// process, or for a reload, before the log reports it.
+// guardNotice is the time that the provider's code gets at the start of the
+// process, or for a reload. If it takes longer, the log reports that.
 const guardNotice = 30 * time.Second
 
 // guard runs code of the provider that is not a call to the cloud. It turns a panic
-// into an error. If the code does not return for a while, guard logs that. It waits
-// for the code until ctx ends.
+// into an error. It waits until the code returns or ctx ends, and logs if that
+// takes long.
 func guard(ctx context.Context, name string, code func() error) error {
 	logger := klog.FromContext(ctx)
 	done := make(chan error, 1)

@@ -49,7 +49,7 @@ func TestMake(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		factory Factory
-		want    string // the error; "": a provider
+		want    string // the error; "" means that there is a provider and no error
 	}{
 		{"Provider", func(context.Context) (cloudprovider.Interface, error) { return &starting{clusterID: true}, nil }, ""},
 		{"Error", func(context.Context) (cloudprovider.Interface, error) { return nil, errors.New("no credentials") }, "no credentials"},
@@ -73,8 +73,8 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// starting is a provider whose methods call its functions, so a test decides
-// how long the start takes.
+// starting is a provider whose methods call functions of the test. So a test
+// decides how long the start takes.
 type starting struct {
 	vendor
 
@@ -120,7 +120,7 @@ func TestProviderWithoutInformersGetsNone(t *testing.T) {
 	}
 }
 
-// reloading is a provider that takes another configuration.
+// reloading is a provider that accepts a new configuration.
 type reloading struct {
 	vendor
 

@@ -19,8 +19,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// changing are the methods of a provider that change the cloud. All others that the
-// gateway knows are in reading.
+// changing lists the methods of a provider that change the cloud. The list reading
+// has all other methods that the gateway knows.
 var changing = []string{
 	"EnsureLoadBalancer", "UpdateLoadBalancer", "EnsureLoadBalancerDeleted", "SetBackends",
 	"CreateRoute", "DeleteRoute", "ApplyRoutes",
@@ -36,8 +36,8 @@ var reading = []string{
 	"SetInformers", "Reload", "Offers", "ClassifyError", "MaxConcurrentCalls", "LoadBalancerFeatures",
 }
 
-// everything is a provider with every part and every fast path. It records what is
-// called.
+// everything is a provider with every part and every fast path. It records the
+// calls.
 type everything struct {
 	vendor
 
@@ -143,8 +143,8 @@ func (e everything) GetLabelsForVolume(context.Context, *corev1.PersistentVolume
 	return map[string]string{}, nil
 }
 
-// walk calls every method of every part of the gateway, and creates two routes at the
-// same time, so that they share a call.
+// walk calls every method of every part of the gateway. It also creates two routes at
+// the same time, which then share a call.
 func walk(t *testing.T, g *Gateway) {
 	t.Helper()
 	for _, part := range []any{g.Instances(), g.Instances().Lister(), g.Instances().Watcher(), g.LoadBalancers(), g.Routes(), g.Volumes()} {
@@ -183,9 +183,9 @@ func arguments(t *testing.T, method string, f reflect.Type) (all []reflect.Value
 	return all
 }
 
-// A read-only gateway makes no call that changes the cloud, by whichever method of
-// the provider, fast paths included. With a gateway that is not read-only, the
-// same walk calls all these methods. So the walk leaves none out.
+// A read-only gateway does not call any method that changes the cloud, not even on
+// a fast path. With a gateway that is not read-only, the same walk calls all these
+// methods, so the walk is complete.
 func TestReadOnlyGateway(t *testing.T) {
 	for name, isReadOnly := range map[string]bool{"ReadOnly": true, "Usual": false} {
 		t.Run(name, func(t *testing.T) {
@@ -225,8 +225,8 @@ func TestReadOnlyGateway(t *testing.T) {
 	}
 }
 
-// Each method of the interfaces that the gateway knows is in exactly one of the two
-// lists.
+// The lists changing and reading together have each method that the gateway knows
+// exactly once.
 func TestEveryMethodReadsOrChanges(t *testing.T) {
 	offers := []reflect.Type{reflect.TypeFor[extras](), reflect.TypeFor[parts]()}
 	for _, offered := range offers {

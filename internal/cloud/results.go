@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// objectResult is what a call about many objects says of one of them.
+// objectResult is the result of a call about many objects for one of them.
 type objectResult struct {
 	known bool
 	err   error
 }
 
-// resultsFor returns the result for each of n objects. The function of takes one of the
-// provider's results, and returns the index of its object and its error. Nothing is known of an
-// object without a result, or with two that differ. If a result is about an object
-// that was not asked for, the provider's indexes are not those of the question, and
-// nothing is known of any object.
+// resultsFor returns the result for each of n objects. The function named of takes one of the
+// provider's results, and returns the index of the object and the error. An object without a
+// result, or with two results that differ, gets the zero objectResult. An index out of range
+// shows that the provider counts in another way. Then all objects get the zero objectResult.
 func resultsFor[T any](n int, theirs []T, of func(T) (int, error)) []objectResult {
 	results, differ := make([]objectResult, n), make([]bool, n)
 	for _, t := range theirs {
@@ -36,8 +35,9 @@ func resultsFor[T any](n int, theirs []T, of func(T) (int, error)) []objectResul
 	return results
 }
 
-// conclude returns the error of one object in a call about many that began at
-// started. c is the call as if it were about this object alone.
+// conclude returns the error for one object in a call about many objects. The
+// call began at started. c describes the call as if it were about this object
+// alone.
 func (g *Gateway) conclude(ctx context.Context, c call, started time.Time, r objectResult) error {
 	if !r.known {
 		return ErrAlone

@@ -11,8 +11,8 @@ import (
 // the cloud is used up.
 const maxTries = 5
 
-// longestOwnPause bounds how long a question waits if the cloud asks for a pause for one
-// object alone. If the pause is longer, the caller gets the error.
+// longestOwnPause bounds the pause that a call keeps for one object alone. If the cloud
+// asks for a longer pause, the caller gets the error.
 const longestOwnPause = 30 * time.Second
 
 // tried is a call that has ended.
@@ -24,9 +24,9 @@ type tried struct {
 	err  error
 }
 
-// retries reports whether the call is to be made again: either it was not carried
-// out, or the quota may be why it failed. It returns when that is known and the
-// cloud's pause for this object is over.
+// retries reports whether the call is to be made again. That is so if the call
+// was not carried out, or if the quota might be the cause of the failure. retries
+// returns when that is known and the pause for this object is over.
 func (g *Gateway) retries(ctx context.Context, t tried) bool {
 	if t.try == maxTries {
 		return false
@@ -36,7 +36,7 @@ func (g *Gateway) retries(ctx context.Context, t tried) bool {
 		return sleep.For(ctx, RetryAfter(t.err))
 	case KindOf(t.err) == Throttled:
 		if g.limiter.retriesInside(t.took) {
-			return false // The provider itself retries calls. Its tries would be multiplied by those of the gateway.
+			return false // The provider retries calls itself. More tries by the gateway would multiply these.
 		}
 		if EvidenceOf(t.err) == Typed {
 			return true // The limiter holds all calls back.

@@ -31,8 +31,8 @@ func TestPauseOfADayIsBoundedForEachObject(t *testing.T) {
 	}
 }
 
-// While the cloud refuses everything, calls become rare, also where the
-// provider's SDK tries again by itself.
+// While the cloud refuses everything, calls become rare. That is true even if the
+// provider's SDK retries each call itself.
 func TestRefusedCallsAreNotMultiplied(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

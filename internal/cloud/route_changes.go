@@ -10,23 +10,23 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// gatherFor is how long a change waits for others that are made with it. It is short
-// compared with any call.
+// gatherFor is the time that a change waits for other changes that can share its
+// call. It is short compared with the duration of a call.
 const gatherFor = 5 * time.Millisecond
 
-// routeChange is a change of one route on its way to the provider.
+// routeChange is a change of one route that the provider has not made yet.
 type routeChange struct {
 	call
 
 	hint  string
 	route Route
-	done  chan error // gets ErrAlone if the change is to be made alone
+	done  chan error // gets the result; ErrAlone if the change must be made alone
 }
 
 func (w *routeChange) isCreation() bool { return w.method == "CreateRoute" }
 
 // routeChanges uses one call for changes that arrive together. Each change holds
-// the key of its CIDR from the time it arrives until it is done.
+// the key of its CIDR from its arrival until it is done.
 type routeChanges struct {
 	manyChanges
 
@@ -42,8 +42,8 @@ func newRouteChanges(r *Routes, theirs provider.RouteApplier) *routeChanges {
 	return &routeChanges{manyChanges: manyChanges{changes: &r.changes}, routes: r, theirs: theirs, most: max(theirs.MaxRouteChanges(), 1)}
 }
 
-// make makes the change together with others. If alone is true, the change was not
-// made, or it is unknown whether it was. The caller then makes it alone.
+// make makes the change together with others. If alone is true, it is not known
+// that the change was made. The caller must then make the change alone.
 func (b *routeChanges) make(ctx context.Context, w *routeChange) (alone bool, err error) {
 	if err := b.routes.changes.keys.acquire(w.route.CIDR, w.method); err != nil {
 		return false, w.failed(Slow, err)
@@ -59,7 +59,7 @@ func (b *routeChanges) make(ctx context.Context, w *routeChange) (alone bool, er
 	return errors.Is(err, ErrAlone), err
 }
 
-// send makes the changes that wait. ctx is the context of the first change.
+// send makes the waiting changes. ctx is the context of the first change.
 func (b *routeChanges) send(ctx context.Context) {
 	b.gathering.Lock()
 	waiting := b.waiting
@@ -76,7 +76,7 @@ func (b *routeChanges) apply(ctx context.Context, together []*routeChange) {
 	for n, w := range together {
 		keys[n] = w.route.CIDR
 	}
-	if len(together) == 1 { // For one route there is the interface that all providers have.
+	if len(together) == 1 { // A change of one route uses the interface that all providers have.
 		b.changes.keys.release(keys...)
 		together[0].done <- ErrAlone
 		return

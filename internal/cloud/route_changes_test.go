@@ -20,9 +20,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// tableWithFaults is a provider with a route table. It carries out each change, except
-// for the destinations in refuses. If fault is not nil, it then decides what ApplyRoutes
-// returns.
+// tableWithFaults is a provider with a route table. It makes each change, unless the
+// destination is in refuses. If fault is not nil, it can replace the results of
+// ApplyRoutes.
 type tableWithFaults struct {
 	refuses map[string]error
 	fault   func([]provider.RouteResult) ([]provider.RouteResult, error)
@@ -30,7 +30,7 @@ type tableWithFaults struct {
 	mu      sync.Mutex
 	routes  map[string]bool // by destination; guarded by mu
 	calls   []string        // guarded by mu
-	changes int             // that ApplyRoutes was given; guarded by mu
+	changes int             // the number of changes that ApplyRoutes got; guarded by mu
 }
 
 func (f *tableWithFaults) change(create, remove *cloudprovider.Route) error {
@@ -56,7 +56,7 @@ func (f *tableWithFaults) called(call string) {
 	f.calls = append(f.calls, call)
 }
 
-// routesOf returns the routes of a gateway to this provider.
+// routesOf returns the Routes of a gateway that calls this provider.
 func (f *tableWithFaults) routesOf(t *testing.T, most int) *Routes {
 	t.Helper()
 	one := table(func(_ context.Context, call, _ string, route *cloudprovider.Route) ([]*cloudprovider.Route, error) {
@@ -151,16 +151,16 @@ func TestRouteThatIsAloneIsChangedAsWithoutTheInterface(t *testing.T) {
 	})
 }
 
-// Whatever a call about many routes answers, no route is lost and no other route
-// is deleted.
+// For each answer to a call about many routes, no route is lost and no wrong
+// route is deleted.
 func TestFaultsOfACallAboutManyRoutes(t *testing.T) {
 	broken := errors.New("broken")
 	type results = []provider.RouteResult
 	for _, tt := range []struct {
 		name  string
 		fault func(results) (results, error)
-		alone int  // how many routes are then changed one by one
-		kind  Kind // of the error of the other routes; empty: no error
+		alone int  // the number of routes that are then changed one by one
+		kind  Kind // the kind of the error of the other routes; empty: no error
 	}{
 		{"NoFault", nil, 0, ""},
 		{"OutOfOrder", func(r results) (results, error) { slices.Reverse(r); return r, nil }, 0, ""},
@@ -233,7 +233,7 @@ func TestFailureOfOneRouteIsItsOwn(t *testing.T) {
 	})
 }
 
-// If one route makes the whole call fail, the others are changed nevertheless.
+// If one route makes the whole call fail, the other routes are still changed.
 func TestRouteThatFailsTheCallIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &tableWithFaults{refuses: map[string]error{cidr(2): errors.New("no such target")}}
@@ -362,8 +362,7 @@ func TestRouteChangesEndWithTheContext(t *testing.T) {
 	})
 }
 
-// TestResultsOfACall checks random answers by the rule that FuzzResultsOfACall
-// states.
+// TestResultsOfACall checks the rule of FuzzResultsOfACall with random answers.
 func TestResultsOfACall(t *testing.T) {
 	random := rand.New(rand.NewPCG(19, 1))
 	for range 10_000 {
@@ -375,17 +374,16 @@ func TestResultsOfACall(t *testing.T) {
 	}
 }
 
-// FuzzResultsOfACall checks which results of a provider are believed: a success
-// counts only if the provider has returned one for the object, and no failure for
-// the same object.
+// FuzzResultsOfACall checks which results of a provider count. An object has
+// succeeded only if the provider has returned a success for it, and no failure.
 func FuzzResultsOfACall(f *testing.F) {
 	f.Add([]byte{2, 4, 6}, uint8(3))
 	f.Add([]byte{3, 2, 9}, uint8(2))
 	f.Fuzz(func(t *testing.T, theirs []byte, asked uint8) { checkResults(t, theirs, int(asked%16)) })
 }
 
-// checkResults reads one result from each byte: a success or a failure of the
-// object with an index of -1 or more.
+// checkResults reads one result from each byte. A result is a success or a
+// failure, for an object with an index of -1 or more.
 func checkResults(t *testing.T, theirs []byte, n int) {
 	t.Helper()
 	failed := errors.New("failed")

@@ -13,25 +13,25 @@ import (
 // Route is one entry of the cloud's route table. It shares no memory with the
 // provider.
 type Route struct {
-	// Name is the cloud's name of the route. It is empty for a route that is to
-	// be created.
+	// Name is the name of the route in the cloud. It is empty if the route has
+	// yet to be created.
 	Name string
-	// Node is the name of the node that the route leads to, empty if the
-	// provider knows none.
+	// Node is the name of the node that the route leads to. It is empty if the
+	// provider does not know the node.
 	Node string
 	// CIDR is the destination as the provider writes it.
 	CIDR string
 	// Blackhole means that the cloud drops packets that take this route.
 	Blackhole bool
-	// Addresses are the node's addresses. They count only if Addressed is true, or
-	// if the route is to be created.
+	// Addresses are the node's addresses. They are valid only if Addressed is
+	// true, or if the route has yet to be created.
 	Addresses []corev1.NodeAddress
-	// Addressed means that the provider keeps the node's addresses in the route.
+	// Addressed means that the provider stores the node's addresses in the route.
 	Addressed bool
 }
 
-// Routes are the provider's routes. Changes for one CIDR never overlap, even if
-// one has outlived its deadline.
+// Routes are the provider's routes. Changes for the same CIDR never overlap, even
+// if one of them has outlived its deadline.
 type Routes struct {
 	gateway     *Gateway
 	theirs      cloudprovider.Routes
@@ -61,8 +61,8 @@ func newRoutes(g *Gateway, found parts, cfg Config) *Routes {
 
 var errNilRoute = errors.New("the provider listed a route that is nil")
 
-// List returns the routes that belong to this cluster, as the provider sees it. While a
-// call is under way, a second one is refused with Slow.
+// List returns the routes that belong to this cluster in the view of the provider.
+// While a call of List is under way, a second call fails with Slow.
 func (r *Routes) List(ctx context.Context) ([]Route, error) {
 	c := call{method: "ListRoutes", priority: highPriority}
 	return r.listings.ask(ctx, c, "", func(ctx context.Context, c call) ([]Route, error) {
@@ -96,9 +96,9 @@ func (r *Routes) Delete(ctx context.Context, route Route) error {
 	})
 }
 
-// change makes the change together with others if the provider offers that. If it does
-// not, or if the shared call says nothing about this route, change calls the function
-// alone, which makes a call for this route only.
+// change makes the change together with others if the provider offers that. If the
+// provider does not, or if the shared call says nothing about this route, change calls
+// alone. The function alone makes a call for this route only.
 func (r *Routes) change(ctx context.Context, w *routeChange, alone func(context.Context) error) error {
 	if r.together != nil && !r.together.oneByOne() {
 		if notMade, err := r.together.make(ctx, w); !notMade {
@@ -122,7 +122,7 @@ func fromRoutes(theirs []*cloudprovider.Route) ([]Route, error) {
 	return routes, nil
 }
 
-// toProvider makes a new object for each call, because a provider may keep it.
+// toProvider makes a new object for each call, because a provider might keep it.
 func (r Route) toProvider() *cloudprovider.Route {
 	return &cloudprovider.Route{
 		Name: r.Name, TargetNode: types.NodeName(r.Node), DestinationCIDR: r.CIDR, Blackhole: r.Blackhole,

@@ -5,45 +5,48 @@ import (
 	"time"
 )
 
-// scope is what is known of the cloud, or of a part.
+// scope has the breaker's knowledge about the whole cloud or about one part.
 type scope struct {
-	answered time.Time // the last answer
-	// failed are the objects whose calls have failed since then, maxOwnReasons at most.
+	answered time.Time // the time of the last answer
+	// failed has the objects whose calls have failed since the last answer, at most
+	// maxOwnReasons.
 	failed map[string]bool
-	began  time.Time // when the first of them failed
-	// waits has the objects whose calls were held back and have had no answer since. The
-	// value is false once a call for the object was the probe. waits has maxOwnReasons
-	// objects at most. waiting has the objects without a probe so far, in the order in
-	// which they came, and perhaps objects that have had a probe or an answer since.
+	began  time.Time // when the first of these calls failed
+	// waits has the objects whose calls were held back and have had no answer since, at
+	// most maxOwnReasons. The value is true until a call for the object is the probe.
+	// waiting has the same objects in the order of their arrival. It may still contain
+	// objects that have had a probe or an answer.
 	waits   map[string]bool
 	waiting []string
-	// own are the objects whose calls have failed shortly before another object got
-	// an answer. So they fail for reasons of their own, and if they fail again, that
-	// says nothing about others.
+	// own has the objects whose calls failed shortly before another object got an
+	// answer. So these objects have reasons of their own to fail. Their next
+	// failures say nothing about other objects.
 	own map[string]time.Time
 
-	opened, closed time.Time // when the last hold began, and when a hold last ended
-	kind           Kind      // why calls are held back: Denied or Unavailable
-	err            error     // the error of the call after which the hold began; nil if that call was about a tenant's object
+	opened, closed time.Time // when the last hold began, and when the last ended hold ended
+	kind           Kind      // the reason for the hold: Denied or Unavailable
+	err            error     // the error that began the hold; nil if its call was about a tenant's object
 
-	pause        time.Duration // the present one between two probes
-	probed, next time.Time     // when the last probe began, and when the next one may
+	pause        time.Duration // the current pause between two probes
+	probed, next time.Time     // when the last probe began, and when the next one can begin
 	probing      bool          // the last probe has not returned
-	// promised are the times of the probes for which callers were told to come back:
-	// first a caller whose object has not failed, then one whose object has.
+	// promised has the times of the probes for which callers were last told to come
+	// back. The first time is for objects that have not failed, and the second is
+	// for objects that have.
 	promised [2]time.Time
 	held     time.Time // when a call was last held back
-	tried    time.Time // when a call has last ended without an answer, or a probe has begun
+	tried    time.Time // when a call last ended without an answer, or when the last probe began, if that was later
 }
 
 func (s *scope) isOpen() bool { return s.opened.After(s.closed) }
 
-// used returns when a call of this scope was last held back or has last ended.
+// used returns the time at which a call of this scope last ended or was last held
+// back.
 func (s *scope) used() time.Time {
 	return slices.MaxFunc([]time.Time{s.answered, s.tried, s.held}, time.Time.Compare)
 }
 
-// failure is a call that has failed for a reason that many objects may share.
+// failure is a call that has failed for a reason that many objects might share.
 type failure struct {
 	object  string
 	kind    Kind
@@ -52,7 +55,7 @@ type failure struct {
 	unread  bool
 }
 
-// answers takes note of an answer about the object.
+// answers records an answer about the object.
 func (s *scope) answers(object string, now time.Time) {
 	delete(s.own, object)
 	delete(s.waits, object)
@@ -75,7 +78,7 @@ func (s *scope) ownReason(object string, now time.Time) {
 	s.own[object] = now
 }
 
-// fails takes note of a failure. It reports whether a hold begins with it.
+// fails records a failure. It reports whether a hold begins now.
 func (s *scope) fails(f failure, now time.Time) bool {
 	s.tried = now
 	if s.isOpen() {
@@ -91,7 +94,7 @@ func (s *scope) fails(f failure, now time.Time) bool {
 	}
 	s.remember(f.object)
 	since := s.answered
-	if f.unread && s.began.After(since) { // Slower calls may help, so suspicion gets the time to find out.
+	if f.unread && s.began.After(since) { // Slower calls might help. suspicion needs the time to find out.
 		since = s.began
 	}
 	isLong := now.Sub(since) >= downAfter
@@ -111,7 +114,7 @@ func (s *scope) remember(object string) {
 	}
 }
 
-// wait takes note that a call for the object is held back.
+// wait records that a call for the object is held back.
 func (s *scope) wait(object string) {
 	if _, known := s.waits[object]; known || s.hasFailed(object) {
 		return
@@ -123,17 +126,16 @@ func (s *scope) wait(object string) {
 	s.waiting = append(s.waiting, object)
 }
 
-// hasFailed reports whether the last call for the object has failed, as far as that is
-// remembered.
+// hasFailed reports whether the last call for the object is known to have failed.
 func (s *scope) hasFailed(object string) bool {
 	_, own := s.own[object]
 	return own || s.failed[object]
 }
 
 // isNewest reports whether the object is the newest of those that wait for their first
-// probe. If none waits, each object that has not failed counts as the newest. The
-// newest comes first, because an object that fails for ever is older than one that was
-// just created.
+// probe. If no object waits, each object that has not failed counts as the newest. The
+// newest is preferred, because an object that was just created is newer than one that
+// always fails.
 func (s *scope) isNewest(object string) bool {
 	for len(s.waiting) > 0 {
 		last := len(s.waiting) - 1
@@ -156,8 +158,8 @@ func (s *scope) open(f failure, now time.Time) {
 	s.next, s.probing = now.Add(s.pause), false
 }
 
-// ends takes note of the end of a call without an answer. If it was the probe, the
-// next pause begins.
+// ends records that a call has ended without an answer. If the call was the
+// probe, the next pause begins.
 func (s *scope) ends(started, now time.Time) {
 	if s.probed.IsZero() || started.Before(s.probed) {
 		return
@@ -173,8 +175,8 @@ func (s *scope) longestPause(now time.Time) time.Duration {
 	return longestProbe
 }
 
-// probe takes note that a probe about the object begins. If it does not return, another
-// one follows.
+// probe records that a probe for the object begins. If the probe does not return,
+// another one can begin after the pause.
 func (s *scope) probe(object string, now time.Time) {
 	if s.waits[object] {
 		s.waits[object] = false

@@ -10,9 +10,9 @@ import (
 // state records how the last calls to the cloud have ended.
 type state struct {
 	mu       sync.Mutex
-	answered time.Time // the cloud's last answer, zero before the first; guarded by mu
-	failures int       // failed calls after that; guarded by mu
-	last     Kind      // of the last of them; guarded by mu
+	answered time.Time // the time of the cloud's last answer, zero before the first; guarded by mu
+	failures int       // the number of failures since then; guarded by mu
+	last     Kind      // the kind of the last failure; guarded by mu
 }
 
 func (s *state) record(kind Kind) {
@@ -30,8 +30,8 @@ func (s *state) record(kind Kind) {
 }
 
 // State describes in words how the last calls to the cloud have ended, and whether
-// the watch of instances works. It names only the kinds of errors, because their
-// texts may contain secrets.
+// the watch of instances works. It names only the kinds of errors, because the
+// texts of errors might contain secrets.
 func (g *Gateway) State() string {
 	said := []string{g.state.describe(g.breaker.state())}
 	if limit := g.Limit(); limit.By != Unlimited {
@@ -43,8 +43,8 @@ func (g *Gateway) State() string {
 	return strings.Join(said, "; ")
 }
 
-// describe returns the state in words. The text down says that calls are held
-// back; it is empty if they are not.
+// describe returns the state in words. down is the breaker's text about calls
+// that are held back, empty if there are none.
 func (s *state) describe(down string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

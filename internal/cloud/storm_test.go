@@ -18,14 +18,14 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
-// storm has many objects, each of which needs one call of a controller.
+// storm has many objects. For each object, a controller has to make one call.
 type storm struct {
 	objects, workers int
 	call             func(n int) error
 }
 
-// run makes all calls. A call that fails is repeated after a growing delay, as a
-// controller does. events is the number of objects for which a call has failed.
+// run makes all calls. Like a controller, it repeats a failed call after a
+// growing delay. events is the number of objects for which a call has failed.
 func (s storm) run() (took time.Duration, events int) {
 	start := time.Now()
 	free := make(chan struct{}, s.workers)
@@ -53,7 +53,7 @@ func (s storm) run() (took time.Duration, events int) {
 	return time.Since(start), events
 }
 
-// shapes are the errors of clouds whose quota is used up.
+// shapes has errors with which clouds answer when their quota is used up.
 var shapes = []struct {
 	name string
 	err  error
@@ -63,8 +63,9 @@ var shapes = []struct {
 	{"Unreadable", errors.New("E1234")},
 }
 
-// metered is a cloud whose calls take 30 ms and use up the quota. Above the
-// quota it answers with the error.
+// metered returns a provider of a cloud with a quota. Each call takes 30 ms and
+// counts towards the quota. Above the quota, the cloud answers with the error
+// refused.
 func metered(q *quota, refused error) cloudprovider.Interface {
 	answer := func() error {
 		time.Sleep(30 * time.Millisecond)
@@ -83,7 +84,7 @@ func metered(q *quota, refused error) cloudprovider.Interface {
 	}
 }
 
-// meteredInstances also answers whether an instance exists.
+// meteredInstances also answers questions about existence.
 type meteredInstances struct {
 	metadata
 
@@ -94,9 +95,9 @@ func (m meteredInstances) InstanceExists(context.Context, *corev1.Node) (bool, e
 	return true, m.answer()
 }
 
-// Whatever the errors look like, the work takes hardly longer than the quota
-// demands, few calls are refused, and no object shows a failure that only the
-// quota has caused.
+// For each shape of error, the work takes hardly longer than the quota demands.
+// Few calls are refused, and no object shows a failure that only the quota has
+// caused.
 func TestAnyErrorKeepsCallsCloseToTheQuota(t *testing.T) {
 	for _, shape := range shapes {
 		for _, tt := range []struct {
@@ -141,13 +142,14 @@ func createRoute(ctx context.Context, g *Gateway, n int) error {
 	return g.Routes().Create(ctx, "hint", Route{CIDR: fmt.Sprintf("10.%d.%d.0/24", n/256, n%256), Node: "node-" + strconv.Itoa(n)})
 }
 
-// An object that fails for a reason of its own must not slow the others down.
+// If an object is the cause of its own failures, it must not slow down other
+// objects.
 func TestObjectsThatFailForTheirOwnReasonsSlowNobodyDown(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		failed int // how many fail; they are asked about first, which is the worst case
+		failed int // the number of objects that fail; they come first, which is the worst case
 		err    error
-		within time.Duration // for the others, whose calls need a second
+		within time.Duration // the time for the other objects, whose calls need a second
 	}{
 		{"OneNode", 1, errors.New("E1234"), 2 * time.Second},
 		{"TwoNodesWithWordsOfAUsedUpQuota", 2, errors.New("throttled"), 2 * time.Second},
@@ -174,7 +176,7 @@ func TestObjectsThatFailForTheirOwnReasonsSlowNobodyDown(t *testing.T) {
 					})
 				}
 				synctest.Wait()
-				for range 3 { // The second and third storm show whether the limiter has learnt.
+				for range 3 { // The second and third storm show whether the limiter remembers.
 					took, events := storm{500, 16, func(n int) error { return askAbout(ctx, g, n) }}.run()
 					t.Logf("500 others took %v", took)
 					if took > tt.within || events > 0 {
@@ -183,14 +185,15 @@ func TestObjectsThatFailForTheirOwnReasonsSlowNobodyDown(t *testing.T) {
 				}
 				cancel()
 				bad.Wait()
-				time.Sleep(time.Second) // The calls return.
+				time.Sleep(time.Second) // By then, the calls have returned.
 			})
 		})
 	}
 }
 
-// A tenant may name and annotate many Services, and must not slow down the
-// cluster with what their errors quote.
+// A tenant can choose the names and annotations of many Services, and errors can
+// quote these words. The tenant must not be able to slow down the cluster in this
+// way.
 func TestTenantDoesNotSlowTheClusterDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		theirs := vendor{balancer: balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {

@@ -6,60 +6,60 @@ import (
 )
 
 const (
-	// minSuspects is the number of distinct objects whose calls have to fail with
-	// unclassified errors, among the last recentOutcomes calls, to begin a
-	// comparison. If none of these calls has succeeded, minSuspectsOfNone are enough.
-	// After slower calls have helped, minSuspectsAgain are enough.
+	// A comparison begins when, among the recent calls, calls for minSuspects
+	// distinct objects have failed with unclassified errors. If none of the recent
+	// calls has succeeded, minSuspectsOfNone objects are enough. After slower calls
+	// have helped, minSuspectsAgain are enough.
 	minSuspects       = 5
 	minSuspectsOfNone = 3
 	minSuspectsAgain  = 2
-	// minSpeakers is the number of distinct objects whose calls must fail with an
-	// error that mentions a used-up quota before that counts for the whole cloud.
-	// While the rate is limited, minSpeakersAgain are enough.
+	// Errors that mention a used-up quota count for the whole cloud when calls
+	// for minSpeakers distinct objects have failed with them. While the rate is
+	// limited, minSpeakersAgain are enough.
 	minSpeakers      = 3
 	minSpeakersAgain = 2
 	// recentOutcomes and recentFor are the maximum number and the maximum age of the
 	// calls that count as recent.
 	recentOutcomes = 32
 	recentFor      = 10 * time.Second
-	// enoughAnswers is how many answers a comparison needs. If there are fewer suspects,
-	// it needs one about each of them.
+	// enoughAnswers is the number of answers that a comparison needs. If there are fewer
+	// suspects, it needs one answer about each suspect.
 	enoughAnswers = 3
-	// maxProbing is how long a comparison may last. Objects that are not tried
-	// again in that time are not waited for.
+	// maxProbing is the longest duration of a comparison. The comparison does not
+	// wait for objects that are not tried again in that time.
 	maxProbing = time.Minute
-	// maxVain is how often in a row calls are slowed down further although nothing has
-	// succeeded.
+	// maxVain is the number of times in a row that calls are slowed down further
+	// without a success.
 	maxVain = 2
-	// ownReasonFor is how long it is remembered that calls for an object fail for a
-	// reason that lies in the object. maxOwnReasons is the maximum number of such
-	// objects.
+	// An object that is the cause of its own failures is remembered for
+	// ownReasonFor. At most about maxOwnReasons of these objects are remembered.
 	ownReasonFor  = time.Hour
 	maxOwnReasons = 4096
-	// minOwnRetries is the duration from which a refused call is assumed to have been
-	// retried by the provider itself.
+	// If a refused call has taken at least minOwnRetries, and much longer than
+	// usual, the provider has probably retried it.
 	minOwnRetries = 2 * time.Second
-	// verdictDelay is how long an unclassified failure is delayed before its caller
-	// gets it. In that time other calls may show whether they fail as well.
+	// verdictDelay is the delay before a caller gets an unclassified failure.
+	// During the delay, other calls can show whether they fail as well.
 	verdictDelay = 250 * time.Millisecond
 )
 
 // suspicion finds out whether unclassified failures mean that the quota of the cloud
 // is used up. When calls for many distinct objects fail at once, a comparison
-// begins: calls are slowed down, and the failed ones are repeated. If these succeed
-// now, the cause was the quota. If they fail again while others succeed, the cause
-// is in their objects. If nothing succeeds, either the cloud is down, which the
-// breaker finds out, or no other calls are made. In both cases slower calls do not
-// help. The zero value is ready to use.
+// begins: calls are slowed down, and the failed calls are repeated. If the repeated
+// calls succeed, the cause was the quota. If they fail again while other calls
+// succeed, their objects are the cause. If nothing succeeds, slower calls do not
+// help. In that case either the cloud is down, and the breaker finds that out, or no
+// other calls are made. The zero value is ready to use.
 type suspicion struct {
 	phase    phase
 	recent   []outcome            // the recent outcomes, oldest first
 	speakers []outcome            // the recent failures that mention a used-up quota
-	suspects map[string]bool      // objects whose calls have failed; true: also while calls were slow
-	own      map[string]time.Time // objects that are the cause of their failures, and when that was found out
+	suspects map[string]bool      // objects whose calls have failed; the value is true if a call has failed again while calls were slow
+	own      map[string]time.Time // objects that are the cause of their own failures, with the time at which that was found out
 	began    time.Time            // when calls were slowed down
-	// helped and again are how many suspects have succeeded and failed in calls
-	// that began after calls were slowed down.
+	// helped is the number of suspects that have succeeded in calls that began
+	// after calls were slowed down. again is the number of suspects that have
+	// failed in these calls.
 	helped, again int
 	vain          int // comparisons in a row without a success
 }
@@ -68,8 +68,8 @@ type suspicion struct {
 type phase int
 
 const (
-	unsuspected phase = iota // their objects are the cause
-	probing                  // the quota may be the cause; calls are slowed down to find out
+	unsuspected phase = iota // the objects themselves are the cause
+	probing                  // the quota might be the cause; calls are slowed down to find out
 	congested                // the quota is the cause
 )
 
@@ -80,7 +80,7 @@ type outcome struct {
 	failed         bool
 }
 
-// verdict says what an outcome means for the rate, in words for the log.
+// verdict is the consequence of an outcome for the rate, in words for the log.
 type verdict string
 
 const (
@@ -92,7 +92,7 @@ const (
 	giveUp    verdict = "calls for the same objects keep failing although they are slower"
 )
 
-// observe takes note of an outcome.
+// observe records an outcome.
 func (s *suspicion) observe(o outcome) verdict {
 	if !o.failed {
 		s.vain = 0
@@ -120,9 +120,9 @@ func (s *suspicion) observe(o outcome) verdict {
 	return suspect
 }
 
-// said records a failure that mentions a used-up quota. It reports whether calls
-// for enough distinct objects have failed in this way within seconds. Then these
-// failures count for the whole cloud.
+// said records a failure that mentions a used-up quota. It reports whether enough
+// recent failures of this kind were for distinct objects. If so, they count for
+// the whole cloud.
 func (s *suspicion) said(o outcome, limited bool) bool { //nolint:revive // flag-parameter: it is a fact, not a mode
 	needed := minSpeakers
 	if limited {
@@ -136,8 +136,8 @@ func (s *suspicion) said(o outcome, limited bool) bool { //nolint:revive // flag
 	return true
 }
 
-// covers reports whether the quota is the assumed cause of this object's failure,
-// so that the same question is asked again.
+// covers reports whether the quota is the assumed cause of this object's failure.
+// If it is, the caller repeats the call.
 func (s *suspicion) covers(object string) bool {
 	if _, own := s.own[object]; own {
 		return false
@@ -164,13 +164,12 @@ func (s *suspicion) begin(now time.Time) {
 	*s = suspicion{phase: probing, own: s.own, speakers: s.speakers, suspects: suspects, began: now, vain: s.vain}
 }
 
-// compare counts an outcome while calls are slow, and decides when there are
-// enough.
+// compare counts an outcome while calls are slow, and returns the verdict so far.
 func (s *suspicion) compare(o outcome) verdict {
 	failedAgain, suspected := s.suspects[o.object]
 	switch {
 	case !o.started.After(s.began):
-		if o.failed { // The call began before calls were slowed down.
+		if o.failed { // The call began while calls were not slow yet.
 			s.suspects[o.object] = failedAgain
 		}
 		return noVerdict
@@ -186,9 +185,10 @@ func (s *suspicion) compare(o outcome) verdict {
 	return s.decide(o.ended)
 }
 
-// decide returns the verdict of the comparison, or noVerdict if more outcomes are
-// needed. It counts calls that began after calls were slowed down: how many suspects
-// have succeeded, how many have failed again, and the outcomes of other objects.
+// decide returns the verdict of the comparison, or noVerdict if it needs more
+// outcomes. It considers only calls that began after calls were slowed down. It
+// counts the suspects that have succeeded, the suspects that have failed again, and
+// the outcomes for other objects.
 func (s *suspicion) decide(now time.Time) verdict {
 	enough := min(enoughAnswers, s.helped+len(s.suspects))
 	failures := distinctFailures(s.recent, s.began)
@@ -235,7 +235,7 @@ func (s *suspicion) rememberOwnReasons(now time.Time) {
 	if s.own == nil || len(s.own) > maxOwnReasons {
 		s.own = map[string]time.Time{}
 	}
-	for object := range s.suspects { // also those that were not asked about again yet
+	for object := range s.suspects { // including objects that were not tried again yet
 		s.own[object] = now
 	}
 	for _, o := range s.recent {
@@ -256,8 +256,8 @@ func remember(recent []outcome, o outcome) []outcome {
 	return recent[from:]
 }
 
-// distinctFailures returns how many distinct objects have failed in calls that
-// began after the time.
+// distinctFailures returns the number of distinct objects with a failed call that
+// began later than after.
 func distinctFailures(recent []outcome, after time.Time) int {
 	failed := map[string]bool{}
 	for _, o := range recent {

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// In each row a letter is the outcome of a call: a small letter is a failure for
-// the object of that name, a capital letter a success.
+// In each row, each letter is the outcome of a call for the object of that name.
+// A small letter is a failure, and a capital letter is a success.
 func TestSuspicion(t *testing.T) {
 	for _, tt := range []struct {
 		name, outcomes string
-		want           verdict // of the last outcome
+		want           verdict // the verdict after the last outcome
 	}{
 		{"FourObjectsAreTooFew", "Zabcd", noVerdict},
 		{"FiveObjectsAreSuspect", "Zabcde", suspect},

@@ -10,31 +10,34 @@ import (
 )
 
 const (
-	// collectFor is how long a question waits for others. While questions keep
-	// coming, each time between two calls is four times the one before, up to
-	// longestBetween, so that few calls are half empty. The longer time is kept
-	// for burstFor, because questions from a busy machine come in bursts.
+	// collectFor is the time that a question waits for others. While questions
+	// keep coming, each time between two calls is four times the last one, up to
+	// longestBetween. So few calls are half empty. The longer time stays in force
+	// until no call has taken nodes for burstFor, because questions from a busy
+	// machine come in bursts.
 	collectFor     = 5 * time.Millisecond
 	longestBetween = 750 * time.Millisecond
 	burstFor       = 5 * time.Second
 )
 
 // together collects questions about nodes and asks several of them in one call. A
-// call that waits for its turn goes on collecting. Apart from that, no question
-// waits for others longer than longestBetween, and a question that comes alone waits
-// no longer than collectFor.
+// call that waits for its turn goes on collecting. Apart from the wait for a turn,
+// no question waits longer than longestBetween, and a question that comes alone
+// waits no longer than collectFor.
 type together struct {
-	most int // nodes in a call
-	// longestCall is how long a call may be under way until each of its nodes is asked
-	// about alone, because one of them may be why it hangs.
+	most int // the maximum number of nodes in a call
+	// longestCall is the longest time to wait for a call under way. After that time
+	// the provider is asked about each node alone, because one of the nodes might be
+	// why the call hangs.
 	longestCall time.Duration
-	// call makes a call. When its turn has come, it takes the nodes.
+	// call makes a call. When the turn of the call has come, it takes the nodes
+	// with take.
 	call func(ctx context.Context, p *progress, take func() []*corev1.Node) ([]Answer, error)
 
 	mu      sync.Mutex
-	waiting []*member     // that no call has taken yet; guarded by mu
-	calls   int           // that have begun and have taken no nodes yet; guarded by mu
-	timer   *time.Timer   // begins the next call; nil while nothing waits for it; guarded by mu
+	waiting []*member     // the questions that no call has taken yet; guarded by mu
+	calls   int           // the number of calls that have begun and have not taken nodes yet; guarded by mu
+	timer   *time.Timer   // begins the next call; nil if no question needs one; guarded by mu
 	sent    time.Time     // when nodes were last taken; guarded by mu
 	between time.Duration // guarded by mu
 }
@@ -44,11 +47,12 @@ type member struct {
 	node     *corev1.Node
 	progress *progress
 	answered chan Answer // has room for one
-	failed   error       // of the whole call; written before answered
+	failed   error       // the error of the whole call; written before answered
 }
 
-// ask returns the answer about one node. It returns false if the node has to be
-// asked about alone. ctx is the controller's context. When it ends, the call ends.
+// ask returns the answer about one node. It returns false if the caller has to ask
+// about this node alone. ctx is the controller's context. When ctx ends, the call
+// ends.
 func (t *together) ask(ctx context.Context, p *progress, node *corev1.Node) (Answer, bool) {
 	own := &member{node: node, progress: p, answered: make(chan Answer, 1)}
 	t.add(ctx, own)
@@ -71,8 +75,8 @@ func (t *together) ask(ctx context.Context, p *progress, node *corev1.Node) (Ans
 	}
 }
 
-// add makes the question wait for a call. Calls that have begun and wait for their
-// turn take it if they have room.
+// add makes the question wait for a call. A call that waits for its turn takes the
+// question if it has room.
 func (t *together) add(ctx context.Context, own *member) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,7 +91,7 @@ func (t *together) add(ctx context.Context, own *member) {
 		t.timer = time.AfterFunc(t.pause(time.Now()), func() {
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			if t.left() > 0 { // Otherwise a call has become full meanwhile.
+			if t.left() > 0 { // If not, a call was begun because enough questions came.
 				t.begin(ctx)
 			}
 		})
@@ -110,8 +114,8 @@ func (t *together) pause(now time.Time) time.Duration {
 	return max(t.between-since, collectFor)
 }
 
-// begin begins a call, which takes questions when its turn has come. It is needed
-// when more questions wait than the calls before it can take. The caller holds mu.
+// begin begins a call. When the turn of the call has come, it takes questions. The
+// caller holds mu.
 func (t *together) begin(ctx context.Context) {
 	if t.timer != nil {
 		t.timer.Stop()
@@ -140,7 +144,7 @@ func (t *together) carryOut(ctx context.Context) {
 	var shared progress
 	var nodes []*corev1.Node
 	all := sync.OnceValue(t.take)
-	err := error(call{method: batchMethod}.failed(Panicked, errEnded)) // if the provider's code ends the goroutine
+	err := error(call{method: batchMethod}.failed(Panicked, errEnded)) // the error if the provider's code ends the goroutine
 	var answers []Answer
 	defer func() {
 		for n, m := range all() {
@@ -164,8 +168,9 @@ func (t *together) carryOut(ctx context.Context) {
 }
 
 // hasNotBegun reports whether a call about several nodes has ended before the cloud
-// looked at them. After other errors each node is asked about alone, because one of
-// them may be the cause, and the others must get their answers.
+// looked at the nodes. After any other error, the provider is asked about each node
+// alone. One of the nodes might be the cause, and the others must get their
+// answers.
 func hasNotBegun(err error) bool {
 	kind := KindOf(err)
 	return kind == Throttled || kind == Slow || kind == Canceled || HeldFor(err) > 0

@@ -15,7 +15,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// tallying is a provider with batches that counts its calls, which take 30 ms.
+// tallying is a provider with batches. It counts its calls. Each call takes 30
+// ms.
 type tallying struct {
 	most   int
 	before func(nodes []*corev1.Node) error // called before a batch is answered
@@ -68,14 +69,15 @@ func (c *tallying) InstanceMetadataBatch(_ context.Context, nodes []*corev1.Node
 	return answers, nil
 }
 
-// initialise asks about nodes that arrive at these intervals, as many at the same
-// time as the controller does, and returns how many got their own answer.
+// initialise asks about nodes that arrive at these intervals. It asks about as
+// many nodes at the same time as the controller does. It returns the number of
+// nodes that got their own answer.
 func initialise(t *testing.T, i *Instances, nodes int, interval time.Duration) (own int) {
 	t.Helper()
 	return initialiseAt(t, i, nodes, func(int) time.Duration { return interval })
 }
 
-// initialiseAt does the same for nodes that arrive after these pauses.
+// initialiseAt is like initialise, for nodes that arrive after these pauses.
 func initialiseAt(t *testing.T, i *Instances, nodes int, pause func(n int) time.Duration) (own int) {
 	t.Helper()
 	var mu sync.Mutex
@@ -177,7 +179,7 @@ func TestNodesOfACallThatFailsGetTheirAnswers(t *testing.T) {
 	}{
 		"BatchFails":    {func([]*corev1.Node) error { return errors.New("no") }, 3, 3},
 		"BatchPanics":   {func([]*corev1.Node) error { panic("no") }, 3, 3},
-		"BatchHangs":    {func([]*corev1.Node) error { time.Sleep(time.Hour); return nil }, 0, 3}, // The callers have failed with Slow by then. The answers are kept for the next callers.
+		"BatchHangs":    {func([]*corev1.Node) error { time.Sleep(time.Hour); return nil }, 0, 3}, // Before the answers come, the callers fail with Slow. The answers are kept for the next callers.
 		"OneIsDenied":   {func([]*corev1.Node) error { return httpError(403) }, 3, 3},
 		"OneIsBroken":   {func([]*corev1.Node) error { return httpError(503) }, 3, 3},
 		"QuotaIsUsedUp": {func([]*corev1.Node) error { return httpError(429) }, 0, 0},
@@ -200,8 +202,8 @@ func TestNodesOfACallThatFailsGetTheirAnswers(t *testing.T) {
 	}
 }
 
-// Evidence for a deletion comes from a call for each Node alone, whatever the
-// provider offers (promise S1).
+// Evidence for a deletion comes from a call about one Node alone, even if the
+// provider offers batches (promise S1).
 func TestEvidenceIsNeverAskedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &tallying{most: 100}

@@ -2,28 +2,30 @@ package cloud
 
 import "slices"
 
-// priority is the order in which calls get the cloud's request quota.
+// priority is the priority of a call for the cloud's request quota. A higher
+// number is a higher priority.
 type priority int
 
 const (
-	refreshPriority priority = iota // for a Node that nobody waits for, and for the list of instances
+	refreshPriority priority = iota // for a Node that does not wait, and for the list of instances
 	lowPriority                     // for a volume, or a node that has waited long without success
 	updatePriority                  // for an update of a load balancer's nodes, or for a silent node
 	highPriority                    // for an object that waits for the answer
 	priorities                      // the number of priorities
 )
 
-// shares are the parts of the quota that priorities get while calls of all of them
-// wait. What one priority does not need, the others get. No priority waits for
-// ever (promise S3).
+// shares are the relative shares of the quota for each priority while calls of all
+// priorities wait. If one priority does not need its share, the others get it. No
+// priority waits without end (promise S3).
 var shares = [priorities]float64{refreshPriority: 1, lowPriority: 4, updatePriority: 16, highPriority: 48}
 
-// turns has the waiting calls, in the order in which they may start. Calls of one
-// priority start in the order in which they came. The zero value is ready to use.
+// turns has the waiting calls, and decides which one starts next. Calls of the
+// same priority start in the order of their arrival. The zero value is ready to
+// use.
 type turns struct {
 	waiting [priorities][]*turn
-	// due is the virtual time of the next turn of each priority. A turn takes
-	// 1/share, so a priority with a large share has more turns.
+	// due is the virtual time of the next turn of each priority. Each turn costs
+	// 1/share, so a priority with a large share gets more turns.
 	due [priorities]float64
 	now float64 // the virtual time of the last turn
 }
@@ -43,7 +45,8 @@ func (t *turns) add(p priority) *turn {
 	return added
 }
 
-// next returns the call that may start next and removes it, nil if none waits.
+// next removes the call that may start next and returns it. It returns nil if no
+// call waits.
 func (t *turns) next() *turn {
 	chosen := priorities
 	for p := highPriority; p >= 0; p-- {
@@ -63,7 +66,7 @@ func (t *turns) next() *turn {
 	return first
 }
 
-// remove takes out a call that waits no longer.
+// remove removes a call that waits no longer.
 func (t *turns) remove(gone *turn) {
 	p := gone.priority
 	t.waiting[p] = slices.DeleteFunc(t.waiting[p], func(w *turn) bool { return w == gone })

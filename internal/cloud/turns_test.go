@@ -58,8 +58,8 @@ func TestPriorityThatRestedGetsNoMoreThanItsShare(t *testing.T) {
 	}
 }
 
-// Whatever calls come, the share of a call's priority bounds how many others
-// start before it (promise P2 b).
+// The share of a call's priority bounds the number of other calls that start
+// before it (promise P2 b).
 func TestNoCallWaitsForMoreThanItsShare(t *testing.T) {
 	total := 0.0
 	for _, share := range shares {
@@ -69,7 +69,7 @@ func TestNoCallWaitsForMoreThanItsShare(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		var turns turns
 		var started int
-		latest := map[*turn]int{} // the last place, in the order of starts, that each call may have
+		latest := map[*turn]int{} // the last place in the order of starts that each call can get
 		for range 2000 {
 			for p := range priorities {
 				for range random.IntN(3) {
@@ -94,8 +94,8 @@ func TestNoCallWaitsForMoreThanItsShare(t *testing.T) {
 	}
 }
 
-// While the quota is used up, each kind of call waits with its own priority. A Node that
-// nobody waits for, and the list, come last.
+// While the quota is used up, each kind of call waits with its own priority. Calls for a
+// Node that does not wait come last, and so does the list.
 func TestPriorities(t *testing.T) {
 	v2 := metadata(nothing)
 	ask := func(g *Gateway) map[string]func(context.Context) {
@@ -140,8 +140,8 @@ func TestPriorities(t *testing.T) {
 	}
 }
 
-// While Nodes wait all the time, load balancers still follow their nodes, and
-// Nodes are still refreshed (promise S3).
+// Even while Nodes wait all the time, load balancers are updated and Nodes are
+// refreshed (promise S3).
 func TestUpdatesDoNotWaitForAllNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

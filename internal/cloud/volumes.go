@@ -15,7 +15,7 @@ type Volumes struct {
 	questions inflight[map[string]string]
 }
 
-// newVolumes returns nil if the provider offers no labels of volumes.
+// newVolumes returns nil if the provider offers no labels for volumes.
 func newVolumes(g *Gateway, theirs cloudprovider.PVLabeler, cfg Config) *Volumes {
 	if theirs == nil {
 		return nil
@@ -23,12 +23,12 @@ func newVolumes(g *Gateway, theirs cloudprovider.PVLabeler, cfg Config) *Volumes
 	return &Volumes{gateway: g, theirs: theirs, questions: inflight[map[string]string]{callerTimeout: cfg.CallerTimeout}}
 }
 
-// Volumes returns the provider's volumes, nil if the provider offers no labels of
-// volumes.
+// Volumes returns the provider's volumes. It returns nil if the provider offers
+// no labels for volumes.
 func (g *Gateway) Volumes() *Volumes { return g.volumes }
 
-// Labels returns the labels of a volume. They are nil, and not only empty, if the
-// volume does not belong to the provider. The caller may change the map.
+// Labels returns the labels of a volume. The map is nil, and not just empty, if
+// the volume does not belong to the provider. The caller may change the map.
 func (v *Volumes) Labels(ctx context.Context, volume *corev1.PersistentVolume) (map[string]string, error) {
 	c := call{method: "GetLabelsForVolume", priority: lowPriority, names: namesOfVolume(volume)}
 	key := string(volume.UID) + " " + volume.Name
@@ -36,7 +36,8 @@ func (v *Volumes) Labels(ctx context.Context, volume *corev1.PersistentVolume) (
 		return read(ctx, v.gateway, c, func(ctx context.Context) (map[string]string, error) {
 			labels, err := v.theirs.GetLabelsForVolume(ctx, volume.DeepCopy())
 			if err == nil && labels == nil {
-				// A provider that gives up after the deadline may drop the error.
+				// A provider that gives up after the deadline might drop the
+				// error.
 				err = ctx.Err()
 			}
 			return maps.Clone(labels), err

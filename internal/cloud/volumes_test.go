@@ -13,7 +13,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// labelingVendor is a vendor that is a cloudprovider.PVLabeler, too.
+// labelingVendor is a vendor that also implements cloudprovider.PVLabeler.
 type labelingVendor struct {
 	vendor
 
@@ -85,7 +85,7 @@ func TestLabelsOfVolumesThatAreNone(t *testing.T) {
 				if got != nil || KindOf(err) != tt.want {
 					t.Errorf("got %v, %v, want nothing and %s", got, err, tt.want)
 				}
-				time.Sleep(2 * time.Hour) // until the call has returned
+				time.Sleep(2 * time.Hour) // By then, the call has returned.
 			})
 		})
 	}

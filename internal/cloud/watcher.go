@@ -13,41 +13,43 @@ import (
 )
 
 const (
-	// watchTimeout is how long a call of the watch may last before it is canceled.
-	// The provider has to return after two minutes.
+	// watchTimeout is the time after which a call of the watch is canceled. The
+	// contract asks the provider to return after two minutes.
 	watchTimeout = 3 * time.Minute
-	// maxLostPlaces is how many calls with one token may fail in a row until the
-	// watch starts again without a token, because the token may be the cause.
+	// After maxLostPlaces failed calls in a row, the watch starts again without a
+	// token, because the token might be the cause.
 	maxLostPlaces = 3
 )
 
 var errNoToken = errors.New("the provider returned no token to go on with")
 
-// Watcher waits for changes of instances. What a watch says is a hint: the cloud
-// is then asked about each node that the watch has named (decision 10).
+// Watcher waits for changes of instances. The answers of a watch are hints
+// (decision 10): the gateway's caller then asks the cloud about each node that
+// the watch has named.
 type Watcher struct {
 	gateway *Gateway
 	watcher provider.InstanceWatcher
 	calls   inflight[Changes]
 
 	mu       sync.Mutex
-	token    string    // of the next call; guarded by mu
-	failures int       // in a row; guarded by mu
-	since    time.Time // no change was missed after this, zero if that is unknown; guarded by mu
-	last     Kind      // of the last failure; guarded by mu
-	missed   string    // a node whose change was not named; guarded by mu
+	token    string    // the token of the next call; guarded by mu
+	failures int       // the number of failures in a row; guarded by mu
+	since    time.Time // the watch has missed no change after this time, zero if that is unknown; guarded by mu
+	last     Kind      // the kind of the last failure; guarded by mu
+	missed   string    // a node whose change the watch has not named; guarded by mu
 }
 
-// Changes are instances that have changed, by provider ID and by the name of their
+// Changes names instances that have changed, by provider ID or by the name of the
 // node.
 type Changes struct {
 	ProviderIDs, NodeNames []string
 
 	resume string
-	lost   bool // the cloud no longer knows what has changed since the token
+	lost   bool // the cloud no longer knows the changes since the token
 }
 
-// Watcher returns the watch of the provider, nil if it offers none.
+// Watcher returns the provider's Watcher. It returns nil if the provider offers
+// none.
 func (i *Instances) Watcher() *Watcher { return i.watcher }
 
 func newWatcher(g *Gateway, found parts) *Watcher {
@@ -58,9 +60,9 @@ func newWatcher(g *Gateway, found parts) *Watcher {
 	return &Watcher{gateway: g, watcher: found.watcher, calls: inflight[Changes]{callerTimeout: watchTimeout + grace}}
 }
 
-// Next waits for changes after those of its last answer, and returns them as
-// soon as there are any. After some minutes it returns none. It must not be
-// called twice at the same time.
+// Next waits for changes after those that it returned last. It returns new
+// changes as soon as there are any. If there are none, it returns without changes
+// after some minutes. Next must not be called twice at the same time.
 func (w *Watcher) Next(ctx context.Context) (Changes, error) {
 	w.mu.Lock()
 	token, began := w.token, time.Now()
@@ -76,9 +78,9 @@ func (w *Watcher) Next(ctx context.Context) (Changes, error) {
 	return got, err
 }
 
-// call makes one call. It begins when the limiter allows it, and does not count
-// as a call under way afterwards, because it waits for minutes and would hold back
-// others.
+// call makes one call. The call begins when the limiter allows it. After that, it
+// does not count as a call under way, because it waits for minutes and would hold
+// back others.
 func (w *Watcher) call(ctx context.Context, c call, token string) (Changes, error) {
 	g := w.gateway
 	if err := g.health.leftAlone(c); err != nil {
@@ -111,7 +113,7 @@ func (w *Watcher) call(ctx context.Context, c call, token string) (Changes, erro
 	})
 }
 
-// record takes note of how a call has ended, and logs when the watch begins or
+// record records how a call has ended, and logs when the watch begins or
 // ceases to work.
 func (w *Watcher) record(ctx context.Context, began time.Time, got Changes, err error) {
 	w.mu.Lock()
@@ -149,16 +151,16 @@ func (w *Watcher) works() float64 {
 	return 0
 }
 
-// Since returns the time after which the watch has missed no change, and whether
-// it works now.
+// Since returns the time after which the watch has missed no change. works
+// reports whether the watch works now.
 func (w *Watcher) Since() (since time.Time, works bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.since, w.failures == 0 && !w.since.IsZero()
 }
 
-// Missed takes note that an instance has changed and the watch has not named it.
-// From then on the watch counts as if it had just begun.
+// Missed records that an instance has changed, but that the watch has not named
+// it. From then on the watch counts as if it had just begun.
 func (w *Watcher) Missed(ctx context.Context, node string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,7 +171,7 @@ func (w *Watcher) Missed(ctx context.Context, node string) {
 	w.gateway.metrics.watch.Set(w.works())
 }
 
-// Compared takes note that all nodes were compared with the cloud after the watch
+// Compared records that all nodes were compared with the cloud after the watch
 // began.
 func (w *Watcher) Compared() {
 	w.mu.Lock()
@@ -178,7 +180,7 @@ func (w *Watcher) Compared() {
 	w.gateway.metrics.watch.Set(w.works())
 }
 
-// State describes the watch in words, without texts of errors.
+// State describes the watch in words, without the texts of errors.
 func (w *Watcher) State() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

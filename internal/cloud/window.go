@@ -2,7 +2,7 @@ package cloud
 
 import "time"
 
-// window counts calls in the present second and in the one before.
+// window counts the calls in the current second and in the second before.
 type window struct {
 	start           time.Time
 	current, before int
@@ -13,8 +13,8 @@ func (w *window) add(now time.Time) {
 	w.current++
 }
 
-// rate returns the larger of the two counts, because the present second may have
-// just begun.
+// rate returns the larger of the two counts, because the current second might
+// have just begun.
 func (w *window) rate(now time.Time) float64 {
 	w.roll(now)
 	return float64(max(w.current, w.before, 1))

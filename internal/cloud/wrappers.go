@@ -11,8 +11,9 @@ import (
 )
 
 // inheritsAll reports whether the wrapper has each of these methods only because it
-// embeds the inner value. If it declares one itself, the author wants that one to be
-// called. In doubt the answer is false: then the optional interface is not used.
+// embeds the inner value. If the wrapper declares one of them itself, its author
+// wants that method to be called. In case of doubt, inheritsAll returns false, and
+// the optional interface is not used.
 func inheritsAll(wrapper, inner any, methods []method) bool {
 	for _, m := range methods {
 		if !inherits(reflect.ValueOf(wrapper), reflect.TypeOf(inner), m) {
@@ -58,9 +59,8 @@ func has(t reflect.Type, m method) bool {
 	return ok
 }
 
-// declares reports whether the type has a method that its author has written. The
-// compiler generates the methods of an embedded value, and names no source file for
-// them.
+// declares reports whether the author of the type has written the method. For the
+// methods of an embedded value, the compiler generates code without a source file.
 func declares(t reflect.Type, m method) bool {
 	found, ok := m(t)
 	if !ok || t.Kind() == reflect.Interface {
@@ -74,9 +74,9 @@ func declares(t reflect.Type, m method) bool {
 // method looks up one method of a type.
 type method func(reflect.Type) (reflect.Method, bool)
 
-// The methods whose place an optional interface takes. Their names are constants here.
-// If a program looks up a method by a name that the compiler does not know, the linker
-// keeps all exported methods of the program, and it becomes half as large again.
+// The methods that optional interfaces replace. Each name is a constant. If a program
+// looks up a method by a name that the compiler does not know, the linker keeps all
+// exported methods. That makes the program larger by half.
 var (
 	methodInstancesV2               method = func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("InstancesV2") }
 	methodInstances                 method = func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Instances") }
@@ -91,10 +91,11 @@ var (
 	methodDeleteRoute               method = func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("DeleteRoute") }
 )
 
-// hidden returns the names of the optional interfaces that the inner value of a
-// wrapper offers and the wrapper does not. P is the type of both. offers returns a
-// struct with a field for each optional interface, nil if the value does not offer
-// it. hidden finds inner values only if they are embedded.
+// hidden returns the names of the optional interfaces that a wrapper hides: the
+// inner value offers them, and the wrapper does not. P is the type of both values.
+// offers returns a struct with a field for each optional interface. A field is nil
+// if the value does not offer that interface. hidden finds inner values only if
+// they are embedded.
 func hidden[P, O any](value P, offers func(P) O) []string {
 	outer := reflect.ValueOf(offers(value))
 	var names []string
@@ -134,17 +135,18 @@ func embedded[P any](value P) (inner P, ok bool) {
 	return inner, false
 }
 
-// sayHidden logs what a wrapper hides.
+// sayHidden logs the optional interfaces that a wrapper hides.
 func sayHidden(ctx context.Context, names []string) {
 	if len(names) > 0 {
 		klog.FromContext(ctx).Info("The provider embeds another one and hides optional interfaces of it: give the wrapper the method Unwrap of provider.Unwrapper, or the methods of these interfaces", "hidden", names)
 	}
 }
 
-// hiddenExtras returns what a wrapper of the whole provider hides.
+// hiddenExtras returns the optional interfaces that a wrapper of the whole
+// provider hides.
 func hiddenExtras(p cloudprovider.Interface) []string { return hidden(p, extrasOf) }
 
-// hidden returns what wrappers of the parts hide.
+// hidden returns the optional interfaces that wrappers of the parts hide.
 func (e *parts) hidden() []string {
 	return slices.Concat(
 		hidden(e.instances, partsOfInstances),

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// applyingTable is a table that is a provider.RouteApplier.
+// applyingTable is a table that also implements provider.RouteApplier.
 type applyingTable struct {
 	table
 
@@ -75,14 +75,14 @@ func (appliesItself) ApplyRoutes(context.Context, string, []provider.RouteChange
 	return nil, nil
 }
 
-// A method of the wrapper itself wins. What the wrapper does not have is
-// found behind it, or is reported as hidden.
+// A method of the wrapper itself wins. If the wrapper does not have an interface,
+// the interface is found behind the wrapper, or reported as hidden.
 func TestWrappers(t *testing.T) {
 	offers := &applyingTable{most: 3}
 	for _, tt := range []struct {
 		name   string
 		routes cloudprovider.Routes
-		most   int // of the RouteApplier that is found; 0: none
+		most   int // the maximum of the RouteApplier that is found; 0: none is found
 		hidden []string
 	}{
 		{"NoWrapper", offers, 3, nil},
