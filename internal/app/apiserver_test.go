@@ -22,13 +22,13 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// moment is how long a request takes. So in the trace, what follows from an answer
-// has a later time than the request. The order of entries that have the same time is
-// undefined.
+// moment is the duration of a request. In the trace, the effects of an answer
+// therefore have a later time than the request. Entries of the same time have no
+// defined order.
 const moment = 10 * time.Millisecond
 
-// apiServer is an API server in memory, and the transport of its clients. It has
-// Nodes and Services, and traces all requests. It is for testing/synctest.
+// apiServer is an API server in memory, and the transport of its clients. It stores
+// Nodes and Services, and traces all requests. It is meant for testing/synctest.
 type apiServer struct {
 	t     *testing.T
 	trace *trace
@@ -43,7 +43,7 @@ func newAPIServer(t *testing.T, tr *trace) *apiServer {
 	return &apiServer{t: t, trace: tr, objects: map[string]runtime.Object{}, watches: map[string][]chan apiwatch.Event{}}
 }
 
-// place is what a request's path names.
+// place has the parts of a request's path.
 type place struct{ collection, object, namespace, name string }
 
 func placeOf(path string) place {
@@ -80,7 +80,7 @@ func (a *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer a.mu.Unlock()
 	current, exists := a.objects[at.object]
 	switch {
-	case at.collection == "events": // They are only traced.
+	case at.collection == "events": // Events are only traced.
 		return answer(r, http.StatusCreated, io.NopCloser(bytes.NewReader(body))), nil
 	case r.Method == http.MethodGet && at.name == "":
 		return failure(r, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed), nil // Informers stream, so nothing is listed.
@@ -223,7 +223,7 @@ func (a *apiServer) watch(r *http.Request, collection string) io.ReadCloser {
 	return reader
 }
 
-// requestLine shows a request without what differs from run to run.
+// requestLine describes a request without the parts that differ from run to run.
 func requestLine(r *http.Request, body []byte) string {
 	query := url.Values{}
 	for key, values := range r.URL.Query() {

@@ -19,10 +19,10 @@ import (
 // besideTimeout bounds the search for another manager.
 const besideTimeout = 30 * time.Second
 
-// lookBeside finds out once, a while after this replica has begun to lead, whether
-// another manager works in the cluster, and logs what it sees. It does so in the
-// background. Events are written until lasting ends. The returned function waits until
-// the search has ended.
+// lookBeside searches in the background for another manager that works in the
+// cluster, and logs the result. It searches once, a while after this replica has
+// begun to lead. Events are written until lasting ends. The returned function waits
+// for the end of the search.
 func (p *process) lookBeside(ctx, lasting context.Context) (wait func()) {
 	var looking sync.WaitGroup
 	looking.Go(func() {
@@ -46,8 +46,8 @@ func (p *process) lookBeside(ctx, lasting context.Context) (wait func()) {
 	return looking.Wait
 }
 
-// beside returns what is visible of another manager. It does not ask for objects that
-// this process may not list.
+// beside returns the visible signs of another manager. It does not ask for objects
+// that this process may not list.
 func (p *process) beside(ctx context.Context) (doctor.Other, error) {
 	ctx, cancel := context.WithTimeout(ctx, besideTimeout)
 	defer cancel()

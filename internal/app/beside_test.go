@@ -26,8 +26,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/doctor"
 )
 
-// besideServer is an API server with one Lease and one Node. Its fields say
-// what these are, and what the daemon may list.
+// besideServer is an API server with one Lease and one Node. Its fields describe
+// these two objects and the daemon's rights.
 type besideServer struct {
 	mayList string // the resources that the daemon may list
 	lease   string // the name of a Lease that somebody renews
@@ -82,8 +82,8 @@ func (s *besideServer) seen() (requests, events []string) {
 	return slices.Clone(s.requests), slices.Clone(s.events)
 }
 
-// TestAnotherManagerIsReported checks what lookBeside asks for, logs and records
-// (promise V5).
+// TestAnotherManagerIsReported checks the requests, the log and the events of
+// lookBeside (promise V5).
 func TestAnotherManagerIsReported(t *testing.T) {
 	for name, row := range map[string]struct {
 		server *besideServer
@@ -142,8 +142,8 @@ func TestAnotherManagerIsReported(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForTheLook checks that a daemon that ends before it looks for another
-// manager does not wait.
+// TestNobodyWaitsForTheLook ends a daemon before it looks for another manager. The
+// daemon must not wait for the look.
 func TestNobodyWaitsForTheLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := newTestProcess(t, &providertest.Cloud{}, nil)

@@ -67,7 +67,7 @@ func (p *program) checkFlagsCommand() *cobra.Command {
 	f.StringVar(&c.container, "container", "", "name of the container, if there are several")
 	f.StringVarP(&c.output, "output", "o", "text", "output format: text or json")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp)) // The flag exists.
-	// By default cobra would use the daemon's help, which lists the daemon's flags.
+	// By default, cobra would use the daemon's help, which lists the daemon's flags.
 	cmd.SetHelpFunc(new(cobra.Command).HelpFunc())
 	cmd.SetUsageFunc(new(cobra.Command).UsageFunc())
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -76,9 +76,9 @@ func (p *program) checkFlagsCommand() *cobra.Command {
 	return cmd
 }
 
-// onlyAfterDashes refuses words that are no part of the command line to check. The
-// first of them would be taken for the name of the program, and would not be
-// judged.
+// onlyAfterDashes refuses words that do not follow "--". They do not belong to the
+// command line to check, and the first of them would be mistaken for the name of the
+// program.
 func onlyAfterDashes(cmd *cobra.Command, args []string) error {
 	if n := cmd.ArgsLenAtDash(); len(args) > 0 && n != 0 {
 		return fmt.Errorf("%q is refused; %s", args[0], afterDashes(cmd))
@@ -162,5 +162,5 @@ func printJudgements(out io.Writer, all []settings.Judgement) error {
 	return nil
 }
 
-// oneLine returns a cell of the table.
+// oneLine returns the text for a cell of the table: one line, with single spaces.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

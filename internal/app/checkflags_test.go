@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 )
 
-// execute runs a command, and returns what it prints and its error.
+// execute runs a command, and returns its output and its error.
 func execute(t *testing.T, cmd *cobra.Command, in string, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer

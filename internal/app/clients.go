@@ -21,11 +21,12 @@ const informersName = "shared-informers"
 
 // clients makes clients of the API server, each with its own user agent.
 type clients struct {
-	// own makes clients that act as this process: for leases, informers and health.
+	// own makes clients that act as this process. They are for leases, informers and
+	// health.
 	own clientbuilder.ControllerClientBuilder
-	// each makes clients that act as this process. With
-	// --use-service-account-credentials, each of them acts as the service account
-	// of its own name.
+	// each makes clients that act as this process by default. With
+	// --use-service-account-credentials, each client acts as the service account of
+	// its name.
 	each clientbuilder.ControllerClientBuilder
 }
 
@@ -43,7 +44,7 @@ func newClients(s settings.Client, config *rest.Config) (clients, error) {
 	return clients{own, each}, nil
 }
 
-// informers returns the client of informers.
+// informers returns the client for informers.
 func (c clients) informers() (kubernetes.Interface, error) {
 	client, err := c.own.Client(informersName)
 	if err != nil {
@@ -52,8 +53,8 @@ func (c clients) informers() (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// newRecorder returns a recorder of events of the component. It records until
-// ctx ends.
+// newRecorder returns a recorder of events whose source is the component. It records
+// until ctx ends.
 func newRecorder(ctx context.Context, client kubernetes.Interface, component string) record.EventRecorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})

@@ -34,9 +34,9 @@ the shell.`
 func NewCommand(o Options) *cobra.Command { return newProgram(o, ours()).command() }
 
 // NewMain is NewCommand for a process that runs nothing else. To try a changed
-// configuration, such a process starts its program in a separate process with the
-// same arguments. There the command only makes the provider, prints whether that
-// worked, and returns.
+// configuration, that process starts its program a second time, with the same
+// arguments. In the second process, the command only makes the provider, prints the
+// result, and returns.
 func NewMain(o Options) *cobra.Command {
 	p := newProgram(o, ours())
 	p.self = provider.NewSelf()
@@ -44,7 +44,8 @@ func NewMain(o Options) *cobra.Command {
 	if run := cmd.RunE; p.self.Tries() {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			err := run(cmd, args)
-			_, _ = fmt.Fprintln(cmd.OutOrStdout(), p.self.Answer(err)) // without an answer the changed configuration is refused
+			// Without an answer, the changed configuration is refused.
+			_, _ = fmt.Fprintln(cmd.OutOrStdout(), p.self.Answer(err))
 			return err
 		}
 	}
@@ -71,7 +72,7 @@ func (p *program) command() *cobra.Command {
 			if p.self.Tries() {
 				validate = p.validateUnserved
 			}
-			err := validate() // It names the wrong flags of logging, too.
+			err := validate() // The error also names wrong flags of logging.
 			if err == nil {
 				err = logging
 			}
@@ -103,7 +104,8 @@ func (p *program) command() *cobra.Command {
 	return cmd
 }
 
-// completeNames lets the shell offer names of controllers and webhooks, and no files.
+// completeNames lets the shell complete names of controllers and webhooks instead of
+// files.
 func (p *program) completeNames(cmd *cobra.Command) {
 	var controllers, webhooks []string
 	for _, r := range p.controllers {
@@ -117,10 +119,11 @@ func (p *program) completeNames(cmd *cobra.Command) {
 	}
 }
 
-// withAllWrong adds everything else that is wrong with the command line to its first
-// error, each on its own line. It returns the first error alone in two cases: the whole
-// command line is not known, because this process runs other things, too (see NewMain),
-// or the command line may be that of a sub-command, which has other flags.
+// withAllWrong adds all other errors of the command line to its first error, each on
+// its own line. In two cases it returns the first error alone. In one, the whole
+// command line is not known, because this process runs other things, too (see
+// NewMain). In the second, the command line might be that of a sub-command, which
+// has other flags.
 func (p *program) withAllWrong(cmd *cobra.Command, first error) error {
 	isCommand := func(word string) bool {
 		return slices.ContainsFunc(cmd.Commands(), func(c *cobra.Command) bool { return c.Name() == word })
@@ -142,9 +145,9 @@ func (p *program) withAllWrong(cmd *cobra.Command, first error) error {
 	return fmt.Errorf("%w\n%s", first, strings.Join(text[1:], "\n"))
 }
 
-// isAbout reports whether text is an error about the same value of the same flag as err.
-// The causes may differ: if several feature gates are wrong, the library names any one
-// of them.
+// isAbout reports whether text is an error about the same value of the same flag as
+// err. The causes can differ: if several feature gates are wrong, the library names
+// a random one.
 func isAbout(err error, text string) bool {
 	if _, invalid := errors.AsType[*pflag.InvalidValueError](err); !invalid {
 		return false
@@ -153,8 +156,8 @@ func isAbout(err error, text string) bool {
 	return strings.HasPrefix(text, value+" flag: ")
 }
 
-// columnsOf returns how wide the help is printed: as wide as the terminal, but at most
-// 100 columns. A pipe gets 100 columns.
+// columnsOf returns the width of the help in columns. It is the width of the
+// terminal, but at most 100. For a pipe it is 100.
 func columnsOf(w io.Writer) int {
 	const widest = 100
 	if columns, _, err := term.TerminalSize(w); err == nil && columns > 0 {
@@ -163,8 +166,8 @@ func columnsOf(w io.Writer) int {
 	return widest
 }
 
-// PrintError prints the error with which a command has ended, once: as a record if the
-// log is JSON, and in words otherwise, each of several errors on its own line.
+// PrintError prints the error with which a command has ended. If the log is JSON, it
+// logs one record. Otherwise it prints each error of a list on its own line.
 func PrintError(cmd *cobra.Command, err error) {
 	if f := cmd.Flags().Lookup("logging-format"); f != nil && f.Value.String() == "json" {
 		klog.ErrorS(err, "Command failed")
@@ -175,16 +178,18 @@ func PrintError(cmd *cobra.Command, err error) {
 		err = done.why
 	}
 	for _, line := range lines(err) {
-		_, _ = fmt.Fprintln(printable.Writer(cmd.ErrOrStderr()), line) // The cloud may have written it.
+		// The cloud may have written the line.
+		_, _ = fmt.Fprintln(printable.Writer(cmd.ErrOrStderr()), line)
 	}
 }
 
-// IsPlannedRestart reports whether the command has ended to be started again,
-// because only a new process can use the new configuration of the provider.
+// IsPlannedRestart reports whether the command has ended so that it is started
+// again. This happens if only a new process can use the provider's new
+// configuration.
 func IsPlannedRestart(err error) bool { return errors.Is(err, provider.ErrRotated) }
 
 // ExitCode returns the exit code of a process whose command has returned the error.
-// It is restart if the process is to be started again.
+// After a planned restart, it is the argument restart.
 func ExitCode(err error, restart int) int {
 	done, ok := errors.AsType[ended](err)
 	switch {
@@ -201,7 +206,8 @@ func ExitCode(err error, restart int) int {
 	}
 }
 
-// EndedAsPlanned reports whether err is no failure, so that it need not be printed.
+// EndedAsPlanned reports whether err is nil or not a failure. In both cases it need
+// not be printed.
 func EndedAsPlanned(err error) bool {
 	return err == nil || IsPlannedRestart(err) || errors.Is(err, errWouldChange)
 }
@@ -215,8 +221,8 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// meant returns the end of an error about an argument. It suggests what was probably
-// meant, and is empty if that is not known.
+// meant returns the end of an error about an argument. The text suggests the
+// argument that was probably meant. It is empty if there is no suggestion.
 func meant(cmd *cobra.Command, arg string) string {
 	if arg == "true" || arg == "false" {
 		return "; a flag that is true or false needs =, as in --node-deletion=" + arg

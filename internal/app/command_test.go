@@ -95,7 +95,7 @@ func TestAllThatIsWrongAtOnce(t *testing.T) {
 	}
 }
 
-// A process that only tries whether the provider can be made serves nothing.
+// A process that only tests a new configuration serves nothing.
 func TestTrialReadsNoFileOfAServer(t *testing.T) {
 	t.Setenv("FAIRLEAD_TRY_PROVIDER", "key")
 	cmd := NewMain(plain)
@@ -146,7 +146,8 @@ func TestHelpIsNarrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(stdout.String()) {
-		// A word is not broken: some of the library's flags have long defaults.
+		// Long words are not broken, and some of the library's flags have long
+		// defaults.
 		if words := strings.Fields(line); len(strings.TrimRight(line, "\n")) > 100 && len(words) > 4 {
 			t.Errorf("%d columns: %s", len(line), line)
 		}

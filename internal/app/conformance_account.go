@@ -14,14 +14,15 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// secretValue matches the values of keys that sound like secrets, in YAML, JSON and INI.
-// secretBlock matches keys and certificates of several lines.
+// secretValue matches a key that sounds like a secret, and its value. It knows YAML,
+// JSON and INI. secretBlock matches keys and certificates of several lines.
 var (
 	secretValue = regexp.MustCompile(`(?i)((?:password|passwd|secret|token|key|credential)[\w.-]*["']?[ \t]*[:=][ \t]*)("[^"\n]*"|'[^'\n]*'|[^\s,}]+)`)
 	secretBlock = regexp.MustCompile(`(?s)-----BEGIN [^-]*-----.*?-----END [^-]*-----`)
 )
 
-// conformanceAccount names the account for a ledger, if the world does not.
+// conformanceAccount returns the name of the account for a ledger. It is used if the
+// world does not name the account.
 func (p *program) conformanceAccount(f *conformanceFlags, target conformance.Target) (string, error) {
 	if account := cmp.Or(f.account, target.Account); account != "" || !f.allowWrites {
 		return account, nil
@@ -29,9 +30,9 @@ func (p *program) conformanceAccount(f *conformanceFlags, target conformance.Tar
 	return accountOf(p.settings.Provider.ConfigFile)
 }
 
-// accountOf names the account of a configuration file by its path and its content, for a
-// ledger. Secrets are left out of the name, because they are replaced from time to time and
-// because the name is shown.
+// accountOf returns a name for the account of a configuration file. The name is for
+// a ledger. It depends on the file's path and content. Secrets do not take part:
+// they change from time to time, and the name is shown.
 func accountOf(file string) (string, error) {
 	if file == "" {
 		return "the account that is used without --cloud-config", nil
@@ -52,7 +53,7 @@ func orOtherAccount(err error, target conformance.Target) error {
 	switch {
 	case !ok:
 		return err
-	case other.This != target.Account: // The world has named the account, and is believed.
+	case other.This != target.Account: // The world has named the account, and the world is believed.
 		return fmt.Errorf("--ledger: %w", err)
 	}
 	return fmt.Errorf("--ledger: %w. If both are the same account, pass --account=%q", err, other.Ledger)

@@ -18,8 +18,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// brokenCloud panics, hangs or exits, as its field says, whenever it is asked about an
-// instance.
+// brokenCloud panics, hangs or exits when it is asked about an instance. Its field
+// says which.
 type brokenCloud struct {
 	cloudprovider.Interface
 
@@ -76,8 +76,8 @@ func (b brokenCloud) InstanceMetadata(context.Context, *corev1.Node) (*cloudprov
 	return nil, cloudprovider.InstanceNotFound
 }
 
-// Whatever the provider does, the report has each check, the code is 1, and no process and
-// no goroutine is left.
+// Whatever the provider does, the report has each check, the exit code is 1, and no
+// process or goroutine is left.
 func TestConformanceOfBrokenProviders(t *testing.T) {
 	for does, row := range map[string]struct{ timeout, want string }{
 		"panics": {"1m", "panic: out of order"},
@@ -119,8 +119,8 @@ func TestConformanceOfBrokenProviders(t *testing.T) {
 	}
 }
 
-// goroutinesOfSuite returns how often the stacks of all goroutines name a method of the
-// suite. The number grows with each goroutine of the suite.
+// goroutinesOfSuite counts the methods of the suite in the stacks of all goroutines.
+// The number grows with each goroutine of the suite.
 func goroutinesOfSuite() int {
 	text := make([]byte, 1<<20)
 	return strings.Count(string(text[:runtime.Stack(text, true)]), "conformance.(*")
@@ -139,7 +139,8 @@ func childrenOfThis(t *testing.T) (all []int) {
 		if err != nil {
 			continue // it has ended
 		}
-		// The name of the program, in parentheses, may hold anything. State and parent follow.
+		// The program's name is in parentheses and may contain any character. The
+		// state and the parent follow it.
 		_, rest, _ := strings.Cut(string(text[strings.LastIndexByte(string(text), ')')+1:]), " ")
 		fields := strings.Fields(rest)
 		if len(fields) < 2 || fields[0] == "Z" || fields[1] != strconv.Itoa(os.Getpid()) {

@@ -20,8 +20,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// A check is killed after the world has done something, before or after the check has
-// the answer. "conformance cleanup" leaves the account as it was.
+// A check is killed after the world has carried out a verb. At that time, the check
+// might or might not have the answer. In both cases, "conformance cleanup" restores
+// the state of the account before the check.
 func TestConformanceCleansUpWhatItsWorldHasCreated(t *testing.T) {
 	for name, row := range map[string]struct {
 		check, after string
@@ -78,8 +79,8 @@ func faultsIn(t *testing.T, url string) (names []string) {
 	return names
 }
 
-// If a check or a whole run is killed, the faults that it has set are removed.
-// Faults of others stay.
+// If a check or a whole run is killed, its faults are removed. The faults of others
+// stay.
 func TestConformanceTakesAwayTheFaultsOfWhatWasKilled(t *testing.T) {
 	url, config := simulatedCloud(t)
 	operator := simulator.NewClient(url).Operator()
@@ -101,7 +102,7 @@ func TestConformanceTakesAwayTheFaultsOfWhatWasKilled(t *testing.T) {
 		t.Errorf("after the run: faults %v", got)
 	}
 	t.Setenv(killsAfter, "")
-	// The run is killed, too: nobody but the ledger knows of the fault.
+	// The run is killed, too, so only the ledger knows of the fault.
 	ledger, err := conformance.ExistingLedger(path, "simulated")
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +117,8 @@ func TestConformanceTakesAwayTheFaultsOfWhatWasKilled(t *testing.T) {
 	}
 }
 
-// holdsBy is the variable with the URL at which the world holds load balancers.
+// holdsBy is the environment variable with the URL that the world calls to hold load
+// balancers.
 const holdsBy = "FAIRLEAD_TEST_HOLDS_BY"
 
 // worldThatHolds is the world of a cloud in another process. It can hold the load
@@ -147,9 +149,9 @@ func (w worldThatHolds) call(ctx context.Context, path string) error {
 	return answer.Body.Close()
 }
 
-// holdableCloud is simulatedCloud with a world that holds load balancers. change begins
-// the hold if the path is /hold, and ends it otherwise. The function is reports whether
-// load balancers are held.
+// holdableCloud is like simulatedCloud, but its world can hold load balancers.
+// change begins the hold if the path is /hold, and ends it otherwise. The third
+// result reports whether load balancers are held.
 func holdableCloud(t *testing.T, like simulator.Config) (config string, change func(path string) error, is func() bool) {
 	t.Helper()
 	cloud, err := worlds.New(t.Context(), like)
@@ -164,7 +166,7 @@ func holdableCloud(t *testing.T, like simulator.Config) (config string, change f
 		defer mu.Unlock()
 		switch {
 		case r.URL.Path == "/hold":
-			release, _ = cloud.HoldLoadBalancers(r.Context()) // the simulated cloud can hold them
+			release, _ = cloud.HoldLoadBalancers(r.Context()) // This cannot fail here.
 		case release != nil:
 			release()
 			release = nil
@@ -213,7 +215,7 @@ func TestConformanceHoldsLoadBalancersByExecutable(t *testing.T) {
 		t.Errorf("one check was killed (-want +got):\n%s", d)
 	}
 	t.Setenv(killsAfter, "")
-	// The run is killed, too: nobody but the ledger knows of the hold.
+	// The run is killed, too, so only the ledger knows of the hold.
 	ledger, err := conformance.ExistingLedger(path, "simulated")
 	if err != nil {
 		t.Fatal(err)
@@ -227,8 +229,8 @@ func TestConformanceHoldsLoadBalancersByExecutable(t *testing.T) {
 	}
 }
 
-// The ledger of another account is refused, by a run and by "cleanup", and nothing is
-// touched, because this account may have the same names and IDs.
+// A run and "cleanup" refuse the ledger of another account, and touch nothing. This
+// account may have the same names and IDs.
 func TestConformanceRefusesTheLedgerOfAnotherAccount(t *testing.T) {
 	url, config := simulatedCloud(t)
 	if _, err := simulator.NewClient(url).Operator().CreateInstance(t.Context(), simulator.Instance{Name: "fl-1-a"}); err != nil {
@@ -310,7 +312,7 @@ func TestAccountOfAConfiguration(t *testing.T) {
 	}
 }
 
-// After a loss of power the end of the ledger may be half a line, or zero bytes.
+// After a loss of power, the ledger may end with half a line or with zero bytes.
 func TestConformanceReadsALedgerAsFarAsItGoes(t *testing.T) {
 	url, config := simulatedCloud(t)
 	for name, end := range map[string]string{

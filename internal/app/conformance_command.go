@@ -122,11 +122,11 @@ func checkIDs() []string {
 	return all
 }
 
-// usageCode is the exit code if the sub-command cannot do its work, for example because
+// usageCode is the exit code of a sub-command that cannot do its work. For example,
 // a flag is wrong or a file cannot be read.
 const usageCode = 2
 
-// ended is an error with the exit code that the sub-command ends with.
+// ended is an error together with the exit code of the sub-command.
 type ended struct {
 	code int
 	why  error
@@ -136,8 +136,8 @@ func (e ended) Error() string { return e.why.Error() }
 
 func (e ended) Unwrap() error { return e.why }
 
-// endsWithUsage makes a command and those below it end with usageCode if they cannot do
-// their work.
+// endsWithUsage changes a command and its sub-commands. If one of them cannot do its
+// work, it ends with usageCode.
 func endsWithUsage(cmd *cobra.Command) {
 	run, accept, explain := cmd.RunE, cmd.Args, cmd.FlagErrorFunc()
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return orUsage(run(cmd, args)) }
@@ -148,7 +148,7 @@ func endsWithUsage(cmd *cobra.Command) {
 	}
 }
 
-// orUsage gives an error usageCode if it has no code yet.
+// orUsage gives usageCode to an error that has no exit code yet.
 func orUsage(err error) error {
 	if _, ok := errors.AsType[ended](err); ok || err == nil {
 		return err
@@ -156,7 +156,7 @@ func orUsage(err error) error {
 	return ended{usageCode, err}
 }
 
-// validate returns everything that is wrong with the flags.
+// validate returns all errors of the flags.
 func (f *conformanceFlags) validate() error {
 	var errs []error
 	flag := f.typed.flag
@@ -189,7 +189,8 @@ func (f *conformanceFlags) validate() error {
 	return utilerrors.NewAggregate(append(errs, f.limits.validate(f)...))
 }
 
-// byID reads values of the form ID=TEXT. flag is the flag as users type it.
+// byID parses values of the form ID=TEXT. The argument flag is the flag as users
+// type it.
 func byID(flag, what string, values []string) (map[string]string, error) {
 	var errs []error
 	all := map[string]string{}

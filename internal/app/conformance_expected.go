@@ -8,8 +8,8 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// expectedFailures reads the values of --expect-failure: ID=ISSUE, or ID: TEXT=ISSUE for
-// some failures of the check.
+// expectedFailures parses the values of --expect-failure. ID=ISSUE stands for all
+// failures of a check, and ID: TEXT=ISSUE for some of them.
 func (f *conformanceFlags) expectedFailures() (map[string]string, error) {
 	flag := f.typed.flag("expect-failure")
 	all, err := byID(flag, "ISSUE", f.expect)

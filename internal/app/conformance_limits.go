@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// conformanceLimits are limits of the cloud that the suite cannot find out by itself.
-// If a limit is 0, that of the program's target holds.
+// conformanceLimits are limits of the cloud that the suite cannot find out by
+// itself. If a limit is 0, the limit of the program's target applies.
 type conformanceLimits struct {
 	pageSize, maxTargets, maxRoutes int
 	eventuallyWithin                time.Duration
@@ -24,7 +24,7 @@ func (l *conformanceLimits) addFlags(flags *pflag.FlagSet, name typed) {
 	flags.DurationVar(&l.eventuallyWithin, name("eventually-within"), 0, "How long the cloud may take to show a change. 0 means what the program says, or 30s.")
 }
 
-// validate returns everything that is wrong with the limits.
+// validate returns all errors of the limits.
 func (l *conformanceLimits) validate(f *conformanceFlags) (errs []error) {
 	flag := f.typed.flag
 	for _, limit := range []struct {

@@ -25,7 +25,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// Exit codes of the sub-command, beside usageCode.
+// Exit codes of the sub-command, in addition to usageCode.
 const (
 	failedCode  = 1
 	partialCode = 3
@@ -104,7 +104,7 @@ func (f *conformanceFlags) options(cmd *cobra.Command, provider string) (o confo
 		Only: f.run, Skip: skip, ExpectFailure: expect, ReadOnly: !f.allowWrites, Timeout: f.checkTimeout,
 		Progress:  conformanceProgress(cmd.ErrOrStderr()),
 		Child:     thisProgram,
-		Isolate:   true, // A provider that ends its process must not keep the report from being written.
+		Isolate:   true, // The report must be written even if a provider ends its process.
 		Reproduce: reproduce(os.Args),
 	}
 	for _, name := range f.profiles {
@@ -124,7 +124,7 @@ func (f *conformanceFlags) options(cmd *cobra.Command, provider string) (o confo
 	return o, finish, nil
 }
 
-// warnOf prints which lines of the ledger cannot be read.
+// warnOf prints a warning for each line of the ledger that cannot be read.
 func warnOf(w io.Writer, ledger *conformance.FileLedger) error {
 	all, err := ledger.Warnings()
 	for _, text := range all {
@@ -134,8 +134,8 @@ func warnOf(w io.Writer, ledger *conformance.FileLedger) error {
 	return err
 }
 
-// tellLeft prints how many objects the ledger still lists, because a check that was cut
-// short cannot report what it has left.
+// tellLeft prints the number of objects that the ledger still lists. A check that
+// was cut short cannot report them itself.
 func (f *conformanceFlags) tellLeft(w io.Writer, ledger conformance.Ledger) error {
 	file, ok := ledger.(*conformance.FileLedger)
 	if !ok {
@@ -155,7 +155,9 @@ func thisProgram(ctx context.Context) *exec.Cmd {
 		path = os.Args[0]
 	}
 	cmd := exec.CommandContext(ctx, path, os.Args[1:]...) //nolint:gosec // this program itself
-	cmd.SysProcAttr = withParent()                        // Otherwise a child could survive a kill, and create what "cleanup" does not see.
+	// Otherwise a child could survive a kill, and create objects that "cleanup" does
+	// not see.
+	cmd.SysProcAttr = withParent()
 	return cmd
 }
 
@@ -188,7 +190,7 @@ func conformanceProgress(w io.Writer) func(conformance.CheckResult) {
 	}
 }
 
-// write writes the report where the flags ask for it.
+// write writes the report to the output and to the files that the flags name.
 func (f *conformanceFlags) write(out io.Writer, r *conformance.Report) error {
 	if f.report != "" {
 		text, err := r.YAML()
@@ -221,9 +223,9 @@ func (f *conformanceFlags) write(out io.Writer, r *conformance.Report) error {
 	return err
 }
 
-// conformanceTarget returns the target of the suite. Its provider is that of
-// Options.Conformance, or else that of the flags. Its world is that of the flags, or else
-// that of Options.Conformance.
+// conformanceTarget returns the target of the suite. The provider comes from
+// Options.Conformance if it has one, and otherwise from the flags. The world comes
+// from the flags if they name one, and otherwise from Options.Conformance.
 func (p *program) conformanceTarget(ctx context.Context, f *conformanceFlags) (conformance.Target, error) {
 	target := conformance.Target{}
 	if p.options.Conformance != nil {
@@ -265,9 +267,9 @@ func (p *program) conformanceTarget(ctx context.Context, f *conformanceFlags) (c
 	return target, nil
 }
 
-// canBeMade makes the provider once, without initialising it, so that a wrong flag is one
-// error and not a failure of each check. It does nothing if a process can make only one
-// provider.
+// canBeMade makes the provider once and does not initialise it. So a wrong flag
+// causes one error instead of a failure of each check. If a process can make only
+// one provider, canBeMade does nothing.
 func (p *program) canBeMade(ctx context.Context, target conformance.Target, c clients, writes bool) error {
 	if target.Singleton {
 		return nil
@@ -279,9 +281,9 @@ func (p *program) canBeMade(ctx context.Context, target conformance.Target, c cl
 	return err
 }
 
-// conformanceFactory returns the factory of the provider. A provider that changes the cloud
-// needs a cluster ID, as in the daemon: without one, some providers take everything in the
-// account for theirs.
+// conformanceFactory returns the factory of the provider. As in the daemon, a
+// provider that changes the cloud needs a cluster ID. Without one, some providers
+// treat everything in the account as their own.
 func (p *program) conformanceFactory(c clients, writes bool) *provider.Factory {
 	factory := p.factory(c)
 	factory.AllowUntagged = factory.AllowUntagged || !writes
@@ -299,13 +301,14 @@ func (p *program) conformanceProvider(ctx context.Context, c clients, writes boo
 	if p.settings.Client.Named() {
 		err = made.Initialize(ctx, c.each)
 	} else if err = made.Cloud.Initialize(ctx, c.each); err == nil {
-		// Informers are not started, because without a cluster they would be waited for in vain.
+		// Informers are not started, because without a cluster they would never
+		// sync.
 		err = made.Cloud.SetInformers(ctx, made.Informers)
 	}
 	return made.Cloud.Unwrap(), err
 }
 
-// conformanceClients returns clients that only read. Without a cluster all their
+// conformanceClients returns clients that only read. Without a cluster, all their
 // requests fail.
 func (p *program) conformanceClients() (clients, error) {
 	s := p.settings

@@ -25,22 +25,24 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// asWorld is the variable that makes the test binary the world of the cloud at the URL
-// in its value.
+// asWorld is the environment variable that makes the test binary a world. Its value
+// is the URL of the cloud.
 const asWorld = "FAIRLEAD_TEST_WORLD"
 
-// asProgram is the variable with which a child process of the suite gets its arguments.
+// asProgram is the environment variable with the arguments of a child process of the
+// suite.
 const asProgram = "FAIRLEAD_TEST_ARGUMENTS"
 
-// asWhole is the variable that is set if the program has the target wholeTarget.
+// asWhole is the environment variable that is set if the program's target is
+// wholeTarget.
 const asWhole = "FAIRLEAD_TEST_WHOLE_TARGET"
 
-// waitsShortly is the variable that is set if child processes wait only a second for the
-// cloud to show a change.
+// waitsShortly is the environment variable that is set if child processes wait only
+// a second until the cloud shows a change.
 const waitsShortly = "FAIRLEAD_TEST_WAITS_SHORTLY"
 
-// killsAfter is the variable that names a verb. When the world has carried out this verb,
-// it kills the check instead of answering.
+// killsAfter is the environment variable that names a verb. After the world has
+// carried out this verb, it kills the check instead of answering.
 const killsAfter = "FAIRLEAD_TEST_KILLS_AFTER"
 
 // serveWorld carries out a verb of the world, and ends the process.
@@ -69,8 +71,8 @@ func serveWorld(url string) {
 	os.Exit(1)
 }
 
-// simulatedCloud serves a cloud, makes the test binary its world, and returns the
-// cloud's URL and the provider's configuration.
+// simulatedCloud serves a cloud and makes the test binary its world. It returns the
+// cloud's URL and the provider's configuration file.
 func simulatedCloud(t *testing.T) (url, config string) {
 	t.Helper()
 	cloud, err := simulator.New(simulator.Config{})
@@ -87,7 +89,7 @@ func simulatedCloud(t *testing.T) (url, config string) {
 	return server.URL, config
 }
 
-// conform runs the sub-command. It returns what it has printed and its exit code.
+// conform runs the sub-command. It returns the two outputs and the exit code.
 func conform(t *testing.T, o Options, args ...string) (out, errs string, code int) {
 	t.Helper()
 	args = append([]string{"conformance"}, args...)
@@ -113,8 +115,8 @@ func outcomes(r *conformance.Report) map[string]conformance.Outcome {
 	return all
 }
 
-// The sub-command comes to the same result as the suite in go test, in all checks. The
-// two reports differ in dates and seconds only, and so do those of any two runs.
+// In all checks, the sub-command has the same result as the suite in go test. The
+// two reports differ only in dates and seconds. This is also true for any two runs.
 func TestConformanceIsTheSameByCommandAndByTest(t *testing.T) {
 	t.Setenv(asWhole, "true")
 	dir := t.TempDir()
@@ -150,8 +152,8 @@ func TestConformanceIsTheSameByCommandAndByTest(t *testing.T) {
 	}
 }
 
-// wholeTarget is the simulated provider with all that checks may need. Each check has a
-// cloud of its own, in the process that runs it.
+// wholeTarget is the simulated provider with everything that any check needs. Each
+// check has its own cloud, in the process that runs the check.
 func wholeTarget() *conformance.Target {
 	const pageSize, maxBackends, maxRoutes, secret = 3, 6, 210, "s3cret-of-the-account"
 	with := func(text string) func(context.Context, any) (cloudprovider.Interface, error) {
@@ -196,7 +198,7 @@ func wholeTarget() *conformance.Target {
 	}
 }
 
-// With a world in another process, the sub-command comes to the same result, too.
+// With a world in another process, the result of the sub-command is the same.
 func TestConformanceIsTheSameWithAnExecutable(t *testing.T) {
 	some := []string{
 		"instances/by-name", "instances/gone-by-name", "instances/labels", "instances/renamed", "instances/denied-as-404", "instances/id-legacy",
@@ -330,8 +332,8 @@ func TestConformanceOnlyReadsUnlessItMayWrite(t *testing.T) {
 	}
 }
 
-// A check of routes is not run where it would hit a route or a machine of others. What
-// an earlier run has left is still listed.
+// A check of routes is not run if it would affect a route or a machine of others.
+// The ledger still lists the objects that an earlier run has left.
 func TestConformanceLeavesWhatIsNotItsOwn(t *testing.T) {
 	url, config := simulatedCloud(t)
 	operator := simulator.NewClient(url).Operator()
@@ -374,7 +376,7 @@ func TestConformanceLeavesWhatIsNotItsOwn(t *testing.T) {
 	}
 }
 
-// Most checks need a machine. Whoever names none is told how to name one.
+// Most checks need a machine. If none is named, a message says how to name one.
 func TestConformanceWithoutMachines(t *testing.T) {
 	_, config := simulatedCloud(t)
 	_, errs, code := conform(t, plain, "--cloud-provider=simulated", "--cloud-config="+config, "--run=instances/by-name")
@@ -387,7 +389,8 @@ func TestConformanceWithoutMachines(t *testing.T) {
 	}
 }
 
-// A provider without a cluster ID may be asked, and changes nothing unless a flag lets it.
+// The suite can ask a provider without a cluster ID. The provider changes nothing
+// unless a flag allows that.
 func TestConformanceNeedsAClusterIDToWrite(t *testing.T) {
 	o := plain
 	o.Provider = func(context.Context, ProviderDeps) (cloudprovider.Interface, error) { return untagged{}, nil }
@@ -409,7 +412,8 @@ func TestConformanceNeedsAClusterIDToWrite(t *testing.T) {
 	}
 }
 
-// untagged is a provider that cannot tell its own resources from others'.
+// untagged is a provider that cannot distinguish its own resources from those of
+// others.
 type untagged struct{ brokenCloud }
 
 func (untagged) HasClusterID() bool   { return false }
@@ -590,8 +594,8 @@ func TestConformanceExpectsOneFailure(t *testing.T) {
 	}
 }
 
-// Errors name flags as they are typed, also those that have a prefix because the program
-// has a flag of the same name.
+// Errors name flags as users type them. Some flags have a prefix, because the
+// program has a flag of the same name.
 func TestConformanceErrorsNameTheFlagsAsTyped(t *testing.T) {
 	f := conformanceFlags{world: "w", machines: []string{"m"}, profiles: []string{"p"}, output: "xml", typed: func(name string) string { return "conformance-" + name }}
 	other := conformanceFlags{allowWrites: true, typed: f.typed}

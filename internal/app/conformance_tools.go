@@ -83,7 +83,8 @@ another account is refused.
 
 Exit codes: 0 if nothing is left; 1 if something may be; 2 if it cannot be tried.`
 
-// conformanceCleanupCommand returns the sub-command that removes what a run has left.
+// conformanceCleanupCommand returns the sub-command that removes the remains of a
+// run.
 func (p *program) conformanceCleanupCommand(daemon *cobra.Command) *cobra.Command {
 	f := conformanceFlags{allowWrites: true}
 	cmd := &cobra.Command{
@@ -143,8 +144,8 @@ func (p *program) removeLeft(ctx context.Context, cmd *cobra.Command, target con
 	return err
 }
 
-// ownHelp gives a command cobra's own help, because it does not have the flags of the
-// daemon.
+// ownHelp gives a command a help text without the flags of the daemon, because the
+// command does not have them.
 func ownHelp(cmd *cobra.Command) *cobra.Command {
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		cmd.Printf("%s\n\nUsage:\n  %s\n\nFlags:\n%s", cmd.Short, cmd.UseLine(), cmd.LocalFlags().FlagUsages())

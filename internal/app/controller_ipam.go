@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// startIPAM makes the controller that gives Nodes the CIDRs of their pods. It needs
-// nothing of the provider.
+// startIPAM makes the controller that gives Nodes the CIDRs of their pods. It does
+// not need the provider.
 func startIPAM(s settings.IPAM, claim ownership.Claim) start {
 	return func(ctx context.Context, d deps) (controller, error) {
 		if !s.Runs() {

@@ -10,7 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// startNodes makes the controller that keeps nodes in step with instances.
+// startNodes makes the controller that initialises Nodes and keeps them up to date
+// with their instances.
 func startNodes(s *settings.Settings) start {
 	return func(ctx context.Context, d deps) (controller, error) {
 		instances := d.gateway.Instances()
@@ -37,7 +38,7 @@ func startNodes(s *settings.Settings) start {
 	}
 }
 
-// startLifecycle makes the controller that removes nodes.
+// startLifecycle makes the controller that deletes Nodes.
 func startLifecycle(s settings.Lifecycle, claim ownership.Claim) start {
 	return func(ctx context.Context, d deps) (controller, error) {
 		instances := d.gateway.Instances()

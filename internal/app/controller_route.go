@@ -9,8 +9,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// startRoutes makes the controller that keeps the cloud's routes in step with
-// the Nodes.
+// startRoutes makes the controller that adapts the cloud's routes to the Nodes.
 func startRoutes(s settings.Route, claim ownership.Claim) start {
 	return func(ctx context.Context, d deps) (controller, error) {
 		if !s.Configured() {

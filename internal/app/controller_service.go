@@ -10,8 +10,7 @@ import (
 )
 
 // startServices makes the controller that gives Services their load balancers. If
-// this daemon also initialises nodes, a node that is not initialised yet is not a
-// backend.
+// this daemon also initialises Nodes, an uninitialised Node is not a backend.
 func startServices(s settings.Service, initialises bool, claim ownership.Claim) start {
 	return func(ctx context.Context, d deps) (controller, error) {
 		balancers := d.gateway.LoadBalancers()

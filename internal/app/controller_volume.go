@@ -7,8 +7,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// startVolumes makes the controller that labels volumes. Whether the provider
-// offers labels is known as soon as it is made, so it is not asked again.
+// startVolumes makes the controller that labels volumes. If the provider offers no
+// labels of volumes, it is not asked again, because this answer never changes.
 func startVolumes(ctx context.Context, d deps) (controller, error) {
 	labeler := d.gateway.Volumes()
 	if labeler == nil {

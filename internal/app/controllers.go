@@ -11,21 +11,21 @@ import (
 // registration is one controller: its names, and the function that makes it.
 type registration struct {
 	settings.Controller
-	ours bool // Fairlead's own, and not added by the program
-	// kind is the kind of the objects that it plans for, such as "node".
+	ours bool // whether it is Fairlead's own, not the program's
+	// kind is the kind of the controller's objects, such as "node".
 	kind string
-	// start returns the start function with the controller's configuration. If ours
-	// is true, the start function makes a worker.
+	// start returns the function that makes the controller with its configuration.
+	// If ours is true, the controller is a worker.
 	start func(s *settings.Settings) start
 }
 
 // called reports whether this is one of the controller's names.
 func (r registration) called(name string) bool { return name == r.Name || name == r.Alias }
 
-// yieldsTo reports whether this controller is left out because the program has one of the
-// same name, even if Options.Without does not name it. Only a controller that is off by
-// default is left out in this way, because the program may have had its own before
-// Fairlead had one.
+// yieldsTo reports whether this controller is left out because a controller of the
+// program has the same name. Options.Without need not name it. Only a controller
+// that is off by default is left out in this way: the program may be older than
+// Fairlead's controller.
 func (r registration) yieldsTo(theirs []Controller) bool {
 	return r.OffByDefault && slices.ContainsFunc(theirs, func(c Controller) bool { return r.called(c.Name) || c.Alias != "" && r.called(c.Alias) })
 }
@@ -41,7 +41,7 @@ func (t table) String() string {
 	return strings.Join(names, ", ")
 }
 
-// ours are the controllers of this daemon, in the order of their start.
+// ours returns the controllers of Fairlead in the order of their start.
 func ours() table {
 	made := map[string]registration{
 		settings.NodeController:          {kind: "node", start: func(s *settings.Settings) start { return startNodes(s) }},
@@ -84,8 +84,8 @@ func (t table) find(name string) registration {
 	return registration{}
 }
 
-// missing returns the names of enabled controllers that do not exist in this version.
-// --controllers accepts them, so that existing manifests keep working.
+// missing returns the names of enabled controllers that do not exist in this
+// version. To keep existing manifests working, --controllers accepts these names.
 func (t table) missing(enabled []settings.Controller) []string {
 	var names []string
 	for _, c := range enabled {

@@ -60,8 +60,8 @@ func argsIn(t *testing.T, file string) []string {
 	return args
 }
 
-// Each metric in the alerts and on the dashboard exists, and has the labels
-// that they use.
+// Each metric in the alerts and on the dashboard exists and has the labels in the
+// queries.
 func TestAlertsAndDashboardAskForMetricsThatExist(t *testing.T) {
 	labels := labelsOfMetrics()
 	queries := append(alertQueries(t), dashboardQueries(t)...)
@@ -89,7 +89,7 @@ func TestAlertsAndDashboardAskForMetricsThatExist(t *testing.T) {
 			}
 		}
 	}
-	// Each metric of Fairlead's own is in an alert, on the dashboard or in
+	// Each of Fairlead's own metrics is in an alert, on the dashboard or in
 	// notShown.
 	for name := range labels {
 		if strings.HasPrefix(name, "fairlead_") && !strings.HasSuffix(name, "_sum") && !strings.HasSuffix(name, "_count") && !asked[name] && !slices.Contains(notShown, name) {
@@ -98,14 +98,14 @@ func TestAlertsAndDashboardAskForMetricsThatExist(t *testing.T) {
 	}
 }
 
-// notShown are metrics for special investigations only.
+// notShown lists metrics that only special investigations need.
 var notShown = []string{
 	"fairlead_load_balancer_backends", "fairlead_cloud_config_changes_total", "fairlead_nodes", "fairlead_cloud_watch_works", "fairlead_nodes_without_cidrs", "fairlead_node_cidrs_other_allocator",
 	"fairlead_shadow_actions_total", "fairlead_shadow_differences", "fairlead_shadow_objects",
 }
 
-// ofLibraries has the labels of those metrics in alerts and dashboard that the
-// daemon does not make itself. An end-to-end test finds the metrics in a daemon.
+// ofLibraries has the labels of metrics that come from libraries. The alerts and the
+// dashboard use these metrics. An end-to-end test checks that a daemon has them.
 var ofLibraries = map[string][]string{
 	"running_managed_controllers":   {"manager", "name"},
 	"rest_client_requests_total":    {"code", "method", "host"},

@@ -46,19 +46,20 @@ var (
 	}
 )
 
-// becameLeader is recorded by the library of the election, as with upstream.
+// becameLeader is the reason of an event that the library of the election records.
+// Upstream has the same event.
 var becameLeader = message.Reason{
 	Name: "LeaderElection", On: "Lease", Type: corev1.EventTypeNormal,
 	When: "A replica has begun to lead, or has ceased to. The message names it.",
 }
 
-// Reasons returns every reason of the process itself. All are events on the
-// Lease of its election.
+// Reasons returns the reasons of all events that the process itself records. All
+// these events are on the Lease of its election.
 func Reasons() []message.Reason {
 	return append(provider.Reasons(), controllerMisconfigured, providerOffersNothing, anotherManagerAtWork, cloudCallsLimited, cloudCallsNotLimited, becameLeader)
 }
 
-// AllReasons returns every reason of every controller, and of the process.
+// AllReasons returns the reasons of all controllers and of the process.
 func AllReasons() []message.Reason {
 	return slices.Concat(node.Reasons(), nodelifecycle.Reasons(), service.Reasons(), route.Reasons(), certificate.Reasons(), volume.Reasons(), ipam.Reasons(), Reasons())
 }

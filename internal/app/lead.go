@@ -27,8 +27,8 @@ func (p *process) lead(ctx context.Context) {
 	}
 	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	// What the provider has started ends after our work, and before the lease is
-	// released.
+	// The provider's goroutines end after our work and before the release of the
+	// lease.
 	defer p.current.Drop()
 	p.provider = p.current.Take()
 	if err := p.initialize(ctx); err != nil {
@@ -47,7 +47,7 @@ func (p *process) lead(ctx context.Context) {
 	p.runAll(ctx, started)
 }
 
-// cloudState summarises the results of the last calls to the cloud.
+// cloudState returns a summary of the results of the last calls to the cloud.
 func (p *process) cloudState() string {
 	if gateway := p.gateway.Load(); gateway != nil {
 		return gateway.State()
@@ -69,7 +69,7 @@ func (p *process) initialize(ctx context.Context) error {
 	return nil
 }
 
-// open makes the gateway from what the provider offers.
+// open makes the gateway for the interfaces that the provider offers.
 func (p *process) open(ctx context.Context) error {
 	s := p.settings
 	var readOnly func(method, object string)
@@ -99,11 +99,11 @@ type started struct {
 	registration
 	controller controller
 	placement  election.Placement
-	again      func() (made started, runs bool, err error) // makes it once the provider offers more
+	again      func() (made started, runs bool, err error) // makes the controller once the provider offers more
 }
 
-// startControllers makes the enabled controllers. Their events are written
-// until lasting ends, which is later than ctx.
+// startControllers makes the enabled controllers. Their events are written until
+// lasting ends. lasting ends later than ctx.
 func (p *process) startControllers(ctx, lasting context.Context) ([]started, error) {
 	logger := klog.FromContext(ctx)
 	var all []started
@@ -124,8 +124,8 @@ func (p *process) startControllers(ctx, lasting context.Context) ([]started, err
 	return all, nil
 }
 
-// make makes a controller, and reports whether it is to run, now or once the
-// provider offers what it needs.
+// make makes a controller. runs reports whether the controller is to run, now or
+// later. It runs later if the provider does not yet offer what it needs.
 func (p *process) make(ctx, lasting context.Context, s started) (made started, runs bool, err error) {
 	logger := klog.FromContext(ctx)
 	s.again = func() (started, bool, error) { return p.make(ctx, lasting, s) }
@@ -151,8 +151,8 @@ func (p *process) make(ctx, lasting context.Context, s started) (made started, r
 	}
 }
 
-// leaveOut reports in the log, a metric, the probes and an event that a
-// controller does not run.
+// leaveOut reports that a controller does not run. The report is in the log, a
+// metric, the probes and an event.
 func (p *process) leaveOut(ctx, lasting context.Context, r registration, why misconfigured) {
 	klog.FromContext(ctx).Error(why, "Controller does not run", "controller", r.Name)
 	p.metrics.misconfigured.WithLabelValues(r.Name).Set(1)

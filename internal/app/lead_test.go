@@ -31,8 +31,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// fakeController is a controller that runs a function; live is what its method
-// Live returns.
+// fakeController is a controller whose methods Run and Live use the fields run and
+// live.
 type fakeController struct {
 	run  func(context.Context) error
 	live error
@@ -91,12 +91,12 @@ func newTestProcessOf(t *testing.T, theirs *providertest.Cloud, what *program) (
 	return p, ctx
 }
 
-// use makes theirs the process's current provider.
+// use makes the provider theirs the current one of the process.
 func (p *process) use(t *testing.T, theirs *providertest.Cloud, i informers.SharedInformerFactory) {
 	p.current = provider.NewCurrent(nil, provider.Made{Cloud: providertest.Made(t, theirs), Informers: i}, time.Minute, provider.Self{})
 }
 
-// get requests a path from the process's probes.
+// get requests a path of the process's probes.
 func get(p *process, path string) (int, string) {
 	w := httptest.NewRecorder()
 	p.health.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodGet, path, nil))
@@ -309,8 +309,8 @@ func TestInitializeGetsTheEndOfTheLeadership(t *testing.T) {
 	})
 }
 
-// A controller whose flags are wrong must not stop the others, unless it was
-// asked for by its name.
+// A controller whose flags are wrong must not stop the others, unless --controllers
+// names it.
 func TestMisconfiguredController(t *testing.T) {
 	broken := runs("broken", func(context.Context, deps) (controller, error) {
 		return nil, misconfigured{errors.New("--flag is wrong")}

@@ -14,12 +14,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
-// limitPeriod is how often the daemon checks whether calls to the cloud wait.
+// limitPeriod is the time between two checks whether calls to the cloud wait.
 const limitPeriod = 5 * time.Second
 
-// followLimit checks once in each limitPeriod whether calls to the cloud wait, until ctx
-// ends. It shows that in a metric, in the log and in events. Events are written until
-// lasting ends. The returned function waits until followLimit has stopped checking.
+// followLimit checks once in each limitPeriod whether calls to the cloud wait. It
+// reports each change in a metric, in the log and in events. The checks end with
+// ctx. Events are written until lasting ends. The returned function waits for the
+// end of the checks.
 func (p *process) followLimit(ctx, lasting context.Context) (wait func()) {
 	record := p.leaseRecorder(lasting)
 	var following sync.WaitGroup
@@ -67,7 +68,7 @@ func asGauge(is bool) float64 { //nolint:revive // flag-parameter: it is the val
 	return 0
 }
 
-// limitEvent returns the event for a limit that has begun, ended or changed.
+// limitEvent returns the event for the beginning, the end or a change of a limit.
 func limitEvent(now cloud.Limit) message.Event {
 	switch now.By {
 	case cloud.QuotaLimits:

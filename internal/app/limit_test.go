@@ -94,7 +94,7 @@ func (s *eventServer) written() int {
 	return len(s.writes)
 }
 
-// events returns how often each event is recorded, and on which object.
+// events returns one line for each event, with its count and its object.
 func (s *eventServer) events(t *testing.T) (all []string) {
 	t.Helper()
 	list, err := s.client.CoreV1().Events("").List(t.Context(), metav1.ListOptions{})
@@ -108,12 +108,12 @@ func (s *eventServer) events(t *testing.T) (all []string) {
 	return all
 }
 
-// limited is a process that may begin one call to the cloud a second.
+// limited is a process that is allowed to begin one call to the cloud per second.
 type limited struct {
 	*process
 
 	server *eventServer
-	wait   func() // for the end of what followLimit has begun
+	wait   func() // waits until followLimit has ended its checks
 	end    context.CancelFunc
 	nodes  int
 }
@@ -135,8 +135,8 @@ func newLimited(t *testing.T, server *eventServer) *limited {
 	return &limited{process: p, server: server, wait: p.followLimit(ctx, ctx), end: end}
 }
 
-// busy asks the cloud twice as often as is allowed, then calls during, and then
-// asks nothing until the limit is over.
+// busy calls the cloud twice as often as is allowed. Then it calls during. Then it
+// makes no calls until the limit is over.
 func (l *limited) busy(t *testing.T, during func()) {
 	t.Helper()
 	const questions = 150
@@ -160,8 +160,8 @@ func (l *limited) shown(t *testing.T) float64 {
 	return value
 }
 
-// A limit that lasts is one event on the Lease, its end is another, and nothing is
-// written in between.
+// A lasting limit causes one event on the Lease, and its end causes another. Nothing
+// is written in between.
 func TestLimitIsOneEventAndItsEndAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t, newEventServer())
@@ -204,14 +204,14 @@ func TestShortLimitIsNoEvent(t *testing.T) {
 	})
 }
 
-// An API server that refuses events, or does not answer, delays nothing: the metric
-// still changes, and the process ends at once.
+// An API server that refuses events or does not answer causes no delay. The metric
+// still changes, and the process still ends at once.
 func TestLimitWithAnAPIServerThatFails(t *testing.T) {
 	refused := apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("no"))
 	for _, tt := range []struct {
 		name   string
 		set    func(s *eventServer, frozen chan struct{})
-		writes int // tries to write, in two periods
+		writes int // attempts to write in two periods
 		events []string
 	}{
 		{"Refuses", func(s *eventServer, _ chan struct{}) { s.answer = func() error { return refused } }, 4, nil},

@@ -9,18 +9,18 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
-// valueLimit is how long a value in the log may be, in bytes.
+// valueLimit is the maximum length of a value in the log, in bytes.
 const valueLimit = 8 << 10
 
-// shown is an error whose text is one line that is safe to show. Clouds, tenants
-// and callers write parts of it.
+// shown is an error whose text is one safe line. Clouds, tenants and callers write
+// parts of the original text.
 type shown struct{ error }
 
 func (s shown) Error() string { return printable.Line(s.error.Error(), valueLimit) }
 
 func (s shown) Unwrap() error { return s.error }
 
-// show returns the error as a shown, nil for nil.
+// show wraps the error in a shown. It returns nil for nil.
 func show(err error) error {
 	if err == nil {
 		return nil
@@ -29,14 +29,14 @@ func show(err error) error {
 }
 
 // withPrintableLog returns a context whose logger writes each entry as one line,
-// whatever text of others is in it. The text format quotes short values, but
-// writes a value of several lines as it is. Stacks of panics stay as they are.
+// even if its values come from others. Without it, the text format would write a
+// value of several lines unchanged. Stacks of panics keep their lines.
 func withPrintableLog(ctx context.Context) context.Context {
 	return klog.NewContext(ctx, klog.New(printableSink{deeper(klog.FromContext(ctx).GetSink(), 1)}))
 }
 
-// printableSink is the sink of a logger. The wrapped sink skips one more stack
-// frame to find the line of code that logs.
+// printableSink is the sink of a logger, and wraps another sink. The wrapped sink
+// must skip one more stack frame to find the line of code that logs.
 type printableSink struct{ to klog.LogSink }
 
 func (printableSink) Init(klog.RuntimeInfo) {}
@@ -70,7 +70,7 @@ func deeper(s klog.LogSink, depth int) klog.LogSink {
 	return s
 }
 
-// clean returns the keys and values of an entry with printable values.
+// clean returns the keys and values of an entry. It makes the values printable.
 func clean(pairs []any) []any {
 	cleaned := make([]any, len(pairs))
 	for i, value := range pairs {
@@ -100,8 +100,9 @@ func cleanValue(value any) any {
 	return value
 }
 
-// cleanStringer returns the printable form of the value's text. If the text is printable
-// already, it returns the value itself, whose form in JSON may differ from the text.
+// cleanStringer returns the printable form of the value's text. If the text is
+// printable already, it returns the value itself, because the value's JSON may
+// differ from its text.
 func cleanStringer(v fmt.Stringer) (cleaned any) {
 	defer func() {
 		if recover() != nil {

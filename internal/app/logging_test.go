@@ -18,8 +18,8 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// hostile is a text that would forge a log entry, control a terminal, reverse the
-// direction of the text, and fill a disk.
+// hostile is a text that could forge a log entry, control a terminal, reverse the
+// direction of text, and fill a disk.
 var hostile = "a\nE1122 10:00:00.000000 1 forged.go:1] forged\r\x1b[2J\u202e\u009b" + strings.Repeat("b", 4<<20)
 
 type hostileStringer struct{}

@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 		cmd.SetArgs(strings.Split(args, "\n"))
 		os.Exit(ExitCode(cmd.ExecuteContext(context.Background()), 75))
 	}
-	// Several commands run in one process here, with the same logging flags.
-	// They may not change the logging while another test logs.
+	// Several commands run in one process here, with the same logging flags. They
+	// must not change the logging while another test logs.
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 	if err := newProgram(plain, nil).settings.Global.ApplyLogging(); err != nil {
 		panic(err)

@@ -7,15 +7,16 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// recaller is a controller that says what it remembers of an object.
+// recaller is a controller that can show its memory of an object.
 type recaller interface {
-	// Recall returns what is remembered of an object, and whether anything is. It does no
-	// I/O and changes nothing, and it may be called while the controller runs.
+	// Recall returns the controller's memory of an object, and whether there is one.
+	// It does no I/O and changes nothing. It may be called while the controller
+	// runs.
 	Recall(key string) (step.Memory, bool)
 }
 
-// memories has what the controllers that run in this process remember. The zero
-// value has none.
+// memories gives access to the memories of the controllers that run in this process.
+// The zero value has no controllers.
 type memories struct {
 	mu      sync.Mutex
 	running []running // guarded by mu
@@ -26,7 +27,8 @@ type running struct {
 	recaller
 }
 
-// add adds the memory of a controller, if it has one. remove removes it again.
+// add adds a controller, if the controller has a memory. The returned function
+// removes it again.
 func (m *memories) add(s started) (remove func()) {
 	c, ok := s.controller.(watched)
 	if !ok {
@@ -46,7 +48,7 @@ func (m *memories) add(s started) (remove func()) {
 	}
 }
 
-// of returns what the controllers remember of an object. It is a serving.Objects.
+// of returns each controller's memory of an object. It is a serving.Objects.
 func (m *memories) of(kind, key string) (remembered any, leads bool) {
 	m.mu.Lock()
 	all := slices.Clone(m.running)

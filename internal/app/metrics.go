@@ -14,7 +14,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 )
 
-// controllerMetrics exist as long as the process does, and not only while it leads.
+// controllerMetrics exist during the whole life of the process, not only while it
+// leads.
 type controllerMetrics struct {
 	cloud     *cloud.Metrics
 	nodes     *node.Metrics
@@ -26,15 +27,16 @@ type controllerMetrics struct {
 	rotation  provider.Metrics
 	// misconfigured is 1 for a controller that does not run because of its flags.
 	misconfigured *metrics.GaugeVec
-	// idle is 1 while the provider offers nothing that a controller works with.
+	// idle is 1 while the provider offers nothing that a controller could use.
 	idle   *metrics.Gauge
 	shadow shadowMetrics
-	// limited is 1 for what calls to the cloud wait for: the quota or the ceiling.
+	// limited is 1 for the limit that delays calls to the cloud. The limit is the
+	// quota or the ceiling.
 	limited *metrics.GaugeVec
 }
 
-// newControllerMetrics makes the metrics, registers them with register and collect,
-// and returns them.
+// newControllerMetrics makes the metrics and registers them with register and
+// collect.
 func newControllerMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) controllerMetrics {
 	m := controllerMetrics{
 		cloud:     cloud.NewMetrics(register),

@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 )
 
-// place returns the lease under which the controller runs, or that it runs in
+// place returns the placement of a controller: under one of the leases, or in
 // another component.
 func (p *program) place(name string) election.Placement {
 	return election.Place(p.settings.Migration.Plan(), settings.ManagerName, func(entry string) bool {

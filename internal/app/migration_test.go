@@ -89,8 +89,8 @@ func TestWrongPlans(t *testing.T) {
 	}
 }
 
-// replica returns a replica that takes part in the election for l, and its
-// lock.
+// replica returns a replica and its lock. The replica takes part in the election for
+// l.
 func replica(t *testing.T, l *electiontest.Lease) (*election.Election, *electiontest.Lock) {
 	t.Helper()
 	k := l.Lock("me")
@@ -148,7 +148,7 @@ func TestMigrationWaitsForItsOwnLease(t *testing.T) {
 	})
 }
 
-// lead waits for runMigrated, so the main lease is held until the migrated
+// lead waits for runMigrated. So the process holds the main lease until the migrated
 // work has ended.
 func TestMigratedWorkIsAwaitedWithoutALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

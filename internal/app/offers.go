@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	// firstAsk and longestAsk are the first and the longest delay before a provider
-	// is asked again for what it has not offered. The delay doubles in between,
-	// because most providers never offer everything.
+	// firstAsk is the first delay before a provider is asked again for the
+	// interfaces that it has not offered. longestAsk is the longest delay. The delay
+	// doubles in between, because most providers never offer everything.
 	firstAsk   = time.Second
 	longestAsk = 5 * time.Minute
-	// longestSoon is the longest such delay while the provider answers that it
-	// cannot say what it offers.
+	// longestSoon is the longest delay while the provider answers that it cannot say
+	// what it offers.
 	longestSoon = 15 * time.Second
 )
 
-// startInformers starts the informers that have been asked for since its last call.
+// startInformers starts the informers that were requested since its last call.
 func (p *process) startInformers(ctx context.Context) {
 	p.informers.StartWithContext(ctx)
 	p.provider.Informers.StartWithContext(ctx) // the informers of the program's controllers
 }
 
-// awaitOffers keeps asking the provider for what it does not offer, and runs each
-// controller once the provider offers what it needs. It returns when no controller
-// waits any more or ctx has ended.
+// awaitOffers asks the provider repeatedly for the interfaces that it does not offer
+// yet. It runs each waiting controller once the provider offers what the controller
+// needs. It returns when no controller waits any more or ctx has ended.
 func (p *process) awaitOffers(ctx context.Context, waiting []started, run func(started)) {
-	tried := "" // what the provider offered at the last attempt to make the controllers
+	tried := "" // the provider's offers at the last attempt to make the controllers
 	for delay := firstAsk; len(waiting) > 0 && sleep.For(ctx, delay); {
 		delay = min(2*delay, p.askAgain(ctx))
 		offers := p.gateway.Load().Offers()
@@ -65,8 +65,8 @@ func (p *process) awaitOffers(ctx context.Context, waiting []started, run func(s
 	}
 }
 
-// askAgain asks the provider for what it has not offered, and returns the longest
-// delay until it is asked again.
+// askAgain asks the provider for the interfaces that it has not offered. It returns
+// the longest delay until the next question.
 func (p *process) askAgain(ctx context.Context) time.Duration {
 	_, err := p.gateway.Load().AskAgain(ctx)
 	if err != nil {
@@ -78,8 +78,9 @@ func (p *process) askAgain(ctx context.Context) time.Duration {
 	return longestAsk
 }
 
-// beginIdle takes note if none of our controllers has work, because the provider
-// offers nothing for them. Events are written until lasting ends.
+// beginIdle checks whether all our controllers are without work because the provider
+// offers nothing for them. If so, it records that. Events are written until lasting
+// ends.
 func (p *process) beginIdle(lasting context.Context, made []started) {
 	ours := slices.DeleteFunc(slices.Clone(made), func(s started) bool { return !isOurs(s) })
 	works := slices.ContainsFunc(ours, func(s started) bool { return s.controller != nil })
@@ -94,7 +95,7 @@ func (p *process) beginIdle(lasting context.Context, made []started) {
 	})
 }
 
-// endIdle takes note that a controller has work.
+// endIdle records that a controller has work.
 func (p *process) endIdle(ctx context.Context, s started) {
 	klog.FromContext(ctx).Info("The provider now offers what a controller needs", "controller", s.Name)
 	if isOurs(s) && p.idle.Swap(false) {
@@ -106,7 +107,7 @@ func isOurs(s started) bool {
 	return slices.ContainsFunc(settings.Ours(), func(c settings.Controller) bool { return c.Name == s.Name })
 }
 
-// offers says what the provider offers.
+// offers returns a text about the interfaces that the provider offers.
 func (p *process) offers() string {
 	if gateway := p.gateway.Load(); gateway != nil {
 		return gateway.Offers()

@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 )
 
-// A provider says "not supported" for a minute. Its controller runs afterwards,
-// and until then the process shows that no controller has anything to do.
+// A provider says "not supported" for a minute. During that minute, the process
+// shows that no controller has anything to do. Afterwards the controller runs.
 func TestControllerRunsOnceTheProviderOffersItsPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -56,8 +56,8 @@ func TestControllerRunsOnceTheProviderOffersItsPart(t *testing.T) {
 	})
 }
 
-// A provider that cannot tell what it offers is asked more often than one
-// that offers nothing. Its accessors are not called until it can.
+// A provider that cannot tell what it offers is asked more often than one that
+// offers nothing. Its accessors are called only once it can tell.
 func TestProviderThatCannotSayIsAskedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, ran := time.Now(), false
@@ -92,8 +92,8 @@ func TestProviderThatCannotSayIsAskedSoon(t *testing.T) {
 	})
 }
 
-// Each attempt to make a controller costs an event recorder, so a controller is
-// made only when the provider offers something else than before.
+// Each attempt to make a controller costs an event recorder, so a controller is made
+// only when the provider's offers have changed.
 func TestControllerIsMadeOnlyWhenTheOfferChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0

@@ -17,30 +17,31 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
-// planner says what a controller would do.
+// planner is the part of a controller that says what the controller would do.
 type planner interface {
-	// Follow takes note of all objects until stop is called, which has to be after
-	// ctx has ended. known reports whether it knows all of them.
+	// Follow begins to follow all objects. The caller must call stop after ctx has
+	// ended. known reports whether the planner knows all objects.
 	Follow(ctx context.Context) (known cache.InformerSynced, stop func(), err error)
-	// Keys returns the keys of the objects that Plan can be called for.
+	// Keys returns the keys that can be passed to Plan.
 	Keys() []string
-	// Plan returns what the controller would do about an object, as far as that is
-	// known without doing it. It may ask the cloud, and writes nothing.
+	// Plan returns the steps that the controller would take for an object, as far as
+	// Plan can know them without taking them. It may ask the cloud. It writes
+	// nothing.
 	Plan(ctx context.Context, key string) ([]step.Step, error)
 }
 
-// refusals are the writes to the cluster and the changes of the cloud that were
-// refused in a process that only reads.
+// refusals records the refused writes of a process that only reads: to the cluster
+// and to the cloud.
 type refusals struct {
 	mu  sync.Mutex
 	all []string // guarded by mu
 	// denied are the requests that the API server has refused, because a right is missing.
 	denied []string // guarded by mu
-	// tell is called for each refused write or change; nil: nobody is told.
+	// tell is called once for each entry of all. It may be nil.
 	tell func(what string)
 }
 
-// maxRefusals bounds how many refusals are remembered.
+// maxRefusals is the maximum number of refusals that are remembered.
 const maxRefusals = 100
 
 func (r *refusals) add(what string) {
@@ -62,8 +63,8 @@ func (r *refusals) deny(what string) {
 	}
 }
 
-// notListed says which requests the API server has refused, for somebody who waits for
-// their answers.
+// notListed names the requests that the API server has refused. It explains why the
+// list of objects is missing.
 func (r *refusals) notListed() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,14 +82,14 @@ func (r *refusals) list() []string {
 }
 
 const (
-	// lookers is how many objects are looked at concurrently. The gateway
-	// and the controllers bound how many questions the cloud gets.
+	// lookers is the number of objects that are looked at concurrently. The gateway
+	// and the controllers bound the number of calls to the cloud.
 	lookers = 64
-	// knownWithin is how long the API server may take to list all objects.
+	// knownWithin is the time that the API server has to list all objects.
 	knownWithin = 2 * time.Minute
 )
 
-// look is one object in a dry run, with what is known of it so far.
+// look is one object in a dry run, with the results of the last call of Plan.
 type look struct {
 	registration
 	planner
@@ -105,13 +106,13 @@ type look struct {
 type dryRun struct {
 	*process
 
-	planners []look // one for each controller; their key is empty
+	planners []look // one for each controller, without a key
 	clock    clock.PassiveClock
 	report   report
 }
 
-// plan returns what the daemon would do. It reads the cluster and the cloud, and
-// takes part in no election.
+// plan returns a report of what the daemon would do. It reads the cluster and the
+// cloud, and takes part in no election.
 func (p *program) plan(ctx context.Context, f planFlags, progress func(done, all int)) (*report, error) {
 	realClock := clock.RealClock{}
 	began := realClock.Now()
@@ -201,8 +202,9 @@ func (d *dryRun) knowAll(ctx context.Context) error {
 	return nil
 }
 
-// planner makes the planner of a controller. It returns nil if the controller
-// would not run, or cannot say what it would do. The report says which.
+// planner makes the planner of a controller. It returns nil if the controller would
+// not run or cannot say what it would do. In that case it adds the reason to the
+// report.
 func (d *dryRun) planner(ctx context.Context, r registration) (planner, error) {
 	if !r.ours {
 		d.report.idle(r.Name, "the program has added it, and it cannot say what it would do")
@@ -246,18 +248,19 @@ func (d *dryRun) objects(f planFlags) ([]*look, error) {
 	return all, nil
 }
 
-// namespaceOf is the end of the error about an object that was not found. Only kinds
-// whose names have a namespace are in it.
+// namespaceOf has the end of an error about an object that was not found. It has an
+// entry for each kind whose names have a namespace.
 var namespaceOf = map[string]string{"service": "; a Service is named NAMESPACE/NAME"}
 
-// lookPlan says for how long to look, and whom to tell.
+// lookPlan has the end of the time for looks, and the function that reports
+// progress.
 type lookPlan struct {
 	until    time.Time
 	progress func(done, all int)
 }
 
-// lookAt looks at each object, and again at those whose evidence grows, as long as
-// there is time.
+// lookAt looks at each object. While there is time, it looks again at objects whose
+// evidence grows.
 func (d *dryRun) lookAt(ctx context.Context, looks []*look, p lookPlan) {
 	for due := looks; len(due) > 0; {
 		d.lookOnce(ctx, due, p.progress)
@@ -274,7 +277,7 @@ func (d *dryRun) lookAt(ctx context.Context, looks []*look, p lookPlan) {
 	}
 }
 
-// lookOnce looks at several objects at the same time.
+// lookOnce looks at each object once, at several objects at the same time.
 func (d *dryRun) lookOnce(ctx context.Context, due []*look, progress func(done, all int)) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -305,11 +308,11 @@ func (l *look) look(ctx context.Context, c clock.PassiveClock) {
 	}
 }
 
-// calls returns how many calls to the cloud were made.
+// calls returns the number of calls to the cloud.
 func (d *dryRun) calls() int {
 	families, err := d.registry.Gather()
 	if err != nil {
-		return 0 // Nothing depends on the number: it is only a part of the output.
+		return 0 // Nothing depends on the number, which is only shown.
 	}
 	calls := 0.0
 	for _, family := range families {

@@ -42,8 +42,8 @@ not all objects could be looked at.`
 // wouldChangeCode is the exit code for errWouldChange.
 const wouldChangeCode = 2
 
-// errWouldChange is the error of plan with --detailed-exitcode if anything would
-// be done or waits.
+// errWouldChange is the error of plan if something would be done or waits, and
+// --detailed-exitcode is set.
 var errWouldChange = errors.New("the daemon would do something")
 
 var planOutputs = []string{"text", "json", "yaml"}
@@ -94,9 +94,9 @@ func (p *program) planCommand(daemon *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// flagBeside returns the name under which a sub-command gets a flag. If the daemon has
-// a flag of this name, the sub-command's name is put before it, because the daemon's
-// arguments can be passed as they are.
+// flagBeside returns the name of a flag of a sub-command. If the daemon has a flag
+// of this name, the name gets the sub-command's name as a prefix: the daemon's
+// arguments can be passed as they are, so its flags keep their names.
 func flagBeside(daemon *cobra.Command, command, name string) string {
 	if daemon.Flags().Lookup(name) != nil {
 		return command + "-" + name
@@ -104,11 +104,11 @@ func flagBeside(daemon *cobra.Command, command, name string) string {
 	return name
 }
 
-// typed returns the name under which a sub-command has a flag; see flagBeside. A nil
-// typed changes no name.
+// typed is a function that returns the name of a sub-command's flag; see flagBeside.
+// A nil typed changes no name.
 type typed func(name string) string
 
-// flag returns the flag as it is typed, for errors about it.
+// flag returns the flag as users type it. It is for error messages.
 func (t typed) flag(name string) string {
 	if t != nil {
 		name = t(name)
@@ -127,8 +127,7 @@ func (p *program) printPlan(cmd *cobra.Command, f planFlags) error {
 		return err
 	}
 	ctx := withPrintableLog(cmd.Context())
-	// What the daemon logs while it starts does not belong to the output; -v=1 shows
-	// it.
+	// The daemon's log of its start does not belong to the output. -v=1 shows it.
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).V(1))
 	r, err := p.plan(ctx, f, progressOn(cmd.ErrOrStderr()))
 	if r == nil {

@@ -19,21 +19,21 @@ import (
 // upstream is the only daemon to compare with.
 const upstream = "upstream"
 
-// comparison is what the skeleton would do differently. Its JSON is part of the
-// output: fields may be added, and none is renamed.
+// comparison lists the objects that the skeleton would treat differently. Its JSON
+// is part of the output: fields may be added, and none is renamed.
 type comparison struct {
 	With string `json:"with"`
-	// CloudCalls is the number of calls that only the comparison has needed. Like
+	// CloudCalls is the number of calls that were made only for the comparison. Like
 	// all calls of a dry run, they only read.
 	CloudCalls int `json:"cloudCalls"`
 	// Differences are the objects whose fates differ.
 	Differences []skeleton.Difference `json:"differences"`
 }
 
-// compare returns what the skeleton would do differently with the same observations.
-// It asks the cloud what the skeleton would ask and the plan has not asked: at most
-// two questions about a Node that is not Ready, and one about a Node that waits to be
-// initialised.
+// compare returns the differences between the skeleton and this daemon for the same
+// observations. It first makes the calls to the cloud that the skeleton would make
+// and that the plan has not made. There are at most two for a Node that is not
+// Ready, and one for a Node that waits to be initialised.
 func (d *dryRun) compare(ctx context.Context, looks []*look, f planFlags) (*comparison, error) {
 	nodes, err := d.informers.Core().V1().Nodes().Lister().List(labels.Everything())
 	if err != nil {
@@ -65,8 +65,9 @@ func (d *dryRun) plans(name string) bool {
 	return slices.ContainsFunc(d.planners, func(l look) bool { return l.Name == name })
 }
 
-// askMore asks the cloud about Nodes that the skeleton asks about and the daemon does
-// not, because it leaves them alone or because their kubelets have reported lately.
+// askMore asks the cloud about Nodes that only the skeleton asks about. The daemon
+// does not ask because it leaves these Nodes alone, or because their kubelets have
+// reported recently.
 func (d *dryRun) askMore(ctx context.Context, nodes []*corev1.Node) {
 	if d.gateway.Load().Instances() == nil {
 		return
@@ -83,8 +84,8 @@ func (d *dryRun) askMore(ctx context.Context, nodes []*corev1.Node) {
 	all.Wait()
 }
 
-// askAbout asks what the skeleton would ask about a Node and the plan has not asked.
-// The answers are recorded, errors too.
+// askAbout makes the calls about one Node that the skeleton would make and that the
+// plan has not made. It records the answers, including errors.
 func (d *dryRun) askAbout(ctx context.Context, node *corev1.Node) {
 	instances, known := seenInstances{d.gateway.Load().Instances(), d.seen}, d.seen.about(node)
 	if d.plans(settings.NodeController) && skeleton.Waits(node) && known.described == nil {
@@ -134,7 +135,7 @@ func (d *dryRun) ofServices(f planFlags) ([]step.Step, error) {
 	return all, err
 }
 
-// maxNamed is how many objects the sentence about deletions names at most.
+// maxNamed is the maximum number of objects that the sentence about deletions names.
 const maxNamed = 5
 
 // print writes a line for each object whose fate differs, and a sentence about the

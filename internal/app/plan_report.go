@@ -22,10 +22,11 @@ type report struct {
 	// CloudCalls is the number of calls that have read the cloud.
 	CloudCalls int         `json:"cloudCalls"`
 	Steps      []step.Step `json:"steps"`
-	// Idle are the controllers that would do nothing, or cannot say what they would do.
+	// Idle lists the controllers that would not run, or cannot say what they would
+	// do.
 	Idle []idleController `json:"idle,omitempty"`
-	// Refused are requests and calls that the provider tried to make, and that would
-	// have changed something.
+	// Refused lists the requests and calls of the provider that were refused because
+	// they would have changed something.
 	Refused []string `json:"refused,omitempty"`
 	// Compared is nil unless --compare-with is set.
 	Compared *comparison `json:"compared,omitempty"`
@@ -42,8 +43,8 @@ func (r *report) idle(controller, why string) {
 	r.Idle = append(r.Idle, idleController{controller, why})
 }
 
-// add adds the steps of the looks, in the order of the objects. The error says what
-// could not be looked at.
+// add adds the steps of the looks, in the order of the objects. The error names the
+// objects that could not be looked at.
 func (r *report) add(looks []*look) error {
 	var errs []error
 	r.Looked, r.Steps = map[string]int{}, []step.Step{}
@@ -66,7 +67,7 @@ func (r *report) add(looks []*look) error {
 	return errors.Join(errs...)
 }
 
-// changes reports whether anything is to be done, or waits.
+// changes reports whether something would be done, or waits.
 func (r *report) changes() bool { return slices.ContainsFunc(r.Steps, step.Step.Changes) }
 
 // signs has the first character of an object's line, by effect.
@@ -75,7 +76,7 @@ var signs = map[step.Effect]string{step.None: " ", step.Create: "+", step.Update
 // maxLine bounds the text about an object. A cloud or a tenant may have written it.
 const maxLine = 2048
 
-// maxName bounds the name of an object, and also the name of an action.
+// maxName bounds the name of an object or of an action.
 const maxName = 512
 
 // print writes the report for people. Objects about which nothing would be done

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// seen is what the cloud has answered in a dry run that is compared with the skeleton.
-// A nil seen takes note of nothing.
+// seen records the cloud's answers in a dry run, for the comparison with the
+// skeleton. A nil seen records nothing.
 type seen struct {
 	mu       sync.Mutex
 	nodes    map[types.UID]told // guarded by mu
@@ -20,7 +20,7 @@ type seen struct {
 	isListed bool               // guarded by mu
 }
 
-// told is what the cloud has answered about one Node.
+// told has the cloud's answers about one Node.
 type told struct {
 	asked     bool // the cloud was asked whether the instance exists, even if it did not answer
 	existence skeleton.Existence
@@ -46,9 +46,9 @@ func (s *seen) note(node *corev1.Node, change func(*told)) {
 	s.nodes[node.UID] = a
 }
 
-// exists takes note of an answer about a Node, if the skeleton would have asked about
-// the Node, too. The skeleton would delete the Node after the first "absent", so a
-// later answer does not undo it.
+// exists records an answer about a Node if the skeleton would also have asked about
+// the Node. After the first "absent", the skeleton would delete the Node, so a later
+// answer does not replace it.
 func (s *seen) exists(node *corev1.Node, said skeleton.Existence) {
 	if skeleton.Asks(node) {
 		s.note(node, func(a *told) {

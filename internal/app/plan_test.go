@@ -26,8 +26,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// answers returns what a planner answers about a key. time is the number of the call
-// about this key, from 1 on.
+// answers is a function that returns a planner's answer for a key. The argument time
+// counts the calls for this key, from 1.
 type answers func(key string, time int) ([]step.Step, error)
 
 func (answers) Follow(context.Context) (cache.InformerSynced, func(), error) { return nil, nil, nil }
@@ -63,7 +63,7 @@ func TestEvidenceIsGatheredAsLongAsThereIsTime(t *testing.T) {
 		switch {
 		case key == "stays":
 			s = one("node/"+key, step.None)
-			s[0].After = time.Millisecond // This delay does not count: a Node that stays needs no second look.
+			s[0].After = time.Millisecond // not counted: a Node that stays needs no second look
 		case times < 3:
 			s[0].After = time.Millisecond
 		case key == "gone":
@@ -148,8 +148,8 @@ The provider tried this itself, and it was refused: POST /api/v1/namespaces/defa
 	}
 }
 
-// Destinations and targets of routes come from the cloud. They cannot forge a line
-// of the report, and no terminal obeys them.
+// Destinations and targets of routes come from the cloud. They must not be able to
+// forge a line of the report or to control the terminal.
 func TestReportForgesNoLine(t *testing.T) {
 	r := report{Steps: []step.Step{{
 		Object: "route/10.0.0.0/24\n  - node/worker-1  delete", Do: "remove to a\x1b[2J\nWould change: nothing.", Effect: step.Delete, Why: "w",
@@ -254,9 +254,8 @@ func TestPlanNeedsOnlyWhatItReads(t *testing.T) {
 	}
 }
 
-// Whichever features are on, nothing is written: neither the tokens of service accounts
-// and the lease that the daemon would create, nor anything that the provider wants to
-// write.
+// Whichever features are on, nothing is written. The daemon would create tokens of
+// service accounts and a lease, and the provider tries to write, too.
 func TestPlanWritesNothing(t *testing.T) {
 	api := &readableServer{}
 	server := httptest.NewServer(api)
@@ -286,7 +285,8 @@ func TestPlanWritesNothing(t *testing.T) {
 	}
 }
 
-// A dry run that waits for objects names the request to list them that was refused.
+// If a dry run waits for objects because a list request was refused, it names that
+// request.
 func TestDryRunKnowsWhatWasRefused(t *testing.T) {
 	server := httptest.NewServer(&readableServer{denied: "/nodes"})
 	defer server.Close()
@@ -346,9 +346,9 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// A program's own flags keep their names and meanings in the sub-command, because the
-// daemon's arguments are passed as they are. The sub-command's flags of the same
-// names get a prefix.
+// The daemon's arguments are passed to the sub-command as they are. So a program's
+// own flags keep their names and meanings there. A flag of the sub-command with the
+// same name gets a prefix.
 func TestFlagsOfTheProgramComeBeforeThoseOfPlan(t *testing.T) {
 	server := httptest.NewServer(&readableServer{})
 	defer server.Close()

@@ -55,8 +55,8 @@ func (p *program) policyCommand(daemon *cobra.Command) *cobra.Command {
 }
 
 // addDaemonFlags adds the daemon's flags to a sub-command that already has flags of
-// its own. The help shows only the sub-command's own flags. words has the values of
-// some flags, by the flag's name, for completion.
+// its own. The help shows only the sub-command's own flags. The map words has values
+// for completion, by the flag's name.
 func addDaemonFlags(cmd, daemon *cobra.Command, words map[string][]string) {
 	own := cmd.Flags()
 	help := own.FlagUsages()
@@ -126,8 +126,8 @@ func encode(format string, objects ...any) ([]byte, error) {
 	return all, nil
 }
 
-// policyConfig makes the provider and asks for what it declares. The provider is not
-// initialised.
+// policyConfig makes the provider and asks which features it declares. It does not
+// initialise the provider.
 func (p *program) policyConfig(ctx context.Context, f policyFlags) (policy.Config, error) {
 	s := p.settings
 	factory := &provider.Factory{

@@ -15,7 +15,7 @@ import (
 	theirs "github.com/fairlead-k8s/fairlead/provider"
 )
 
-// declarer is a provider that declares what its load balancers implement.
+// declarer is a provider that declares the features of its load balancers.
 type declarer struct{ cloudprovider.Interface }
 
 func (declarer) HasClusterID() bool { return true }

@@ -27,8 +27,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// Options are what a program chooses and adds. Package ccm, where programs find
-// these types, says what each part means.
+// Options are the choices and additions of a program. Programs use these types from
+// package ccm, which documents each field.
 type Options struct {
 	Name         string
 	Version      string
@@ -46,7 +46,7 @@ type Options struct {
 	Conformance  *conformance.Target
 }
 
-// ProviderDeps is what a provider can be made of.
+// ProviderDeps has the values from which a provider can be made.
 type ProviderDeps = provider.Deps
 
 // Controller is a controller that the program adds.
@@ -64,7 +64,7 @@ type Runner interface {
 	Run(ctx context.Context) error
 }
 
-// ControllerDeps is what a controller of the program can be made of.
+// ControllerDeps has the values from which a controller of the program can be made.
 type ControllerDeps struct {
 	Cloud     cloudprovider.Interface
 	Client    kubernetes.Interface
@@ -80,12 +80,12 @@ type Webhook = serving.Webhook
 // Skip returns the error of a controller that has nothing to do.
 func Skip(why string) error { return skip(why) }
 
-// program is what runs: our controllers, what the program adds, and the flags
-// of all of them.
+// program has our controllers, the program's additions, and the flags of all of
+// them.
 type program struct {
 	options     Options
 	ours        table // all of Fairlead's controllers
-	controllers table // those of ours that the program keeps, then the program's
+	controllers table // the controllers of ours that the program keeps, then its own
 	settings    *settings.Settings
 	self        provider.Self // how this process was started; the zero value unless NewMain made the program
 	dry         *refusals     // nil unless the process only reads
@@ -138,7 +138,7 @@ func (p *program) webhooks() []Webhook {
 	return all
 }
 
-// stopTimeout is how long the program's Stopped may take.
+// stopTimeout bounds the program's Stopped.
 const stopTimeout = 5 * time.Second
 
 // stopped calls the program's Stopped before the process ends. It waits for
@@ -170,13 +170,13 @@ func (p *program) enabled() table {
 	return all
 }
 
-// validate returns everything that is wrong with the program and its flags.
+// validate returns all errors of the program and its flags.
 func (p *program) validate() error { return p.wrong(p.settings.Validate()) }
 
-// validateUnserved is validate for a process that serves nothing.
+// validateUnserved does the same as validate, for a process that serves nothing.
 func (p *program) validateUnserved() error { return p.wrong(p.settings.ValidateUnserved()) }
 
-// wrong returns what is wrong with the settings and with the program itself.
+// wrong adds the errors of the program itself to those of its settings.
 func (p *program) wrong(settings []error) error {
 	errs := append(p.controllerErrors(), p.webhookErrors()...)
 	if name := p.settings.Provider.Name; name != "" && p.options.Provider == nil {

@@ -68,7 +68,7 @@ func TestWrongPrograms(t *testing.T) {
 	named := func(names ...string) Options {
 		flags := cliflag.NamedFlagSets{}
 		for i, name := range names {
-			flags.FlagSet(fmt.Sprintf("acme %d", i)).Int(name, 0, "") // refuses the values below, which are not numbers
+			flags.FlagSet(fmt.Sprintf("acme %d", i)).Int(name, 0, "") // An int flag refuses the values below.
 		}
 		return Options{Name: "x", Flags: flags}
 	}
@@ -139,8 +139,8 @@ func TestProgramReplacesAControllerOfOurs(t *testing.T) {
 	}
 }
 
-// If Fairlead gets a controller with the name of a program's own controller, the
-// program still starts, with its own controller and flags.
+// A new version of Fairlead may have a controller with the same name as a controller
+// of the program. The program still starts, with its own controller and flags.
 func TestProgramKeepsItsOwnControllerThatOursIsOffByDefault(t *testing.T) {
 	for _, own := range []Controller{{Name: "node-ipam-controller"}, {Name: "nodeipam"}, {Name: "acme", Alias: "nodeipam"}, {Name: "persistent-volume-label"}} {
 		program := programOf(own)
@@ -159,8 +159,8 @@ func TestProgramKeepsItsOwnControllerThatOursIsOffByDefault(t *testing.T) {
 	}
 }
 
-// A program that had flags with these names before Fairlead had them starts as
-// before.
+// A program may have had flags with these names before Fairlead had them. It starts
+// as before.
 func TestProgramKeepsItsOwnFlagsForCIDRs(t *testing.T) {
 	for _, name := range []string{"node-cidr-mask-size", "node-cidr-mask-size-ipv4", "node-cidr-mask-size-ipv6", "service-cluster-ip-range", "node_cidr_mask_size"} {
 		t.Run(name, func(t *testing.T) {

@@ -32,14 +32,14 @@ type process struct {
 	config    *rest.Config
 	clients   clients
 	current   *provider.Current
-	provider  provider.Made                   // the one to use while this replica leads
+	provider  provider.Made                   // used while this replica leads
 	rotation  *provider.Rotation              // nil in tests
 	informers informers.SharedInformerFactory // for our controllers
 	health    *serving.Health
 	election  *election.Election // nil: no election
 	migration *election.Election // for the second lease; nil: no controllers move
-	// gateway leads to the cloud. It is nil before this replica leads and the
-	// provider is initialised.
+	// gateway makes the calls to the cloud. It is nil until this replica leads and
+	// the provider is initialised.
 	gateway  atomic.Pointer[cloud.Gateway]
 	registry metrics.KubeRegistry // has our metrics only
 	metrics  controllerMetrics
@@ -47,18 +47,18 @@ type process struct {
 	// Initialize, from SetInformers or from an accessor.
 	initializing atomic.Bool
 	// idle is set while none of our controllers has work, because the provider
-	// offers nothing. tellIdle records it, once.
+	// offers nothing. tellIdle records that once.
 	idle     atomic.Bool
 	tellIdle func()
-	// seen takes note of what the cloud answers; nil unless it is needed.
+	// seen records the cloud's answers. It is nil unless it is needed.
 	seen     *seen
 	memories memories
 	// fail ends the process in the same steps as a planned stop.
 	fail context.CancelCauseFunc
 }
 
-// run runs a program. It returns nil after a stop that ctx asked for. A trial
-// ends once the provider has been made.
+// run runs a program. If ctx has ended, and all work has returned, it returns nil. A
+// trial ends once the provider has been made.
 func run(ctx context.Context, what *program) error {
 	working, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -86,8 +86,8 @@ func run(ctx context.Context, what *program) error {
 	}
 }
 
-// unlessStopped returns the error. After a planned stop it returns nil, because
-// the stop itself may have caused the error.
+// unlessStopped returns the error. After a planned stop, it returns nil, because the
+// stop itself may have caused the error.
 func unlessStopped(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
@@ -164,7 +164,7 @@ func (p *program) factory(c clients) *provider.Factory {
 	}
 }
 
-// greet logs what the operator should know at the start.
+// greet logs the version, and warnings for the operator.
 func (p *program) greet(logger klog.Logger) {
 	s := p.settings
 	logger.Info("Starting", "version", s.Global.Version(), "provider", s.Provider.Name)
@@ -184,8 +184,8 @@ func (p *program) greet(logger klog.Logger) {
 }
 
 // run serves, takes part in the election, and leads if this replica wins. With
-// --shadow it does not take part, and only decides and reports. It returns once
-// ctx has ended and all work has returned, or with an error.
+// --shadow, it does not take part in the election, and only decides and reports. It
+// returns after an error, or once ctx has ended and all work has returned.
 func (p *process) run(ctx context.Context) error {
 	client, err := p.clients.own.Client(settings.ManagerName)
 	if err != nil {
@@ -233,7 +233,7 @@ func (p *process) register(recorder record.EventRecorder) (err error) {
 	return err
 }
 
-// sources returns what the probes depend on.
+// sources returns the values that the probes depend on.
 func (p *process) sources(ctx context.Context, client kubernetes.Interface) serving.Sources {
 	s := serving.Sources{
 		Draining:     ctx.Done(),
@@ -254,7 +254,7 @@ func (p *process) sources(ctx context.Context, client kubernetes.Interface) serv
 	return s
 }
 
-// serve serves HTTPS until stop is called.
+// serve starts to serve HTTPS. It serves until stop is called.
 func (p *process) serve(ctx context.Context) (stop func(), err error) {
 	removeConfigz, err := p.settings.RegisterConfigz()
 	if err != nil {
@@ -281,7 +281,7 @@ func (p *process) serve(ctx context.Context) (stop func(), err error) {
 	return func() { stopServing(); removeConfigz() }, nil
 }
 
-// serveWebhooks serves the webhooks until stop is called.
+// serveWebhooks starts to serve the webhooks. It serves them until stop is called.
 func (p *process) serveWebhooks(ctx context.Context) (stop func(), err error) {
 	if p.dry != nil {
 		return func() {}, nil // The API server calls the webhooks of the present manager.
@@ -293,7 +293,8 @@ func (p *process) serveWebhooks(ctx context.Context) (stop func(), err error) {
 	}, p.health, p.registry.MustRegister)
 }
 
-// watch watches the provider's files until ctx ends or stop is called.
+// watch begins to watch the provider's files. It watches them until ctx ends or stop
+// is called.
 func (p *process) watch(ctx context.Context, recorder *kube.Recorder) (stop func()) {
 	if p.rotation == nil {
 		return func() {}

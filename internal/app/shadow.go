@@ -25,19 +25,19 @@ import (
 // shadower is a controller that can look at objects instead of making passes. A
 // look observes and decides, and applies nothing.
 type shadower interface {
-	// Shadow calls look for each key for which a pass would be made, until ctx
-	// ends. The result of look says when to look at the key again.
+	// Shadow calls look with a key whenever a pass over that key would be made. It
+	// returns when ctx ends. The result of look says when to look at the key again.
 	Shadow(ctx context.Context, look loop.Reconcile) error
 }
 
-// readOnly makes the program one that only reads.
+// readOnly changes the program into one that only reads.
 func (p *program) readOnly(refused *refusals) {
 	p.dry = refused
 	p.settings.Client.EachItsOwn = false // Otherwise tokens of service accounts would have to be created.
 }
 
-// onlyLook makes the program one that runs beside the present manager, looks at
-// objects until it is stopped, and changes nothing.
+// onlyLook changes the program into one that runs beside the present manager. It
+// looks at objects until it is stopped, and changes nothing.
 func (p *program) onlyLook(logger klog.Logger) {
 	p.readOnly(&refusals{tell: func(what string) {
 		logger.Info("Warning: the provider tried this itself, and it was refused", "what", printable.Line(what, maxLine))
@@ -61,11 +61,11 @@ type shadowing struct {
 
 	mu    sync.Mutex
 	blind []string // controllers that do not know their objects yet; guarded by mu
-	late  int      // how many controllers were logged as late; guarded by mu
+	late  int      // number of controllers that were logged as late; guarded by mu
 }
 
 // shadow looks until ctx ends, and then prints the report. No decision counts as
-// carried out: the next look starts from what the cluster and the cloud say.
+// carried out. The next look starts from the state of the cluster and the cloud.
 func (p *process) shadow(ctx context.Context) {
 	defer p.current.Drop()
 	p.provider = p.current.Take()
@@ -102,9 +102,9 @@ func (p *process) shadow(ctx context.Context) {
 	}
 }
 
-// knows waits until a controller knows all its objects, and reports whether it does. If
-// the wait is longer than knownWithin, that is logged once, because a right may be
-// missing. The other controllers look in the meantime, because they may not need that
+// knows waits until a controller knows all its objects, and reports whether it does.
+// If the wait is longer than knownWithin, this is logged once, because a right may
+// be missing. The other controllers look in the meantime: they may not need that
 // right.
 func (s *shadowing) knows(ctx context.Context, l look) bool {
 	limited, cancel := context.WithTimeout(ctx, knownWithin)
@@ -150,17 +150,18 @@ func (s *shadowing) looks(l look) loop.Reconcile {
 }
 
 // retries reports whether the controller of Nodes would ask again after a growing
-// delay. The shadow then looks again after the same delays. If it looked less often,
-// the report would say of some Nodes that the present manager has initialised them
-// earlier, although this daemon would have been as fast.
+// delay. In that case, the shadow looks again after the same delays. If it looked
+// less often, the report would be wrong about some Nodes: it would say that the
+// present manager has initialised them earlier, although this daemon would have been
+// as fast.
 func retries(controller string, steps []step.Step) bool {
 	return controller == settings.NodeController && slices.ContainsFunc(steps, func(s step.Step) bool {
 		return s.Effect == step.Wait && s.Do == "wait" && s.After == 0
 	})
 }
 
-// facts returns what the cluster says about the object of a key now, after the look: a
-// Node that was initialised during the look does not wait any more.
+// facts returns the present state of a key's object in the cluster. It is called
+// after the look, so a Node that was initialised during the look no longer waits.
 func (s *shadowing) facts(r registration, key string) shadow.Facts {
 	f := shadow.Facts{}
 	switch r.Name {
@@ -179,7 +180,7 @@ func (s *shadowing) facts(r registration, key string) shadow.Facts {
 	return f
 }
 
-// tell logs and counts what a look has changed.
+// tell logs and counts the news of a look.
 func (s *shadowing) tell(ctx context.Context, news shadow.News) {
 	logger := klog.FromContext(ctx)
 	for _, d := range news.Decided {
@@ -200,7 +201,7 @@ func (s *shadowing) tell(ctx context.Context, news shadow.News) {
 	}
 }
 
-// pause returns how long after a look the next one is due, even if nothing changes.
+// pause returns the longest time until the next look at the object.
 func pause(steps []step.Step) time.Duration {
 	if len(steps) == 0 {
 		return 0 // The object is gone.
@@ -234,7 +235,7 @@ func (s *shadowing) print(began time.Time) error {
 	return err
 }
 
-// shadowMetrics count what a daemon with --shadow decides and finds.
+// shadowMetrics count the decisions and the differences of a daemon with --shadow.
 type shadowMetrics struct {
 	actions     *metrics.CounterVec
 	differences *metrics.GaugeVec

@@ -22,7 +22,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// looked is a provider that calls asked when it is asked for an instance's metadata.
+// looked is a provider that calls its field asked for each request for an instance's
+// metadata.
 type looked struct {
 	writing
 
@@ -41,7 +42,7 @@ func (looked) InstanceExists(context.Context, *corev1.Node) (bool, error) { retu
 func (looked) InstanceShutdown(context.Context, *corev1.Node) (bool, error) { return false, nil }
 
 // Whichever features are on, a daemon with --shadow writes nothing: no lease, no
-// token, no event, and nothing that the provider wants to write. At its end it prints
+// token, no event. Writes of the provider are refused. At its end, the daemon prints
 // one line.
 func TestShadowWritesNothing(t *testing.T) {
 	api := &readableServer{nodes: `{"metadata":{"name":"n","uid":"u"},"spec":{"taints":[{"key":"node.cloudprovider.kubernetes.io/uninitialized","effect":"NoSchedule"}]}}`}
@@ -76,8 +77,8 @@ func TestShadowWritesNothing(t *testing.T) {
 	}
 }
 
-// If the right to list one kind of objects is missing, only the controllers that need
-// these objects do not look.
+// If the right to list one kind of objects is missing, the controllers that need
+// these objects do not look. The others do.
 func TestShadowGoesOnIfAKindCannotBeListed(t *testing.T) {
 	api := &readableServer{
 		nodes:  `{"metadata":{"name":"n","uid":"u"},"spec":{"taints":[{"key":"node.cloudprovider.kubernetes.io/uninitialized","effect":"NoSchedule"}]}}`,
@@ -113,8 +114,9 @@ func TestShadowGoesOnIfAKindCannotBeListed(t *testing.T) {
 	}
 }
 
-// A controller that does not know its objects says so once, and looks as soon as it knows
-// them. If no controller knows its objects after two minutes, the process ends.
+// If a controller does not know its objects, this is logged once. The controller
+// looks as soon as it knows them. If no controller knows its objects after two
+// minutes, the process ends.
 func TestShadowWaitsForEachController(t *testing.T) {
 	for name, row := range map[string]struct {
 		others int // controllers that know their objects
@@ -152,7 +154,7 @@ func TestShadowWaitsForEachController(t *testing.T) {
 	}
 }
 
-// Like the daemon, --shadow soon asks again about a Node if a question has failed. An
+// Like the daemon, --shadow soon asks again about a Node after a failed call. An
 // initialised Node waits for the next refresh.
 func TestRetries(t *testing.T) {
 	waits := step.Step{Effect: step.Wait, Do: "wait"}

@@ -16,7 +16,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// trace holds a daemon's requests to the API server and its calls of the provider.
+// trace records a daemon's requests to the API server and its calls of the provider.
 type trace struct {
 	mu      sync.Mutex
 	entries []traced // guarded by mu
@@ -34,8 +34,8 @@ func (t *trace) note(format string, arguments ...any) {
 	t.entries = append(t.entries, traced{time.Now(), fmt.Sprintf(format, arguments...)})
 }
 
-// String returns all entries in their order. Entries of one time are sorted by
-// their text, because their order is undefined.
+// String returns all entries in order. Entries of the same time have no defined
+// order, so they are sorted by their text.
 func (t *trace) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,8 +58,8 @@ var (
 	instant   = regexp.MustCompile(`^\d{4}-\d\d-\d\dT[\d:.]+Z$`)
 )
 
-// normalised returns a body of JSON in one form, whatever its times, its versions
-// and the order of its fields.
+// normalised returns a JSON body in a form that does not depend on times, versions
+// or the order of fields.
 func normalised(body []byte) string {
 	var value any
 	if err := json.Unmarshal(body, &value); err != nil {
@@ -72,7 +72,7 @@ func normalised(body []byte) string {
 	return strings.TrimSpace(text.String())
 }
 
-// without replaces what differs from run to run in the value of a field.
+// without replaces the parts of a field's value that differ from run to run.
 func without(field string, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -98,7 +98,7 @@ func without(field string, value any) any {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// tracedCloud is a provider with instances, load balancers and routes that traces
+// tracedCloud is a provider with instances, load balancers and routes. It traces
 // each call. A call takes ten times moment.
 type tracedCloud struct {
 	cloudprovider.Interface
@@ -120,7 +120,7 @@ func (c *tracedCloud) call(format string, arguments ...any) {
 	time.Sleep(10 * moment)
 }
 
-// set changes what the cloud has.
+// set changes the resources of the cloud.
 func (c *tracedCloud) set(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -29,17 +29,16 @@ import (
 var generateTraces = flag.Bool("generate-traces", false, "write testdata/traces")
 
 // TestTraces runs the daemon without the flags for the ownership of Nodes. It
-// follows a Node, a Service and a route, and compares each request to the API
-// server and each call of the provider with those recorded in testdata/traces. A
-// change in testdata/traces is a change on the wire: make it knowingly, and name it
-// in the changelog.
+// follows a Node, a Service and a route. The folder testdata/traces has the expected
+// requests to the API server and calls of the provider. A change there is a change
+// on the wire: make it knowingly, and name it in the changelog.
 func TestTraces(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		flag   string
 		happen func(*scene)
 	}{
-		// Routes are off, because they would be listed at random times in the minutes
+		// Routes are off. They would be listed at random times during the minutes
 		// until the refresh.
 		{"initialisation", "--configure-cloud-routes=false", initialisation},
 		{"removal", "--cluster-cidr=10.244.0.0/16", removal},
@@ -75,7 +74,7 @@ type scene struct {
 	cloud *tracedCloud
 }
 
-// traceOf runs a daemon while something happens, and returns its trace.
+// traceOf runs a daemon, calls happen, and returns the daemon's trace.
 func traceOf(t *testing.T, arg string, happen func(*scene)) string {
 	t.Helper()
 	tr := &trace{}
@@ -105,7 +104,7 @@ func traceOf(t *testing.T, arg string, happen func(*scene)) string {
 	return tr.String()
 }
 
-// step writes into the trace what happens next, does it, and lets time pass.
+// step writes the text into the trace, calls do, and lets time pass.
 func (s *scene) step(what string, do func(), after time.Duration) {
 	s.trace.note("# %s", what)
 	do()
@@ -113,7 +112,7 @@ func (s *scene) step(what string, do func(), after time.Duration) {
 	synctest.Wait()
 }
 
-// until lets time pass until is() returns true, for an hour at most.
+// until lets time pass until the function is returns true. It waits at most an hour.
 func (s *scene) until(what string, is func() bool) {
 	for range 3600 {
 		if is() {

@@ -15,13 +15,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// start makes a controller. It registers the informers that the controller needs,
-// and does not wait. An error of type skip says why there is nothing to run.
+// start is a function that makes a controller. It requests the informers that the
+// controller needs, and does not wait for them. An error of type skip says why there
+// is nothing to run.
 type start func(ctx context.Context, d deps) (controller, error)
 
-// deps are the values that every controller can be made of. The controller's
-// own configuration is not among them, because its start function already has
-// it.
+// deps are the values from which any controller can be made. The controller's own
+// configuration is not among them, because its start function already has it.
 type deps struct {
 	provider  provider.Made
 	client    kubernetes.Interface
@@ -36,20 +36,21 @@ type deps struct {
 	newEvents func() record.EventRecorder // a recorder for objects of any kind
 }
 
-// timeouts are the deadlines of calls of the provider.
+// timeouts are the deadlines of calls to the provider.
 type timeouts struct{ read, change time.Duration }
 
 // controller does its work in Run.
 type controller interface {
-	// Run waits for the caches that it needs, and works until ctx ends. It returns
-	// once its work has returned, except for calls that only read. A Run that
-	// returns before ctx has ended is a failure that ends the process.
+	// Run waits for the caches that it needs, and works until ctx ends. Then it
+	// waits for its work to return, except for calls that only read. If Run returns
+	// before ctx has ended, that is a failure and ends the process.
 	Run(ctx context.Context) error
 }
 
 // liveness is a controller that can report whether its workers are stuck.
 type liveness interface {
-	// Live returns an error if the process has to be restarted.
+	// Live returns an error if the workers are stuck. The process must then be
+	// restarted.
 	Live() error
 }
 
@@ -61,8 +62,8 @@ func live(c controller) func() error {
 	return nil
 }
 
-// worker is a controller that knows how long its passes have lasted, and what it
-// would do.
+// worker is one of Fairlead's own controllers. It can report stuck passes, plan, and
+// look without acting.
 type worker interface {
 	controller
 	planner
@@ -70,8 +71,8 @@ type worker interface {
 	Stuck(limit time.Duration) error
 }
 
-// stuckAfter is how much longer than the longest deadline a pass over one key
-// may take before the process is restarted.
+// stuckAfter is the extra time that a pass over one key gets after its longest
+// deadline. Then the process is restarted.
 const stuckAfter = 5 * time.Minute
 
 // watched is a worker with a limit for its passes.
@@ -93,9 +94,9 @@ type skip string
 
 func (s skip) Error() string { return string(s) }
 
-// notOffered is the error of a controller that has nothing to do because the
-// provider does not offer what it works with. Its text is the reason. The
-// provider may offer it later.
+// notOffered is the error of a controller that has nothing to do yet. The provider
+// does not offer what the controller needs, but may offer it later. The text is the
+// reason.
 type notOffered string
 
 func (n notOffered) Error() string { return string(n) }

@@ -8,21 +8,22 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// drainTimeout is how long work in flight may take to return when the process
-// ends. The sum of drainTimeout and releaseTimeout stays well below the 30
-// seconds that a kubelet grants.
+// drainTimeout is the time that work in flight gets to return when the process ends.
+// The kubelet kills the process after 30 seconds. The sum of drainTimeout and
+// releaseTimeout stays well below that.
 const drainTimeout = 8 * time.Second
 
-// The reasons for which Hold and Run return before the work has returned.
+// The errors with which Hold and Run return before the work has returned.
 var (
 	ErrNotDrained = errors.New("work was still in flight when the time to stop was over; the lease is left to expire")
 	ErrLeaseLost  = errors.New("leaderelection lost")
 )
 
-// Hold runs work and waits until ctx ends, even if work returns earlier. Then it gives
-// work drainTimeout to return. It returns nil if work has returned: only then may
-// another replica take over. When lost is closed, another replica may be at work
-// already. Hold then ends the context of work and returns at once.
+// Hold runs work and waits until ctx ends, even if work returns earlier. Then it
+// gives work drainTimeout to return. If work has returned, Hold returns nil. Only
+// then is another replica allowed to take over. When lost is closed, another replica
+// might already be at work. In that case, Hold ends the context of work and returns
+// at once.
 func Hold(ctx context.Context, lost <-chan struct{}, work func(context.Context)) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()

@@ -23,23 +23,24 @@ import (
 )
 
 const (
-	// expiredTolerance is how long after the end of its lease a leader may still
-	// report that it is healthy. It should have ended by itself before that.
+	// expiredTolerance is the time for which a leader still reports that it is
+	// healthy after its lease has expired. Within that time, the process should end
+	// by itself.
 	expiredTolerance = 20 * time.Second
 	// releaseTimeout bounds the requests that release the lease.
 	releaseTimeout = 5 * time.Second
 )
 
-// Election is the participation of this replica in the election of a leader.
+// Election lets this replica take part in the election of a leader.
 type Election struct {
 	lock     resourcelock.Interface
 	lease    *lease.Lease // changes wait until this lease is valid
 	elector  *leaderelection.LeaderElector
 	watchdog *leaderelection.HealthzAdaptor
 	leading  chan struct{} // closed when this replica becomes the leader
-	lost     chan struct{} // closed when another replica may lead
+	lost     chan struct{} // closed when another replica might lead
 	lose     func()        // closes lost
-	known    atomic.Bool   // a leader was observed, so the lease can be read
+	known    atomic.Bool   // set once a leader was observed, which shows that the lease can be read
 }
 
 // Config is the configuration of an election.
@@ -94,7 +95,7 @@ func New(c Config, lock resourcelock.Interface) (*Election, error) {
 // Run waits for the lease and runs work under it. It releases the lease once ctx has
 // ended and work has returned.
 func (e *Election) Run(ctx context.Context, work func(context.Context)) error {
-	// The lease is renewed beyond the end of ctx, until work is over.
+	// The renewal goes on after the end of ctx, until work is over.
 	renewing, stopRenewing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopRenewing()
 	ended := make(chan struct{})
@@ -116,9 +117,9 @@ func (e *Election) Run(ctx context.Context, work func(context.Context)) error {
 	return nil
 }
 
-// RunWithin does the same as Run for a second lease, which is held in addition to the
-// main one. It does not return while work is in flight, so that the main lease is
-// kept, too.
+// RunWithin does the same as Run for a second lease, which is held in addition to
+// the main one. While work is in flight, it does not return. So the process also
+// keeps the main lease.
 func (e *Election) RunWithin(ctx context.Context, main *Election, work func(context.Context)) {
 	over := make(chan struct{})
 	err := e.Run(ctx, func(ctx context.Context) {
@@ -126,7 +127,7 @@ func (e *Election) RunWithin(ctx context.Context, main *Election, work func(cont
 		work(ctx)
 	})
 	if errors.Is(err, ErrLeaseLost) {
-		main.lose() // Another component may be at work, so the process ends at once.
+		main.lose() // Another component might be at work, so the process ends at once.
 	}
 	if err != nil {
 		<-over
@@ -136,16 +137,17 @@ func (e *Election) RunWithin(ctx context.Context, main *Election, work func(cont
 // Check is the health check of the lease.
 func (e *Election) Check() *leaderelection.HealthzAdaptor { return e.watchdog }
 
-// release empties the lease if this replica holds it, so that another replica need
-// not wait until it expires. The elector's own option for that does not check
-// whether another replica has taken the lease in the meantime. A standby replica also
-// calls release, because an interrupted request may have given it the lease.
+// release empties the lease if this replica holds it. Another replica then need not
+// wait until the lease expires. The elector has an option for this, but it does not
+// check whether another replica has taken the lease in the meantime. A standby
+// replica also calls release, because an interrupted request may have given it the
+// lease.
 func (e *Election) release(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	// If an interrupted renewal has reached the server, the first attempt conflicts.
-	// If the server is being restarted, it may answer again within three seconds.
+	// If the server is being restarted, it might answer again within three seconds.
 	again := func(err error) bool { return ctx.Err() == nil && (apierrors.IsConflict(err) || e.elector.IsLeader()) }
 	err := retry.OnError(wait.Backoff{Steps: 6, Duration: 100 * time.Millisecond, Factor: 2}, again, func() error {
 		held, _, err := e.lock.Get(ctx)
@@ -169,6 +171,6 @@ func (e *Election) release(ctx context.Context) {
 	}
 }
 
-// Contending reports whether this replica leads or stands by. It does neither
-// before it has read the lease.
+// Contending reports whether this replica leads or stands by. Before it has read the
+// lease, it does neither.
 func (e *Election) Contending() bool { return e.known.Load() }

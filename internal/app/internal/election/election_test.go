@@ -28,8 +28,8 @@ func untilEnd(ctx context.Context) { <-ctx.Done() }
 func TestStop(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
-		inFlight   time.Duration // the call takes this long after the stop
-		cut        time.Duration // the server cannot be reached for this long after the stop
+		inFlight   time.Duration // duration of the call after the stop
+		cut        time.Duration // time after the stop during which the server cannot be reached
 		want       error
 		wantHolder string
 	}{
@@ -86,8 +86,7 @@ func TestLostLeaseEndsTheWorkAtOnce(t *testing.T) {
 	})
 }
 
-// A leader that was frozen finds, when it continues, that another replica holds the
-// lease.
+// A leader was frozen. When it continues, another replica holds the lease.
 func TestLeaseOfAnotherEndsTheWorkAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &electiontest.Lease{}
@@ -103,8 +102,8 @@ func TestLeaseOfAnotherEndsTheWorkAtOnce(t *testing.T) {
 	})
 }
 
-// Changes do not begin between the deadline of the renewal and the end of the
-// work, although the elector still tries to renew the lease.
+// No change begins between the deadline of the renewal and the end of the work. The
+// elector still tries to renew the lease during that time.
 func TestNoChangeBeginsUnderAnOldLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, k := replica(t, &electiontest.Lease{}, "a")

@@ -9,16 +9,16 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/lease"
 )
 
-// watchedLock is the lock that the elector uses. With each renewal it also renews
-// the lease for which changes wait. A leader that was frozen may find that another
-// replica holds the lock. Then it has lost the lock at once, whereas the elector
-// would try to renew it until its deadline.
+// watchedLock is the lock that the elector uses. With each renewal, it also renews
+// the lease that changes depend on. A leader that was frozen might find that another
+// replica holds the lock. In that case, watchedLock gives up the lock at once. The
+// elector would try to renew it until its deadline.
 type watchedLock struct {
 	resourcelock.Interface
 
 	lease *lease.Lease
 	lose  func()
-	held  bool // by this replica, as far as it knows; the elector makes one request at a time, so no mutex is needed
+	held  bool // as far as this replica knows; needs no mutex: the elector makes one request at a time
 }
 
 // Get is part of resourcelock.Interface.

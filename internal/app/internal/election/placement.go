@@ -2,8 +2,8 @@ package election
 
 import cmconfig "k8s.io/controller-manager/config"
 
-// Placement is the lease under which a controller runs while controllers move
-// between components.
+// Placement says where a controller runs: under one of the leases, or in another
+// component.
 type Placement int
 
 // The placements of a controller.
@@ -14,9 +14,9 @@ const (
 )
 
 // Place returns the placement of a controller in the plan of a leader migration.
-// Without a migration, plan is nil. As with upstream, the last entry for the controller
-// counts. Place calls is to find out whether an entry's name is one of the controller's
-// names.
+// Without a migration, plan is nil. As with upstream, the last entry for the
+// controller counts. The function is reports whether the name of an entry is one of
+// the controller's names.
 func Place(plan *cmconfig.LeaderMigrationConfiguration, component string, is func(name string) bool) Placement {
 	placed := UnderMainLease
 	if plan == nil {

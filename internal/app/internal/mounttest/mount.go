@@ -1,6 +1,6 @@
-// Package mounttest writes files in the same way as the kubelet mounts a
-// Secret. Tests use it for files that are read again when they change. Only
-// tests import it.
+// Package mounttest writes files in the same way as the kubelet mounts a Secret. It
+// is for tests of code that reads files again when they change. Only tests import
+// it.
 package mounttest
 
 import (
@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Write writes the files into the folder as the kubelet mounts a Secret. Each
-// version has a folder of its own. One rename makes a link point to it, and
-// then the former folder is removed.
+// Write writes the files into the folder in the same way as the kubelet mounts a
+// Secret. Each version has its own folder. A single rename points a link to the new
+// folder. Then the former folder is removed.
 func Write(t *testing.T, dir, version string, files map[string][]byte) {
 	t.Helper()
 	folder := filepath.Join(dir, ".."+version)

@@ -11,9 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// Current is the provider in use. It can be replaced until Take is called.
-// After that it is initialised, and only one provider is initialised in a
-// process.
+// Current is the provider in use. It can be replaced until Take is called. Then it
+// is initialised, and a process initialises only one provider.
 type Current struct {
 	factory *Factory
 	timeout time.Duration
@@ -24,9 +23,9 @@ type Current struct {
 	taken bool // guarded by mu
 }
 
-// NewCurrent returns a provider that the factory has made. The timeout bounds
-// each step of a change to another configuration. self is started again to try
-// another configuration.
+// NewCurrent returns the Current of a provider that the factory has made. The
+// timeout bounds each step of a change to another configuration. To try another
+// configuration, the program self is started again.
 func NewCurrent(f *Factory, made Made, timeout time.Duration, self Self) *Current {
 	return &Current{factory: f, timeout: timeout, self: self, made: made}
 }
@@ -56,8 +55,8 @@ func (c *Current) get() Made {
 // provider is in use.
 func (c *Current) Drop() { c.get().Drop() }
 
-// replace makes next the provider, and drops the former one. If the provider cannot
-// be replaced any more, it stays: replace drops next and returns false.
+// replace makes next the current provider, and drops the former provider. If the
+// current provider can no longer be replaced, replace drops next and returns false.
 func (c *Current) replace(next Made) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,8 +70,8 @@ func (c *Current) replace(next Made) bool {
 }
 
 // rotate puts the content of the provider's files into use. A provider that can
-// reload does so. Otherwise a new provider replaces it, but only before this
-// replica leads. After that, only a new process can use the new content. Refused
+// reload does so. If it cannot, a new provider replaces it, but only before this
+// replica leads. From then on, only a new process can use the new content. Refused
 // content changes nothing.
 func (c *Current) rotate(ctx context.Context) (outcome, error) {
 	if r := c.get().Cloud; r.CanReload() {
@@ -84,7 +83,7 @@ func (c *Current) rotate(ctx context.Context) (outcome, error) {
 	return c.remake(ctx)
 }
 
-// remake carries out the plans of decide, until one of them ends the change.
+// remake carries out the plans of decide until a plan ends the change.
 func (c *Current) remake(ctx context.Context) (outcome, error) {
 	o := observed{leads: c.leads()}
 	var next Made
@@ -104,7 +103,7 @@ func (c *Current) remake(ctx context.Context) (outcome, error) {
 			}
 			o.leads = true
 		case end:
-			next.Drop() // It was made only as a check, or not at all.
+			next.Drop() // next was made only as a check, or not at all.
 			klog.FromContext(ctx).Info("Only a new process can use the new configuration", "why", p.why)
 			return restart, nil
 		case refuse:

@@ -1,14 +1,14 @@
 package provider
 
-// observed is what is known about new content of the provider's files, when the
-// provider in use does not load it by itself.
+// observed has the facts about new content of the provider's files. It is for a
+// provider in use that cannot load the content by itself.
 type observed struct {
 	leads bool   // the provider in use has been initialised and cannot be replaced
-	tried answer // of a separate process
-	made  answer // of this process
+	tried answer // the answer of a separate process
+	made  answer // the answer of this process
 }
 
-// answer is what is known of whether a provider can be made from the new content.
+// answer reports whether a provider can be made from the new content.
 type answer int
 
 const (
@@ -21,23 +21,23 @@ const (
 type action int
 
 const (
-	refuse  action = iota // the former content stays in use
+	refuse  action = iota // keep the former content
 	try                   // make a provider in a separate process
 	create                // make a provider here
 	replace               // use the provider that was made here
-	end                   // the process ends, to be started again
+	end                   // end the process so that it is started again
 )
 
-// plan is the next step, and why.
+// plan is the next step, with the reason.
 type plan struct {
 	do  action
 	why string
 }
 
-// decide returns the next step. A leader ends only if a provider was made from the new
-// content: by another process with the same arguments or, if none can be started, by
-// this one. A factory may refuse because the content is wrong, or because the cloud is
-// down, and then the next process would not start either.
+// decide returns the next step. A leader ends only if a provider was made from the
+// new content. Another process with the same arguments makes that provider, or this
+// process if no other can be started. A factory refuses if the content is wrong or
+// the cloud is down. In both cases, the next process would not start either.
 func decide(o observed) plan {
 	switch {
 	case o.tried == accepted:

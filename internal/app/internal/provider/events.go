@@ -6,8 +6,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// All reasons are events on the Lease of the election, because the files belong
-// to the process and to no other object.
+// All these events are on the Lease of the election, because the files belong to the
+// process and to no other object.
 var (
 	configApplied = message.Reason{
 		Name: "CloudConfigApplied", On: "Lease", Type: corev1.EventTypeNormal,
@@ -24,7 +24,7 @@ var (
 	}
 )
 
-// Reasons returns every reason of this package.
+// Reasons returns the reasons of all events of this package.
 func Reasons() []message.Reason {
 	return []message.Reason{configApplied, configRefused, configChanged}
 }

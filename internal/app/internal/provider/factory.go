@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// Deps is what the function that makes a provider can use. Package ccm documents
-// the fields.
+// Deps has the values that a function can use to make a provider. Package ccm
+// documents the fields.
 type Deps struct {
 	Name      string
 	Config    io.Reader // nil without a file
@@ -23,7 +23,7 @@ type Deps struct {
 	Clients   cloudprovider.ControllerClientBuilder
 	Informers informers.SharedInformerFactory
 	Lasting   context.Context // ends when this provider is dropped
-	Changed   func()          // asks for the configuration to be read again
+	Changed   func()          // requests that the configuration is read again
 }
 
 // Registered makes the provider that registered itself under d.Name.
@@ -31,9 +31,9 @@ func (d Deps) Registered() (cloudprovider.Interface, error) {
 	return cloud.Registered(d.Name, d.Config)
 }
 
-// Made is a provider, with the informers that were offered to it when it was made.
-// The objects in these informers keep all their fields, because the daemon cannot
-// know which fields a provider reads.
+// Made is a provider, together with the informers that its factory got. The objects
+// in these informers keep all their fields, because the daemon cannot know which
+// fields a provider reads.
 type Made struct {
 	Cloud     *cloud.Provider
 	Informers informers.SharedInformerFactory
@@ -59,14 +59,15 @@ type Factory struct {
 	Clients cloudprovider.ControllerClientBuilder
 	// Informers returns informers that only the provider and added controllers use.
 	Informers func() (informers.SharedInformerFactory, error)
-	// Asked gets a value when a provider asks for its configuration to be read
-	// again. Its buffer has room for one value. It is nil if nobody reads it.
+	// Asked gets a value when a provider requests that its configuration is read
+	// again. Its buffer has room for one value. It is nil if nobody receives from
+	// it.
 	Asked chan struct{}
 }
 
 // Make makes the provider.
 func (f *Factory) Make(ctx context.Context) (Made, error) {
-	// The context of the creation may have a deadline, but the provider lives longer.
+	// ctx may have a deadline, but the provider lives longer.
 	lasting, drop := context.WithCancel(context.WithoutCancel(ctx))
 	made, err := f.makeLasting(ctx, lasting)
 	if err != nil {
@@ -105,8 +106,9 @@ func (f *Factory) makeLasting(ctx, lasting context.Context) (Made, error) {
 	return made, f.acceptUntagged(ctx, made.Cloud.HasClusterID())
 }
 
-// asks returns the function by which the provider asks for its configuration to
-// be read again. It does nothing once the provider has been dropped.
+// asks returns the function Changed for a provider. With it, the provider requests
+// that its configuration is read again. The function does nothing once the provider
+// has been dropped.
 func (f *Factory) asks(lasting context.Context) func() {
 	return func() {
 		if lasting.Err() != nil {
@@ -126,7 +128,8 @@ func (f *Factory) make(ctx context.Context, d Deps) (cloudprovider.Interface, er
 	return f.New(ctx, d)
 }
 
-// open opens the configuration file. Without a file, config is a nil interface.
+// open opens the configuration file. Without a file, the result config is a nil
+// interface.
 func (f *Factory) open() (config io.Reader, done func(), err error) {
 	if f.ConfigFile == "" {
 		return nil, func() {}, nil
@@ -138,7 +141,7 @@ func (f *Factory) open() (config io.Reader, done func(), err error) {
 	return file, func() { _ = file.Close() }, nil // the file was only read
 }
 
-// describe names the provider and the file that it was made from.
+// describe returns a text with the name of the provider and its configuration file.
 func (f *Factory) describe() string {
 	if f.ConfigFile == "" {
 		return fmt.Sprintf("cloud provider %q without --cloud-config", f.Name)

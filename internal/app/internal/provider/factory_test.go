@@ -118,15 +118,15 @@ func TestFactoryThatReturnsTooLate(t *testing.T) {
 			return &providertest.Cloud{}, nil
 		}
 		got, err := f.Make(ctx)
-		close(release) // The factory returns now, while the test reads got.
+		close(release) // Now the factory returns, while the test reads got.
 		if got.Cloud != nil || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v and %v", got, err)
 		}
 	})
 }
 
-// A program can make its provider by a function, which may use the informers and
-// clients that it is given.
+// A program can make its provider with a function. The function can use the
+// informers and clients that it gets.
 func TestProviderByFunction(t *testing.T) {
 	made := &providertest.Cloud{}
 	var making context.Context
@@ -229,7 +229,7 @@ func TestProviderAsksForItsConfiguration(t *testing.T) {
 		if len(asks) != 2 || !slices.Equal(events, []string{"CloudConfigApplied"}) {
 			t.Errorf("%d providers made, events %v", len(asks), events)
 		}
-		asks[0]() // This provider is not in use any more.
+		asks[0]() // This provider is no longer in use.
 		synctest.Wait()
 		if len(asks) != 2 {
 			t.Error("a provider that was dropped was listened to")

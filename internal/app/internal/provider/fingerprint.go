@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// VolumeOf returns the folder of a file in a mounted Secret or ConfigMap. For
-// any other file it returns the file itself, because the provider does not use
-// the other files in a folder of the host.
+// VolumeOf returns the folder of a file in a mounted Secret or ConfigMap. For any
+// other file, it returns the file itself, because the provider does not use the
+// other files in a folder of the host.
 func VolumeOf(file string) string {
 	if _, err := os.Lstat(filepath.Join(filepath.Dir(file), "..data")); err == nil {
 		return filepath.Dir(file)
@@ -55,7 +55,7 @@ func filesOf(path string) ([]string, error) {
 	case info.Mode().IsRegular():
 		return []string{path}, nil
 	case !info.IsDir():
-		return nil, nil // A pipe can be read only once, and the provider has to read it.
+		return nil, nil // A pipe can be read only once, and the provider must be the one that reads it.
 	}
 	entries, err := os.ReadDir(path) // sorted
 	if err != nil {
@@ -79,8 +79,8 @@ func filesOf(path string) ([]string, error) {
 	return files, nil
 }
 
-// isPodToken reports whether the content is a token of a service account, as a
-// projected volume has it: a JWT with Kubernetes' own claim.
+// isPodToken reports whether the content is a token of a service account from a
+// projected volume. It is a JWT with Kubernetes' own claim.
 func isPodToken(content []byte) bool {
 	parts := strings.Split(strings.TrimSpace(string(content)), ".")
 	if len(parts) != 3 {

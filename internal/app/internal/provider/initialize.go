@@ -9,15 +9,15 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// cacheTimeout is how long our controllers wait for the caches of a provider
-// that uses informers. Some caches may never fill, because the provider has no
+// cacheTimeout is the longest time that our controllers wait for the caches of the
+// provider's informers. Some caches might never fill, because the provider has no
 // right to read the objects.
 const cacheTimeout = 30 * time.Second
 
-// Initialize calls the provider's Initialize, because this replica leads. Then it
-// passes the provider its informer factory, and starts the informers that the provider
-// has asked for. It is called once in a process, because providers start goroutines
-// here. These goroutines end with ctx.
+// Initialize calls the provider's Initialize. It is called once this replica leads.
+// Then it passes the informer factory to the provider, and starts the informers that
+// the provider has requested. A daemon calls it only once, because providers start
+// goroutines here. These goroutines end with ctx.
 func (m Made) Initialize(ctx context.Context, clients cloudprovider.ControllerClientBuilder) error {
 	err := m.Cloud.Initialize(ctx, clients)
 	if err == nil && ctx.Err() == nil {
@@ -29,8 +29,8 @@ func (m Made) Initialize(ctx context.Context, clients cloudprovider.ControllerCl
 	return err
 }
 
-// startInformers starts the informers that the provider has asked for and waits
-// for their caches, because the provider may read them from our first call on.
+// startInformers starts the informers that the provider has requested. Then it waits
+// for their caches, because the provider may read the caches in our first call.
 func startInformers(ctx context.Context, factory informers.SharedInformerFactory) {
 	factory.StartWithContext(ctx)
 	waiting, cancel := context.WithTimeout(ctx, cacheTimeout)

@@ -2,14 +2,14 @@ package provider
 
 import "k8s.io/component-base/metrics"
 
-// Metrics count the changes of the provider's files by result, and show whether the
-// provider works with another configuration than its files have.
+// Metrics count the changes of the provider's files by result. They also show
+// whether the provider works with a configuration that differs from its files.
 type Metrics struct {
 	changes *metrics.CounterVec
 	stale   *metrics.Gauge
 }
 
-// NewMetrics returns metrics that register has registered.
+// NewMetrics returns metrics and registers them with register.
 func NewMetrics(register func(...metrics.Registerable)) Metrics {
 	m := Metrics{
 		changes: metrics.NewCounterVec(&metrics.CounterOpts{

@@ -23,30 +23,30 @@ const (
 	restart outcome = "restart" // the process ends, and the next one reads the new content
 )
 
-// ErrRotated ends a process that has to be started again to use a new
+// ErrRotated is the error of a process that must be started again to use a new
 // configuration.
 var ErrRotated = errors.New("the provider's configuration has changed, and this provider reads it at its start only")
 
 const (
-	// eventTime is how long the process waits before it ends, so that the event is
-	// sent.
+	// eventTime is the time for which the process waits before it ends. During that
+	// time, the event is sent.
 	eventTime = time.Second
-	// refusalExpiry is how long the rotation waits before it tries refused content
+	// refusalExpiry is the time after which the rotation tries refused content
 	// again. The cloud may have been unreachable at the first attempt.
 	refusalExpiry = 5 * time.Minute
-	// minRenewal is the shortest time between two renewals that the provider asks
-	// for. Without it, a provider that asks each time that it is made would be made
-	// again and again.
+	// minRenewal is the shortest time between two renewals that the provider
+	// requests. Without it, a provider that requests a renewal each time it is made
+	// would be made again and again.
 	minRenewal = time.Minute
 )
 
-// Rotation watches the provider's files. When they change, or when the provider asks
-// for it, Rotation puts their content into use. Run must be called in one goroutine;
-// State may be called by any.
+// Rotation watches the provider's files. When they change, or when the provider
+// requests it, Rotation puts their content into use. Only one goroutine may call
+// Run. Any goroutine may call State.
 type Rotation struct {
-	asked   <-chan struct{}                        // by the provider
-	check   func() (string, error)                 // fingerprint of the files
-	apply   func(context.Context) (outcome, error) // puts their content into use
+	asked   <-chan struct{}                        // requests of the provider
+	check   func() (string, error)                 // returns the fingerprint of the files
+	apply   func(context.Context) (outcome, error) // puts the content of the files into use
 	record  func(message.Event)
 	fail    func(error) // ends the process
 	metrics Metrics
@@ -54,11 +54,11 @@ type Rotation struct {
 
 	// Fingerprints of the files.
 	inUse   string // of the content that the provider works with
-	checked string // of the content at the last check; new content is used once two checks in a row have seen it
+	checked string // of the content at the last check; new content is used after two equal checks in a row
 	refused string // of the content that the provider has refused
 
 	refusedAt  time.Time
-	unreadable bool // at the last check
+	unreadable bool // whether the last check could not read the files
 
 	mu    sync.Mutex
 	state string // guarded by mu
@@ -106,9 +106,9 @@ type Reports struct {
 	Fail  func(error) // ends the process
 }
 
-// Run checks the files once in a period, until ctx ends. It puts their content into
-// use when it has changed, and when the provider asks for that. With period 0 it
-// acts only when the provider asks.
+// Run checks the files once in each period until ctx ends. It puts the content of
+// the files into use when the content has changed, and when the provider requests
+// it. If period is 0, it acts only on requests of the provider.
 func (r *Rotation) Run(ctx context.Context, period time.Duration, to Reports) {
 	r.record, r.fail = to.Event, to.Fail
 	var due <-chan time.Time
@@ -117,7 +117,7 @@ func (r *Rotation) Run(ctx context.Context, period time.Duration, to Reports) {
 		defer ticker.Stop()
 		due = ticker.C
 	}
-	renewal := time.NewTimer(0) // for what the provider has asked for
+	renewal := time.NewTimer(0) // for the requests of the provider
 	defer renewal.Stop()
 	renewal.Stop()
 	var renewed time.Time
@@ -136,7 +136,8 @@ func (r *Rotation) Run(ctx context.Context, period time.Duration, to Reports) {
 	}
 }
 
-// renew puts the files' content into use at once, even if it has not changed.
+// renew puts the content of the files into use at once, even if the content has not
+// changed.
 func (r *Rotation) renew(ctx context.Context) {
 	now, err := r.check()
 	if err != nil {

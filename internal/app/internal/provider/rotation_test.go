@@ -27,14 +27,14 @@ import (
 
 var errRefused = errors.New("line 3: no such region")
 
-// In each row, checks has a letter for each check: the content of the files. "!" means
-// that they cannot be read. "+" means that refusalExpiry has passed, so that refused
-// content is tried again.
+// In each row, checks has one letter for each check. The letter is the content of
+// the files. "!" means that they cannot be read. "+" means that refusalExpiry has
+// passed, so refused content is tried again.
 func TestRotation(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		checks  string
-		leads   bool     // the process has to be restarted to take another configuration
+		leads   bool     // another configuration needs a restart of the process
 		bad     string   // the content that is refused
 		tries   int      // bad is accepted after this many tries; 0 means never
 		events  []string // outcomes in order
@@ -196,7 +196,7 @@ func TestPipeIsNotRead(t *testing.T) {
 	}
 }
 
-// reloadable is a provider that takes another configuration while it works.
+// reloadable is a provider that can take another configuration while it works.
 type reloadable struct {
 	providertest.Cloud
 
@@ -312,7 +312,7 @@ func TestTokenOfThePodIsNoConfiguration(t *testing.T) {
 	}
 }
 
-// A provider asks for a renewal each time that it is made.
+// A provider requests a renewal each time it is made.
 func TestProviderThatAlwaysAsksIsRenewedOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, made := make(chan struct{}, 1), 0

@@ -17,16 +17,16 @@ import (
 // Its value is the key with which the answer begins.
 const trialVariable = "FAIRLEAD_TRY_PROVIDER"
 
-// Self is how the program was started. The zero value is a program that cannot
-// be started again.
+// Self has the path and the arguments with which this program was started. The zero
+// value stands for a program that cannot be started again.
 type Self struct {
-	Path string // of its binary; "" if it cannot be started again
+	Path string // of the binary; "" if the program cannot be started again
 	Args []string
 	key  string // of the answer that another process waits for
 }
 
-// NewSelf returns how this process was started. It takes the variable of a trial
-// out of the environment, so that no program that a provider starts gets it.
+// NewSelf returns the Self of this process. It removes trialVariable from the
+// environment, so that no child process of a provider gets the variable.
 func NewSelf() Self {
 	s := Self{Args: os.Args, key: os.Getenv(trialVariable)}
 	_ = os.Unsetenv(trialVariable) // its name is valid
@@ -34,12 +34,12 @@ func NewSelf() Self {
 	return s
 }
 
-// Tries reports whether another process has started this one only to find out
-// whether the provider can be made.
+// Tries reports whether this process is a trial: another process has started it to
+// find out whether the provider can be made.
 func (s Self) Tries() bool { return s.key != "" }
 
-// Answer returns the line that tells the waiting process what became of the provider.
-// This process has to print it on its standard output, at the end.
+// Answer returns the line that tells the waiting process whether the provider was
+// made. This process must print the line to its standard output at the end.
 func (s Self) Answer(err error) string {
 	if err == nil {
 		return s.key + " made"
@@ -76,7 +76,7 @@ func (s Self) try(ctx context.Context) (answer, error) {
 	}
 }
 
-// answerIn returns what follows the key in the line that begins with it.
+// answerIn returns the rest of the line that begins with the key.
 func answerIn(output, key string) (string, bool) {
 	for line := range strings.Lines(output) {
 		if said, ok := strings.CutPrefix(line, key+" "); ok {
@@ -86,7 +86,7 @@ func answerIn(output, key string) (string, bool) {
 	return "", false
 }
 
-// tail keeps the end of what is written to it.
+// tail is a writer that keeps the last maxTail bytes.
 type tail struct {
 	mu   sync.Mutex
 	text []byte // guarded by mu
@@ -104,7 +104,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what has been kept.
+// String returns the bytes that tail has kept.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

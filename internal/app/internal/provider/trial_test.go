@@ -16,7 +16,7 @@ func TestTrial(t *testing.T) {
 	const line = `echo "$` + trialVariable + ` `
 	for _, tc := range []struct {
 		name   string
-		script string // of the process that is asked
+		script string // of the separate process
 		want   answer
 		err    string
 	}{
@@ -51,7 +51,7 @@ func TestNobodyCanBeAsked(t *testing.T) {
 	}
 }
 
-// The process that waits for a trial understands what the trial prints.
+// The process that waits for a trial understands the output of the trial.
 func TestAnswerOfATrial(t *testing.T) {
 	t.Setenv(trialVariable, "key")
 	self := NewSelf()
@@ -65,8 +65,8 @@ func TestAnswerOfATrial(t *testing.T) {
 	}
 }
 
-// The factory works only once in a process, and has worked in this one. So it
-// matters whether another process can make the provider.
+// The factory works only once in a process, and has already worked in this one. The
+// result depends on whether another process can make the provider.
 func TestFactoryThatWorksOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cloud.conf")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -30,18 +30,20 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/mounttest"
 )
 
-// authority starts an API server that knows two tokens, "reader" and "other", and
-// allows the reader all paths. It returns a kubeconfig file for it.
+// authority starts an API server that knows two tokens, "reader" and "other". The
+// reader may read all paths. authority returns a kubeconfig file for that API
+// server.
 func authority(t *testing.T) (kubeconfig string) {
 	t.Helper()
 	kubeconfig, _ = countingAuthority(t)
 	return kubeconfig
 }
 
-// counts are the numbers of questions to an API server.
+// counts has the numbers of review requests to an API server.
 type counts struct{ tokens, rights atomic.Int64 }
 
-// countingAuthority is authority with counts of the reviews of tokens and of rights.
+// countingAuthority does the same as authority. It also counts the reviews of tokens
+// and of rights.
 func countingAuthority(t *testing.T) (kubeconfig string, asked *counts) {
 	t.Helper()
 	asked = new(counts)
@@ -196,7 +198,7 @@ func newKeyPair(t *testing.T, serial int64, change func(*x509.Certificate)) keyP
 	}
 }
 
-// write writes the pair as the kubelet mounts a Secret.
+// write writes the pair in the same way as the kubelet mounts a Secret.
 func (k keyPair) write(t *testing.T, dir string) {
 	t.Helper()
 	mounttest.Write(t, dir, strconv.FormatInt(k.serial, 10), map[string][]byte{"tls.crt": k.cert, "tls.key": k.key})
@@ -222,11 +224,11 @@ func TestClientCertificate(t *testing.T) {
 }
 
 // served returns the serial number of the certificate that a new connection gets.
-// The test fails if there is none, because there must be one at every moment of a
-// rotation.
+// The test fails if there is no certificate, because there must be one at every
+// moment of a rotation.
 func served(t *testing.T, url string) int64 {
 	t.Helper()
-	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // it is read, not trusted
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // the certificate is read, not trusted
 	conn, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))
 	if err != nil {
 		t.Fatal(err)

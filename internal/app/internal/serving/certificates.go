@@ -11,16 +11,17 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// certificateCheck fails when the certificate that is served has expired or is
-// not valid yet. Certificate files are read again when they change.
+// certificateCheck fails if one of a server's certificates has expired or is not
+// valid yet. Certificate files are read again when they change.
 type certificateCheck struct {
 	name    string
 	serving *server.SecureServingInfo
 	clock   clock.PassiveClock
 }
 
-// certificates adds a check of a server's certificates to /readyz. It adds none
-// for a self-signed certificate, because clients cannot verify that anyway.
+// certificates adds a check of a server's certificates to /readyz. It adds no check
+// for a self-signed certificate, because clients cannot verify that certificate
+// anyway.
 func (h *Health) certificates(name string, o *apiserveroptions.SecureServingOptions, s *server.SecureServingInfo) {
 	if o.ServerCert.GeneratedCert == nil {
 		h.readyz.add(certificateCheck{name, s, clock.RealClock{}})

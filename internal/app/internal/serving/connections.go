@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// connectionsAtOnce bounds the memory that connections hold. On each, a client
-// may have sent a megabyte of a request header that never ends. Or the server may
-// wait for ever for the body of a request that it has answered.
+// connectionsAtOnce bounds the memory of connections. A client can send a megabyte
+// of a request header that never ends. Also, the server can wait for ever for the
+// body of a request that it has already answered.
 const connectionsAtOnce = 128
 
-// bounded is a listener that keeps at most limit connections. When there is one more,
-// it is accepted, and the oldest connection of the host with the most
-// connections is closed. So whoever opens many connections loses his own, and the
-// kubelet and Prometheus keep theirs.
+// bounded is a listener that keeps at most limit connections. When a client opens
+// one more, it is accepted. Then the oldest connection of the host with the most
+// connections is closed. So a host that opens many connections loses its own
+// connections. The kubelet and Prometheus keep theirs.
 type bounded struct {
 	net.Listener
 
@@ -21,7 +21,7 @@ type bounded struct {
 
 	mu   sync.Mutex
 	open map[string][]*connection // by host, the oldest first; guarded by mu
-	n    int                      // how many are open; guarded by mu
+	n    int                      // number of open connections; guarded by mu
 }
 
 func newBounded(l net.Listener, limit int) *bounded {
@@ -41,7 +41,8 @@ func (b *bounded) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// add returns the connection to close, nil if there is room.
+// add adds a connection and returns the connection to close. It returns nil if there
+// is room.
 func (b *bounded) add(c *connection) *connection {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,7 +77,7 @@ func (b *bounded) remove(c *connection) {
 	}
 }
 
-// connection tells its listener when it is closed.
+// connection is a connection that tells its listener when it is closed.
 type connection struct {
 	net.Conn
 

@@ -36,7 +36,7 @@ func isOpen(t *testing.T, c net.Conn) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// TestConnectionsThatStop opens connections that each could hold a megabyte.
+// TestConnectionsThatStop opens many connections. Each could occupy a megabyte.
 func TestConnectionsThatStop(t *testing.T) {
 	_, url := serving(t, "")
 	const more = 20
@@ -59,8 +59,8 @@ func TestConnectionsThatStop(t *testing.T) {
 	}
 }
 
-// hosts is a listener. It accepts a connection from each host that is sent to the
-// channel.
+// hosts is a listener. For each host that is sent to the channel, it accepts a
+// connection from that host.
 type hosts chan string
 
 func (h hosts) Accept() (net.Conn, error) { return &fakeConnection{host: <-h}, nil }

@@ -1,9 +1,9 @@
-// Package serving holds the HTTPS servers of the daemon. They serve health to
+// Package serving contains the HTTPS servers of the daemon. They serve health to
 // everybody, metrics and debugging to authorized clients, and the webhooks that a
 // program adds.
 //
 // The servers end last, so that the drain of the process can be observed.
 //
 // Only package app imports it. It uses neither flags nor controllers. Package app
-// passes in what the servers report about the other parts.
+// passes in functions that report the state of the other parts.
 package serving

@@ -21,19 +21,19 @@ import (
 
 // Health answers the probes.
 type Health struct {
-	healthz *probe // as upstream: whether the lease is renewed, and which controllers run
-	livez   *probe // fails if a restart would help
-	readyz  *probe // whether this replica leads or could lead now
+	healthz *probe // as with upstream: shows whether the lease is renewed, and which controllers run
+	livez   *probe // fails if a restart could help
+	readyz  *probe // succeeds if this replica leads or could lead now
 }
 
-// Sources are what the probes depend on.
+// Sources has the values that the probes depend on.
 type Sources struct {
 	Draining     <-chan struct{}         // closed when the process is stopping
 	Leases       []healthz.HealthChecker // the answers show them in this order
-	Contending   func() bool             // this replica leads or stands by; nil without an election
+	Contending   func() bool             // reports whether this replica leads or stands by; nil without an election
 	APIServer    healthz.HealthChecker
 	Informers    informers.SharedInformerFactory
-	Initializing func() bool // the provider is being initialised
+	Initializing func() bool // reports whether the provider is being initialised
 	Notes        []Note
 }
 
@@ -73,8 +73,8 @@ func NewHealth(s Sources) *Health {
 	}
 }
 
-// Add adds a controller that runs now. Live, which may be nil, returns an error
-// if the process has to be restarted.
+// Add adds a controller that runs now. The function live returns an error if the
+// process must be restarted. It may be nil.
 func (h *Health) Add(name string, live func() error) {
 	h.healthz.add(healthz.NamedCheck(name, healthz.PingHealthz.Check))
 	if live != nil {
@@ -88,7 +88,7 @@ func (h *Health) Show(n Note) {
 	h.readyz.show(n)
 }
 
-// ServeHTTP answers on the paths of the probes.
+// ServeHTTP answers requests to the paths of the probes.
 func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, p := range []*probe{h.healthz, h.livez, h.readyz} {
 		if r.URL.Path == p.path || strings.HasPrefix(r.URL.Path, p.path+"/") {
@@ -99,8 +99,8 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// probe answers on one path, and on one below it for each check. Checks may be
-// added while it serves.
+// probe answers requests to one path. Below that path, each check has its own path.
+// Checks can be added while the probe serves.
 type probe struct {
 	path    string
 	handler atomic.Pointer[mux.PathRecorderMux]
@@ -140,7 +140,7 @@ func (p *probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	notes := p.notes
 	p.mu.Unlock()
 	for _, n := range notes {
-		_, _ = fmt.Fprintf(w, "[i]%s: %s\n", n.About, n.Text()) // it fails only if the client has gone
+		_, _ = fmt.Fprintf(w, "[i]%s: %s\n", n.About, n.Text()) // fails only if the client has gone
 	}
 }
 
@@ -149,8 +149,8 @@ const (
 	apiServerInterval = 2 * time.Second
 )
 
-// apiServerCheck asks the API server for its health. It asks at most once in an
-// interval, because anyone may ask this process.
+// apiServerCheck asks the API server for its health. It asks at most once in each
+// interval, because anyone can send requests to this process.
 type apiServerCheck struct {
 	client rest.Interface
 	clock  clock.PassiveClock
@@ -160,8 +160,8 @@ type apiServerCheck struct {
 	answer error     // guarded by mu
 }
 
-// NewAPIServerCheck returns a check that the API server can be reached and is
-// healthy.
+// NewAPIServerCheck returns a check that succeeds if the API server can be reached
+// and is healthy.
 func NewAPIServerCheck(client rest.Interface, c clock.PassiveClock) healthz.HealthChecker {
 	return &apiServerCheck{client: client, clock: c}
 }
@@ -182,7 +182,7 @@ func (a *apiServerCheck) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, apiServerTimeout)
 	defer cancel()
 	err := a.client.Get().AbsPath("/healthz").Do(ctx).Error()
-	// A request that is forbidden has reached the API server.
+	// A forbidden request has also reached the API server.
 	if err != nil && !apierrors.IsForbidden(err) {
 		return fmt.Errorf("API server: %w", err)
 	}

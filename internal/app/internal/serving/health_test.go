@@ -32,7 +32,7 @@ func get(h http.Handler, path string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// elects makes the process take part in an election.
+// elects changes the sources to those of a process that takes part in an election.
 func elects(s *Sources, contending bool) {
 	s.Leases = []healthz.HealthChecker{leaderelection.NewLeaderHealthzAdaptor(time.Second)}
 	s.Contending = func() bool { return contending }

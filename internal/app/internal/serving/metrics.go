@@ -11,14 +11,15 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// gatherers are registries that are served together. If two have a metric of
-// the same name, the metric of the earlier registry is served. This happens
-// when a program links a package of k8s.io/cloud-provider that registers
-// upstream's metrics.
+// gatherers are registries that are served together. If two registries have a metric
+// of the same name, the metric of the earlier registry is served. Names clash if a
+// program links a package of k8s.io/cloud-provider that registers upstream's
+// metrics.
 type gatherers []metrics.Gatherer
 
-// foreign is a registry of the program. If it fails, the metrics that it has gathered
-// are served. If it panics, none of them are. Ours are served in both cases.
+// foreign is a registry of the program. If it returns an error, the metrics that it
+// has gathered are still served. If it panics, none of its metrics are served. Our
+// metrics are served in both cases.
 type foreign struct{ metrics.Gatherer }
 
 // Gather never returns an error.

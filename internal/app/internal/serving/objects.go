@@ -13,16 +13,17 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
-// Objects returns what the controllers of this process remember of an object, nil if
-// they remember nothing. leads means that the controllers run here. The function must
-// be fast, do no I/O and change nothing.
+// Objects is a function that returns the memories of the controllers about an
+// object. It returns nil if they remember nothing. leads reports whether the
+// controllers run in this process. The function must be fast, do no I/O and change
+// nothing.
 type Objects func(kind, key string) (remembered any, leads bool)
 
 const (
-	// objectsAtOnce is how many requests for the memory are answered at once. Each
-	// takes locks that the controllers need, too.
+	// objectsAtOnce is the maximum number of requests for the memory that are
+	// answered at once. Each request takes locks that the controllers also need.
 	objectsAtOnce = 2
-	// maxObjectBytes is the length of the longest kind and key together: a Service's
+	// maxObjectBytes is the maximum length of a kind and a key together. A Service's
 	// namespace and name are shorter.
 	maxObjectBytes = 512
 )
@@ -39,7 +40,7 @@ func newObjectsHandler(objects Objects, version string) *objectsHandler {
 	return &objectsHandler{objects, version, make(chan struct{}, objectsAtOnce)}
 }
 
-// objectMemory is the answer to a request.
+// objectMemory is the answer to a request for the memory.
 type objectMemory struct {
 	Version     string `json:"version,omitempty"`
 	Kind        string `json:"kind"`
@@ -50,8 +51,8 @@ type objectMemory struct {
 // ServeHTTP implements http.Handler.
 func (h *objectsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if who, ok := request.UserFrom(r.Context()); !ok || slices.Contains(who.GetGroups(), user.AllUnauthenticated) || who.GetName() == user.Anonymous {
-		// An RBAC rule may let everybody read all paths below /debug. This path shows messages
-		// about all Services.
+		// An RBAC rule might allow everybody to read all paths below /debug, but
+		// this path shows messages about all Services.
 		http.Error(w, "only authenticated users may read this", http.StatusForbidden)
 		return
 	}

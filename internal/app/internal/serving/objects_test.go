@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// ask asks for an object as a user. If who is nil, the request has no user.
+// ask sends a request as a user. If who is nil, the request has no user.
 func ask(t *testing.T, h http.Handler, request string, who user.Info) *httptest.ResponseRecorder {
 	t.Helper()
 	method, path, _ := strings.Cut(request, " ")

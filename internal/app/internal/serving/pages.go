@@ -11,7 +11,7 @@ import (
 	zpagesfeatures "k8s.io/component-base/zpages/features"
 )
 
-// Component is what /flagz and /statusz show of the process.
+// Component has the values of the process that /flagz and /statusz show.
 type Component struct {
 	Name string
 	// Version of the program. If it is empty or not a version number, the version of
@@ -21,9 +21,9 @@ type Component struct {
 	Flags func() map[string]string
 }
 
-// install serves /flagz and /statusz as the components of Kubernetes do, unless
-// their feature gates are off. All other paths of m must have been installed
-// before, because /statusz lists them.
+// install adds /flagz and /statusz as in the components of Kubernetes, unless their
+// feature gates are off. All other paths of m must already be there, because
+// /statusz lists them.
 func (c Component) install(m *mux.PathRecorderMux) {
 	if utilfeature.DefaultFeatureGate.Enabled(zpagesfeatures.ComponentFlagz) {
 		flagz.Install(m, c.Name, flags(c.Flags))
@@ -37,7 +37,7 @@ func (c Component) version() *version.Version {
 	if v, err := version.Parse(c.Version); err == nil {
 		return v
 	}
-	return version.MustParse(kubernetes.Get().String()) // The library shows this version if it is given none.
+	return version.MustParse(kubernetes.Get().String()) // The library shows this version if it gets none.
 }
 
 // flags implements flagz.Reader.

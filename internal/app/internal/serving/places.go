@@ -10,14 +10,14 @@ import (
 
 // places bounds the requests that are read and answered at the same time. If all
 // places are taken, a new request gets the place of the request that has been
-// arriving for the longest time. The API server sends a request without pauses, so
-// only callers who stop in the middle lose their places.
+// arriving for the longest time. The API server sends a request without pauses. So
+// only callers that stop in the middle of a request lose their places.
 type places struct {
 	limit int
 
 	mu      sync.Mutex
 	taken   int      // guarded by mu
-	reading []*place // those whose requests are still arriving, the oldest first; guarded by mu
+	reading []*place // places of requests that are still arriving, oldest first; guarded by mu
 }
 
 // place is the place of one request.
@@ -27,7 +27,8 @@ type place struct {
 	lost    bool // guarded by of.mu
 }
 
-// take returns a place, nil if all are taken by requests that have arrived.
+// take returns a place. It returns nil if all places are taken by requests that have
+// arrived.
 func (p *places) take(w http.ResponseWriter) *place {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,8 +41,8 @@ func (p *places) take(w http.ResponseWriter) *place {
 		oldest := p.reading[0]
 		p.reading = p.reading[1:]
 		oldest.lost = true
-		// The response writer is still valid: its handler has not returned, because
-		// leave would have removed the place.
+		// The response writer is still valid, because its handler has not returned:
+		// otherwise leave would have removed the place.
 		_ = http.NewResponseController(oldest.request).SetReadDeadline(clock.RealClock{}.Now())
 	}
 	taken := &place{of: p, request: w}
@@ -49,8 +50,9 @@ func (p *places) take(w http.ResponseWriter) *place {
 	return taken
 }
 
-// arrived reports whether the request, which will not be read further, still has
-// its place. If so, it keeps the place until leave.
+// arrived must be called once the request is not read any further. It reports
+// whether the request still has its place. If so, the request keeps the place until
+// leave.
 func (p *place) arrived() bool {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
@@ -58,7 +60,7 @@ func (p *place) arrived() bool {
 	return !p.lost
 }
 
-// leave gives the place back, unless another request has it.
+// leave gives the place back, unless another request has taken it.
 func (p *place) leave() {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()

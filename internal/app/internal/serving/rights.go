@@ -15,24 +15,24 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// questionsAtOnce is how many questions about the rights of one user may be asked
-// at once, and questionsPerSecond how many in each second after that. All callers
-// without credentials are one user.
+// questionsAtOnce and questionsPerSecond bound the questions to the API server about
+// the rights of one user: the burst, and the rate after that. All callers without
+// credentials count as one user.
 const questionsAtOnce, questionsPerSecond = 20, 10
 
-// authorized bounds how often the API server is asked what a user may do. Whoever
-// reaches the port can invent any number of paths, and each is a question.
-// Without the bound, the questions of Prometheus would wait behind them in the
-// client's queue.
+// authorized bounds the questions to the API server about the rights of a user. A
+// caller that reaches the port can invent any number of paths, and each path causes
+// a question. Without the bound, the questions about Prometheus would wait behind
+// them in the client's queue.
 type authorized struct {
 	authorizer.Authorizer // the server calls only Authorize
 
-	free    []authorizer.Authorizer // allow without a request to the API server
-	allowed *cache.LRUExpireCache   // hashes of what was allowed
+	free    []authorizer.Authorizer // these allow without a request to the API server
+	allowed *cache.LRUExpireCache   // hashes of allowed requests
 	clock   clock.PassiveClock
 
 	mu     sync.Mutex
-	bounds *cache.LRUExpireCache // limiters by user, guarded by mu
+	bounds *cache.LRUExpireCache // limiters by user; guarded by mu
 }
 
 func newAuthorized(next authorizer.Authorizer, o *apiserveroptions.DelegatingAuthorizationOptions, c clock.PassiveClock) (*authorized, error) {

@@ -13,9 +13,8 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// TestInventedPathsAreRarelyReviewed counts how often a caller without
-// credentials, and one with the token of any pod, make this process ask the API
-// server.
+// TestInventedPathsAreRarelyReviewed counts the questions to the API server that two
+// callers cause. One has no credentials, and the other has the token of any pod.
 func TestInventedPathsAreRarelyReviewed(t *testing.T) {
 	kubeconfig, asked := countingAuthority(t)
 	_, url := serving(t, "--authentication-kubeconfig="+kubeconfig+" --authorization-kubeconfig="+kubeconfig)

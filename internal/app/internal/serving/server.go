@@ -24,7 +24,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// closeTimeout is how long open requests may take when the process ends.
+// closeTimeout is the time that open requests get when the process ends.
 const closeTimeout = time.Second
 
 // Config is the configuration of the HTTPS server.
@@ -36,8 +36,8 @@ type Config struct {
 	Component      Component
 	// Metrics are the program's own registries.
 	Metrics []metrics.Gatherer
-	// Objects returns what the controllers remember. If it is nil, none of that is
-	// served.
+	// Objects returns the memories of the controllers. If it is nil, these memories
+	// are not served.
 	Objects Objects
 }
 
@@ -51,9 +51,9 @@ func (c Config) registries(ours metrics.Gatherer) gatherers {
 	return all
 }
 
-// Serve serves HTTPS, unless it is turned off, until stop is called. It does not
-// end with ctx, so that the process can be observed while it waits for its last
-// work.
+// Serve starts to serve HTTPS, unless serving is turned off. The server runs until
+// stop is called. It does not end with ctx, so that the process can be observed
+// while it waits for its last work.
 func Serve(ctx context.Context, c Config, h *Health, registry metrics.Gatherer) (stop func(), err error) {
 	l, err := c.listen()
 	if err != nil || l == nil {
@@ -91,10 +91,10 @@ func listen(o *apiserveroptions.SecureServingOptions) (info *server.SecureServin
 	return info, nil
 }
 
-// portInUse adds the flag to an error that says that another process has the port.
-// It returns other errors as they are.
+// portInUse adds the flag to an error if the error says that another process has the
+// port. It returns other errors unchanged.
 func portInUse(flag string, err error) error {
-	if !strings.Contains(err.Error(), syscall.EADDRINUSE.Error()) { // The library does not wrap it.
+	if !strings.Contains(err.Error(), syscall.EADDRINUSE.Error()) { // The library does not wrap EADDRINUSE.
 		return err
 	}
 	return fmt.Errorf("%s: another process has this port; choose another one, or 0 to serve nothing: %w", flag, err)
@@ -147,9 +147,9 @@ func handler(c Config, h *Health, registry metrics.Gatherer) http.Handler {
 	return m
 }
 
-// install serves a probe, and a path below it for each check. Such a path says
-// why its check fails. By default these paths need authorization. /healthz has
-// no such paths, as with upstream.
+// install adds the path of a probe, and a path below it for each check. The path of
+// a check says why the check fails. By default, these paths need authorization. As
+// with upstream, /healthz has no paths for checks.
 func install(m *mux.PathRecorderMux, p *probe) {
 	m.Handle(p.path, p)
 	m.HandlePrefix(p.path+"/", p)

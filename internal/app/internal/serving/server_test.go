@@ -82,15 +82,15 @@ func newTestHealth(t *testing.T) *Health {
 	})
 }
 
-// registerAnew registers metrics, each in a registry of its own.
+// registerAnew registers each metric in its own new registry.
 func registerAnew(all ...metrics.Registerable) {
 	for _, m := range all {
 		metrics.NewKubeRegistry().MustRegister(m)
 	}
 }
 
-// TestAnonymous sends requests without credentials over TLS. The server has no API
-// server to ask.
+// TestAnonymous sends requests without credentials over TLS. There is no API server
+// that the server could ask.
 func TestAnonymous(t *testing.T) {
 	c := config(t, "")
 	l := listenLocally(t)
@@ -246,8 +246,8 @@ func TestFlagz(t *testing.T) {
 	}
 }
 
-// The pages of Kubernetes can be turned off by their gates. These belong to the
-// process, so no test may run beside this one.
+// Feature gates can turn off the pages of Kubernetes. The gates belong to the
+// process, so no test may run in parallel with this one.
 func TestPagesCanBeTurnedOff(t *testing.T) {
 	for path, gate := range map[string]featuregate.Feature{"/flagz": zpagesfeatures.ComponentFlagz, "/statusz": zpagesfeatures.ComponentStatusz} {
 		t.Run(string(gate), func(t *testing.T) {

@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	// unknownAtOnce is how many unknown credentials may be asked about at once, and
-	// unknownPerSecond how many in each second after that.
+	// unknownAtOnce and unknownPerSecond bound the questions to the API server about
+	// unknown credentials: the burst, and the rate after that.
 	unknownAtOnce, unknownPerSecond = 20, 10
-	// rememberFor is how long accepted credentials and allowed requests are remembered.
-	// During this time, questions about them to the API server are not bounded. A
-	// scraper comes back within this time.
+	// rememberFor is the time for which accepted credentials and allowed requests
+	// are remembered. During this time, questions to the API server about them are
+	// not bounded. A scraper comes back within this time.
 	rememberFor = 10 * time.Minute
-	// remembered is how many entries each cache has at most. An entry is, for example, a
-	// hash of credentials.
+	// remembered is the maximum number of entries in each cache. An entry is, for
+	// example, a hash of credentials.
 	remembered = 4096
 )
 
-// reviewed bounds how often the API server is asked about credentials that it
-// does not know. Whoever reaches the port can send any number of them. The
-// library does not remember answers that give a reason, as those of the API
-// server do. What is refused without a question is refused without an error,
-// because the library writes each error to the log.
+// reviewed bounds the questions to the API server about unknown credentials. A
+// caller that reaches the port can send any number of them. The library does not
+// help: it does not remember answers that give a reason, and the API server's
+// answers give one. A refusal without a question has no error, because the library
+// writes each error to the log.
 type reviewed struct {
 	next     authenticator.Request
 	refused  *cache.LRUExpireCache // hashes of credentials
 	accepted *cache.LRUExpireCache
-	refusal  time.Duration // for how long a refusal counts
+	refusal  time.Duration // time for which a refusal is remembered
 	limiter  *rate.Limiter
 	clock    clock.PassiveClock
 }

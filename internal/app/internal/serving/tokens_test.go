@@ -12,8 +12,8 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// TestUnknownTokensAreRarelyReviewed counts how often an attacker without
-// credentials makes this process ask the API server.
+// TestUnknownTokensAreRarelyReviewed counts the questions to the API server that an
+// attacker without valid credentials causes.
 func TestUnknownTokensAreRarelyReviewed(t *testing.T) {
 	kubeconfig, asked := countingAuthority(t)
 	_, url := serving(t, "--authentication-kubeconfig="+kubeconfig+" --authorization-kubeconfig="+kubeconfig)
@@ -79,8 +79,8 @@ func TestReviewed(t *testing.T) {
 	if ok, err := ask("known"); !ok || err != nil {
 		t.Errorf("known credentials are refused while unknown ones are bounded: %v", err)
 	}
-	// refused reports whether credentials are refused without a question to the API
-	// server and without an error.
+	// refused reports whether credentials are refused, with no question to the API
+	// server and no error.
 	refused := func(token string) bool {
 		before := asked
 		ok, err := ask(token)
@@ -100,7 +100,7 @@ func TestReviewed(t *testing.T) {
 	if !refused("known") {
 		t.Error("revoked credentials are asked about again at once, or make a line in the log")
 	}
-	// Revoked credentials are unknown again, and are bounded like others.
+	// Revoked credentials are unknown again. The bound applies to them as to others.
 	clock.SetTime(clock.Now().Add(11 * time.Second))
 	for i := range 100 {
 		_, _ = ask("later-" + strconv.Itoa(i))
@@ -115,8 +115,8 @@ func TestReviewed(t *testing.T) {
 	}
 }
 
-// The library also asks about credentials in the header of web sockets. These
-// questions would go around the bound.
+// The library also asks about credentials in the header of web sockets. The bound
+// would not apply to these questions.
 func TestCredentialsOfWebSocketsAreNoCredentials(t *testing.T) {
 	r := newReviewed(authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
 		if got := r.Header.Get("Sec-WebSocket-Protocol"); got != "" {

@@ -25,26 +25,27 @@ import (
 )
 
 const (
-	// reviewLimit is the size of the largest request in bytes: an object and its
-	// former version, each as large as the API server stores at most.
+	// reviewLimit is the maximum size of a request in bytes. A request has an object
+	// and its former version. Each can be as large as the largest object that the
+	// API server stores.
 	reviewLimit = 3 << 20
-	// reviewsAtOnce bounds the memory that requests hold. Whoever reaches the port
-	// may send requests.
+	// reviewsAtOnce bounds the memory of requests. Any caller that reaches the port
+	// can send requests.
 	reviewsAtOnce = 16
-	// readTimeout is how long a request may take to arrive. The API server sends it
-	// without pauses.
+	// readTimeout is the time that a request has to arrive. The API server sends a
+	// request without pauses.
 	readTimeout = 5 * time.Second
 	// reviewTimeout is the longest time that the API server waits for a webhook.
 	reviewTimeout = 30 * time.Second
-	// The first firstFailures failures that callers cause are logged, and then one a
-	// second. The metrics count all.
+	// firstFailures is the number of failures caused by callers that are all logged.
+	// After that, one per second is logged. The metrics count all of them.
 	firstFailures = 10
-	// quoteLimit is how much is quoted of what a caller sends, in bytes, and
-	// errorLimit how long an error may be in an answer and in the log.
+	// quoteLimit is the maximum length of a quotation from a request. errorLimit is
+	// the maximum length of an error in an answer and in the log. Both are in bytes.
 	quoteLimit, errorLimit = 100, 1000
 )
 
-// webhookMetrics have the names and labels of upstream's.
+// webhookMetrics have the same names and labels as upstream's metrics.
 type webhookMetrics struct {
 	requests *metrics.CounterVec
 	duration *metrics.HistogramVec
@@ -69,7 +70,7 @@ func newWebhookMetrics(register func(...metrics.Registerable)) *webhookMetrics {
 	return m
 }
 
-// RegisterWebhookMetrics registers the metrics that ServeWebhooks measures.
+// RegisterWebhookMetrics registers the metrics of ServeWebhooks.
 func RegisterWebhookMetrics(register func(...metrics.Registerable)) { newWebhookMetrics(register) }
 
 // Webhook is a webhook that the program adds. Package ccm documents the fields.
@@ -86,8 +87,8 @@ type WebhookConfig struct {
 	Webhooks []Webhook // the chosen webhooks
 }
 
-// ServeWebhooks serves the program's webhooks until stop is called. If none is
-// chosen, it does nothing.
+// ServeWebhooks starts to serve the program's webhooks. The server runs until stop
+// is called. If no webhook is chosen, ServeWebhooks does nothing.
 func ServeWebhooks(ctx context.Context, c WebhookConfig, h *Health, register func(...metrics.Registerable)) (stop func(), err error) {
 	if len(c.Webhooks) == 0 {
 		return func() {}, nil
@@ -106,7 +107,7 @@ func ServeWebhooks(ctx context.Context, c WebhookConfig, h *Health, register fun
 		if err != nil {
 			return nil, fmt.Errorf("serving webhooks: %w", err)
 		}
-		info.ClientCA = callers // the server asks for a certificate, and reads the file again when it changes
+		info.ClientCA = callers // The server requests a certificate, and reads the CA file again when it changes.
 		handler = onlyFor(x509request.NewDynamic(callers.VerifyOptions, x509request.CommonNameUserConversion), handler)
 	}
 	stop, err = serve(ctx, info, handler)
@@ -116,8 +117,8 @@ func ServeWebhooks(ctx context.Context, c WebhookConfig, h *Health, register fun
 	return stop, nil
 }
 
-// onlyFor refuses callers without a valid certificate, before the bodies of their
-// requests are read.
+// onlyFor refuses callers without a valid certificate. It does so before it reads
+// the body of the request.
 func onlyFor(callers authenticator.Request, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, ok, err := callers.AuthenticateRequest(r); err != nil || !ok {
@@ -129,10 +130,10 @@ func onlyFor(callers authenticator.Request, h http.Handler) http.Handler {
 	})
 }
 
-// limitRead gives the request readTimeout to arrive. Without this limit, the
-// server would wait for ever for the rest of a request that it has refused.
-// Response writers without a connection, as in tests, cannot set a limit and do
-// not wait.
+// limitRead gives the request readTimeout to arrive. Without this limit, the server
+// would wait for ever for the rest of a request that it has refused. In tests, a
+// response writer may have no connection. Then no limit can be set, and nothing
+// waits.
 func limitRead(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetReadDeadline(clock.RealClock{}.Now().Add(readTimeout))
 }
@@ -154,13 +155,13 @@ func webhookHandler(all []Webhook, m *webhookMetrics) http.Handler {
 type reviewer struct {
 	Webhook
 
-	places  *places         // of all webhooks together
-	few     *rate.Sometimes // bounds the log of failures that callers cause, of all webhooks together
+	places  *places         // for all webhooks together
+	few     *rate.Sometimes // bounds the log of failures caused by callers, for all webhooks together
 	metrics *webhookMetrics
 	clock   clock.PassiveClock
 }
 
-// failure is an error with the HTTP status of its answer.
+// failure is an error, together with the HTTP status of the answer.
 type failure struct {
 	status int
 	err    error
@@ -196,9 +197,8 @@ func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.metrics.duration.WithLabelValues(code, v.Name).Observe(took.Seconds())
 }
 
-// log writes a failure to the log. Failures that are the caller's fault are
-// logged only now and then, because whoever reaches the port can cause any
-// number of them.
+// log writes a failure to the log. Only some of the failures caused by callers are
+// logged, because any caller that reaches the port can cause any number of them.
 func (v *reviewer) log(write func(), status int) {
 	if status >= http.StatusInternalServerError {
 		write()
@@ -207,7 +207,7 @@ func (v *reviewer) log(write func(), status int) {
 	v.few.Do(write)
 }
 
-// answer returns the encoded answer to a request, unless too many requests are
+// answer returns the encoded answer to a request. It fails if too many requests are
 // being answered.
 func (v *reviewer) answer(w http.ResponseWriter, r *http.Request) ([]byte, *failure) {
 	place := v.places.take(w)
@@ -222,8 +222,8 @@ func (v *reviewer) answer(w http.ResponseWriter, r *http.Request) ([]byte, *fail
 	if wrong != nil {
 		return nil, wrong
 	}
-	// The whole request has arrived. If the deadline were kept, it would pass during the call
-	// and end the request's context.
+	// The whole request has arrived. Without this reset, the deadline could pass
+	// during the call and end the request's context.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	return v.review(r, request)
 }

@@ -23,7 +23,7 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// pipes is a listener in memory, because connections of the operating system do not
+// pipes is a listener in memory. Connections of the operating system would not
 // follow the time of testing/synctest.
 type pipes chan net.Conn
 
@@ -38,8 +38,8 @@ func (p pipes) Close() error { close(p); return nil }
 
 func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// call sends the header of a request and the body, which may be shorter than the
-// header says. The status of the answer arrives in the channel.
+// call sends the header of a request and a body. The body may be shorter than the
+// length in the header. The returned channel gets the status of the answer.
 func (p pipes) call(length int, body string) <-chan int {
 	client, server := net.Pipe()
 	p <- server
@@ -71,8 +71,8 @@ func serveUntilClosed(s *http.Server, l net.Listener) (closed func()) {
 	}
 }
 
-// TestCallersThatStop is about requests that stop in the middle, each of which
-// could hold the server's memory for ever.
+// TestCallersThatStop sends requests that stop in the middle. Each could occupy
+// memory of the server for ever.
 func TestCallersThatStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listener := make(pipes)
@@ -110,7 +110,7 @@ func TestCallersThatStop(t *testing.T) {
 	})
 }
 
-// TestAllPlacesAnswer shows that a request that has arrived keeps its place.
+// TestAllPlacesAnswer checks that a request keeps its place once it has arrived.
 func TestAllPlacesAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listener := make(pipes)
@@ -140,8 +140,8 @@ func TestAllPlacesAnswer(t *testing.T) {
 	})
 }
 
-// TestSlowWebhookKeepsItsContext shows that the time limit for reading a request
-// does not limit the answer.
+// TestSlowWebhookKeepsItsContext checks that the time limit for the arrival of a
+// request does not limit the answer.
 func TestSlowWebhookKeepsItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listener := make(pipes)
@@ -157,8 +157,8 @@ func TestSlowWebhookKeepsItsContext(t *testing.T) {
 	})
 }
 
-// TestHostileCallers sends texts that would forge lines of the log, drive a
-// terminal, or come back as large as they were sent.
+// TestHostileCallers sends texts that could forge lines of the log, control a
+// terminal, or cause an answer as large as the request.
 func TestHostileCallers(t *testing.T) {
 	const forged = `\nE1122 10:00:00.000000 1 forged.go:1] \u001b[2J\u202eforged\r`
 	hostile := forged + strings.Repeat("a", reviewLimit-1000)
@@ -219,7 +219,8 @@ func TestClientCertificateOfWebhooks(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// Whatever authorities the server names, this certificate is presented.
+				// This certificate is presented, whatever authorities the server
+				// names.
 				client.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 			}
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+c.Secure.Listener.Addr().String()+"/a", strings.NewReader(reviewRequest))
@@ -240,8 +241,8 @@ func TestClientCertificateOfWebhooks(t *testing.T) {
 	}
 }
 
-// Whoever reaches the port must not fill the log. A failure of the webhook itself is
-// always logged.
+// A caller that reaches the port must not be able to fill the log. A failure of the
+// webhook itself is always logged.
 func TestFailuresOfCallersAreRarelyLogged(t *testing.T) {
 	var log bytes.Buffer
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))

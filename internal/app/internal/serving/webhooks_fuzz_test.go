@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzReadReview reads requests of webhooks. Each one results in a request or
-// in an error with status 400, and never in a panic.
+// FuzzReadReview reads requests of webhooks. The result is always a decoded request
+// or an error with status 400, and never a panic.
 func FuzzReadReview(f *testing.F) {
 	for _, body := range []string{
 		reviewRequest,

@@ -3,23 +3,23 @@ package settings
 import "github.com/spf13/pflag"
 
 // The annotations of a flag for the reference page. They do not record which flags
-// are upstream's, because the tests have a list of these.
+// are upstream's. The tests have a list of those.
 const (
 	annotationDeviation = "fairlead.dev/deviation"
 	annotationIgnored   = "fairlead.dev/ignored"
 )
 
-// ignoredPrefix begins the usage of a flag that is ignored.
+// ignoredPrefix is the beginning of the usage text of an ignored flag.
 const ignoredPrefix = "Accepted and ignored: "
 
-// deviates records how a flag differs from upstream's, in its default or in its
-// effect. If the default differs, the text names upstream's.
+// deviates records how the default or the effect of a flag differs from upstream. If
+// the default differs, the text names upstream's default.
 func deviates(fs *pflag.FlagSet, name, how string) {
 	annotate(fs.Lookup(name), annotationDeviation, how)
 }
 
-// ignored records that an upstream flag is accepted without effect here, and
-// why.
+// ignored records that an upstream flag has no effect here, with the reason. The
+// flag is accepted.
 func ignored(fs *pflag.FlagSet, name, why string) {
 	f := fs.Lookup(name)
 	f.Usage = ignoredPrefix + f.Usage

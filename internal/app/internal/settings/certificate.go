@@ -37,7 +37,7 @@ func (c *Certificate) addFlags(sections *cliflag.NamedFlagSets) {
 
 func (c *Certificate) validate() []error {
 	var errs []error
-	if c.limits.Longest < 10*time.Minute { // Kubernetes accepts no shorter one.
+	if c.limits.Longest < 10*time.Minute { // Kubernetes accepts no shorter time.
 		errs = append(errs, fmt.Errorf("--%s must be at least 10m, but got %v", flagCertificateLongest, c.limits.Longest))
 	}
 	if c.limits.PendingPerNode < 1 {
@@ -49,7 +49,7 @@ func (c *Certificate) validate() []error {
 	return errs
 }
 
-// certificateConfiguration is what /configz shows of the controller.
+// certificateConfiguration is the controller's part of /configz.
 type certificateConfiguration struct {
 	DenyForeignCSR                       bool
 	ServingCertificateLongest            metav1.Duration

@@ -23,8 +23,8 @@ type Client struct {
 	EachItsOwn bool
 }
 
-// newClient sets no rate limit on requests, because the API server itself
-// limits its clients (API Priority and Fairness).
+// newClient returns the default settings. They have no rate limit for requests,
+// because the API server itself limits its clients (API Priority and Fairness).
 func newClient() Client {
 	return Client{qps: -1, burst: 30, contentType: runtime.ContentTypeProtobuf}
 }
@@ -68,7 +68,7 @@ func addressError(master string) error {
 	}
 	address := master
 	if !strings.Contains(address, "://") {
-		address = "http://" + address // client-go adds http:// or https://; here either will do
+		address = "http://" + address // client-go adds http:// or https://; here, either is good enough
 	}
 	if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return fmt.Errorf("%q is not the address of an API server, such as https://192.0.2.1:6443", master)

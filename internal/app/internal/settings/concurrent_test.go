@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// What the provider declares replaces the default, but not the value of a flag that
-// is set.
+// A number that the provider declares replaces the default of a flag, but not a
+// value that was set.
 func TestDeclaredConcurrency(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

@@ -9,8 +9,8 @@ import (
 	cmconfig "k8s.io/controller-manager/config/v1alpha1"
 )
 
-// configzGroup is the API group of upstream's configuration and the key under
-// which /configz shows it.
+// configzGroup is the API group of upstream's configuration. /configz shows the
+// configuration under this key.
 const configzGroup = "cloudcontrollermanager.config.k8s.io"
 
 // configuration is the content of /configz: the settings in effect, in the format of
@@ -50,7 +50,8 @@ func (s *Settings) configuration() *configuration {
 	return c
 }
 
-// RegisterConfigz makes /configz show the settings until remove is called.
+// RegisterConfigz adds the settings to /configz. They stay there until remove is
+// called.
 func (s *Settings) RegisterConfigz() (remove func(), err error) {
 	entry, err := configz.New(configzGroup)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/volume"
 )
 
-// Names of our controllers: in --controllers, in health checks, in logs.
+// Names of our controllers. They are in --controllers, in health checks and in logs.
 const (
 	NodeController          = node.Name
 	NodeLifecycleController = nodelifecycle.Name
@@ -38,8 +38,8 @@ type Controller struct {
 	OffByDefault bool
 }
 
-// Ours are the controllers of this daemon. The names of those that are on by default
-// are upstream's.
+// Ours returns the controllers of Fairlead. Those that are on by default have
+// upstream's names.
 func Ours() []Controller {
 	return []Controller{
 		{Name: NodeController, Alias: "cloud-node", ClientName: "node-controller", Source: "cloud-node-controller"},
@@ -120,7 +120,7 @@ func (c *Controllers) show(shown *configuration) {
 	shown.Generic.ControllerStartInterval.Duration = c.startInterval
 }
 
-// Enabled returns the controllers to run, in the order of the known ones.
+// Enabled returns the controllers to run, in the order of the known controllers.
 func (c *Controllers) Enabled() []Controller {
 	entries := c.entries()
 	var enabled []Controller
@@ -152,9 +152,9 @@ func upToTwice(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (1 + rand.Float64())) //nolint:gosec // no secret
 }
 
-// ByAnyName returns the name of the controller that has this name, alias or
-// client name. A client name counts only if no other controller shares it. The
-// default leader migration of all controller managers uses client names.
+// ByAnyName returns the name of the controller with the given name, alias or client
+// name. A client name counts only if a single controller has it. The default leader
+// migration of all controller managers uses client names.
 func (c *Controllers) ByAnyName(name string) (string, bool) {
 	if canonical, ok := c.canonical(name); ok {
 		return canonical, true
@@ -171,7 +171,7 @@ func (c *Controllers) ByAnyName(name string) (string, bool) {
 	return found[0], true
 }
 
-// canonical returns the name of a controller that is given by name or alias.
+// canonical returns the name of the controller with the given name or alias.
 func (c *Controllers) canonical(name string) (string, bool) {
 	for _, k := range c.known {
 		if name == k.Name || name == k.Alias {
@@ -197,8 +197,8 @@ func (c *Controllers) entries() []string {
 	return entries
 }
 
-// chosen reports whether the entries of --controllers or --webhooks choose the
-// name. Aliases must have been replaced.
+// chosen reports whether the entries of --controllers or --webhooks choose the name.
+// The entries must not contain aliases.
 func chosen(name string, onByDefault bool, entries []string) bool {
 	for _, entry := range entries {
 		switch entry {

@@ -13,14 +13,14 @@ import (
 	_ "k8s.io/controller-manager/pkg/features/register" // the gates of controller managers
 )
 
-// additionalLabels is accepted, so that a manifest that sets it keeps working.
-// Instead of the gate there is the flag --node-label-reconcile.
+// additionalLabels is a gate without effect. It is accepted so that manifests with
+// it keep working. The flag --node-label-reconcile replaces it.
 const additionalLabels featuregate.Feature = "CloudNodeAdditionalLabelsReconciliation"
 
 const flagGates = "feature-gates"
 
-// gatesWithoutEffect are accepted, so that manifests keep working. Gates that a program
-// adds itself are not among them.
+// gatesWithoutEffect lists gates that are accepted only so that manifests keep
+// working. It does not contain gates that a program adds itself.
 var gatesWithoutEffect = []featuregate.Feature{
 	"APIResponseCompression", "APIServerIdentity", "APIServerWebhookAuthenticationToken", "APIServingWithRoutine",
 	"AggregatedDiscoveryRemoveBetaType", "AllowParsingUserUIDFromCertAuth", "AllowUnsafeMalformedObjectDeletion",
@@ -37,9 +37,9 @@ var gatesWithoutEffect = []featuregate.Feature{
 	"WatchListCompression", "WatchList", "WebhookRoundTripLoadBalancing",
 }
 
-// addGates adds the gates that the linked libraries do not add themselves. It
-// runs once in a process, because gates cannot be added after they have become a
-// flag.
+// addGates adds the gates that the linked libraries do not add themselves. It runs
+// once in a process, because no gates can be added once the flag for the gates
+// exists.
 var addGates = sync.OnceValue(func() error {
 	gates := utilfeature.DefaultMutableFeatureGate
 	return errors.Join(
@@ -51,7 +51,7 @@ var addGates = sync.OnceValue(func() error {
 	)
 })
 
-// Features are the process-wide feature gates.
+// Features has the settings of the feature gates, which belong to the process.
 type Features struct {
 	err error // of the registration
 }

@@ -11,8 +11,9 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// The files that these flags name are read at start: those of the variable files
-// always, and those of servedFiles if the process serves something.
+// These flags name files that are read at the start. files lists the flags whose
+// files are always read. servedFiles lists the flags whose files are read if the
+// process serves something.
 var (
 	files       = []string{"cloud-config", "kubeconfig"}
 	servedFiles = []string{
@@ -21,7 +22,7 @@ var (
 	}
 )
 
-// unreadable returns an error for each of the flags whose file cannot be read.
+// unreadable returns an error for each flag whose file cannot be read.
 func (s *Settings) unreadable(names []string) []error {
 	var errs []error
 	for _, name := range names {
@@ -34,11 +35,11 @@ func (s *Settings) unreadable(names []string) []error {
 	return errs
 }
 
-// wrongServedFiles returns what is wrong with the files of servers. The library's errors
+// wrongServedFiles returns the errors in the files of servers. The library's errors
 // about certificates name neither the flag nor the file.
 func (s *Settings) wrongServedFiles() []error {
 	errs := s.unreadable(servedFiles)
-	// The files of a server are checked only if there is such a server. With --shadow no
+	// The files of a server are checked only if that server runs. With --shadow, no
 	// webhooks are served.
 	if s.Serving.Secure.BindPort > 0 {
 		errs = append(errs, wrongCertificates("", s.Serving.Secure)...)
@@ -67,22 +68,22 @@ func readable(file string) error {
 	return nil
 }
 
-// isPipe reports whether the file is a pipe. A pipe is not checked: it can be read
-// only once, and the server has to read it.
+// isPipe reports whether the file is a pipe. A pipe is not checked, because it can
+// be read only once, and the server must be the one that reads it.
 func isPipe(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && info.Mode()&fs.ModeNamedPipe != 0
 }
 
-// isUnreadable reports whether the error is about a file that cannot be read. For the
-// files of servedFiles, unreadable has reported such an error already.
+// isUnreadable reports whether the error is about a file that cannot be read. For
+// the files of servedFiles, unreadable has already reported this error.
 func isUnreadable(err error) bool {
 	_, ok := errors.AsType[*fs.PathError](err)
 	return ok
 }
 
-// wrongCertificates returns what is wrong with the certificates of a server and their
-// keys. The prefix is that of the server's flags.
+// wrongCertificates returns the errors in the certificates and keys of a server.
+// prefix is the prefix of the server's flags.
 func wrongCertificates(prefix string, o *apiserveroptions.SecureServingOptions) []error {
 	var errs []error
 	if pair := o.ServerCert.CertKey; pair.CertFile != "" && pair.KeyFile != "" && !isPipe(pair.CertFile) && !isPipe(pair.KeyFile) {
@@ -101,7 +102,8 @@ func wrongCertificates(prefix string, o *apiserveroptions.SecureServingOptions) 
 	return errs
 }
 
-// wrongAuthorities returns what is wrong with the certificates in the files of flags.
+// wrongAuthorities returns the errors in files of CA certificates. names are the
+// flags that name these files.
 func (s *Settings) wrongAuthorities(names ...string) []error {
 	var errs []error
 	for _, name := range names {

@@ -74,7 +74,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// A pipe can be read only once, so nothing reads it before the server does.
+// A pipe can be read only once, so only the server may read it.
 func TestPipesAreLeftToTheServer(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -41,8 +41,8 @@ func FuzzClusterCIDRs(f *testing.F) {
 	})
 }
 
-// FuzzControllers reads the entries of --controllers: a controller runs only if
-// an entry chooses it, and a wrong entry is an error.
+// FuzzControllers parses the entries of --controllers. A controller runs only if an
+// entry chooses it. A wrong entry is an error.
 func FuzzControllers(f *testing.F) {
 	for _, seed := range []string{"*", "", "-", "*,-cloud-node", "cloud-node,-cloud-node-controller", "-*", "service,service", "foo", "*,-foo", "--cloud-node"} {
 		f.Add(seed)

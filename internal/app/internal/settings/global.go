@@ -18,10 +18,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/versions"
 )
 
-// Global are the flags that every component of Kubernetes has.
+// Global has the settings of the flags that every component of Kubernetes has.
 type Global struct {
 	name    string
-	release string // version of the program, "" if it has none of its own
+	release string // version of the program, or "" if the program does not state one
 	logs    *logsapi.LoggingConfiguration
 	version versionFlag
 }
@@ -48,7 +48,7 @@ func (g *Global) validate() []error {
 
 func (*Global) show(*configuration) {}
 
-// ApplyLogging makes the process log as the flags say.
+// ApplyLogging applies the flags for logging to the process.
 func (g *Global) ApplyLogging() error {
 	if errs := g.validate(); len(errs) > 0 {
 		return utilerrors.NewAggregate(errs)
@@ -56,7 +56,7 @@ func (g *Global) ApplyLogging() error {
 	return logsapi.ValidateAndApply(g.logs, utilfeature.DefaultFeatureGate)
 }
 
-// loggingFlag returns the flag of a field of the library's configuration.
+// loggingFlag returns the flag for a field of the library's logging configuration.
 func loggingFlag(path string) string {
 	field, _, _ := strings.Cut(path, "[")
 	if flag, ok := map[string]string{
@@ -70,7 +70,7 @@ func loggingFlag(path string) string {
 	}[field]; ok {
 		return flag
 	}
-	return field // vmodule
+	return field // field is vmodule, which is also the name of its flag
 }
 
 // versionFlag is a bool, "raw", or a version that starts with v.
@@ -97,10 +97,10 @@ func (v *versionFlag) String() string { return string(*v) }
 
 func (*versionFlag) Type() string { return "version" }
 
-// Version returns the version of the program, and that of the Kubernetes libraries if
-// it differs. If a program does not state its version, the one that Go has recorded
-// counts. If make has built the program, the version of the libraries contains ours,
-// and is returned alone.
+// Version returns the version of the program, followed by the version of the
+// Kubernetes libraries. If the program does not state its version, the version that
+// Go has recorded is used. If make has built the program, the version of the
+// libraries contains our version. Then it is returned alone.
 func (g *Global) Version() string {
 	libraries := version.Get().String()
 	own := versions.Own(libraries)
@@ -114,8 +114,8 @@ func (g *Global) Version() string {
 	}
 }
 
-// PrintVersion prints the version if --version asks for it. It reports whether
-// it did.
+// PrintVersion prints the version if --version requests it. It reports whether it
+// has printed.
 func (g *Global) PrintVersion(w io.Writer) (bool, error) {
 	var err error
 	switch g.version {

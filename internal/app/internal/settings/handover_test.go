@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 )
 
-// handedOn is what the controllers get from the settings.
+// handedOn has the configurations that the controllers get from the settings.
 type handedOn struct {
 	Node        node.Config
 	Lifecycle   nodelifecycle.Config
@@ -28,7 +28,7 @@ type handedOn struct {
 	IPAM        ipam.Config
 }
 
-// handOn returns what the controllers get with these arguments.
+// handOn returns the configurations of the controllers for the given arguments.
 func handOn(t *testing.T, args ...string) handedOn {
 	t.Helper()
 	s := New(ours)
@@ -47,7 +47,7 @@ func handOn(t *testing.T, args ...string) handedOn {
 	return handedOn{s.Node.Config(claim), s.Lifecycle.Config(claim), s.Service.Config(1), routes, s.Certificate.Config(claim), cidrs}
 }
 
-// differing returns the paths of the fields that differ.
+// differing returns the paths of the fields in which a and b differ.
 func differing(path string, a, b reflect.Value) (paths []string) {
 	if a.Kind() != reflect.Struct {
 		if !reflect.DeepEqual(a.Interface(), b.Interface()) {
@@ -111,23 +111,24 @@ func another(t *testing.T, f *pflag.Flag) string {
 	return ""
 }
 
-// TestSettingsReachTheirControllers changes each flag of a controller alone. Then a
-// field of the controller's configuration must differ. Each flag changes one field,
-// and no other flag changes it; the variable several lists the exceptions. Each field
-// is changed by a flag or set by package app.
+// TestSettingsReachTheirControllers changes one flag of a controller at a time.
+// Exactly one field of the controller's configuration must change, and no other flag
+// may change that field. The variable several lists the exceptions. For each field,
+// there must be a flag that changes it, unless package app sets the field.
 func TestSettingsReachTheirControllers(t *testing.T) {
-	elsewhere := []string{ // what no flag sets
+	elsewhere := []string{ // fields that no flag sets
 		"Node.Metrics", "Node.Clock", "Node.MarkIdentity", "Certificate.Metrics", "Certificate.Clock", "Lifecycle.Metrics", "Lifecycle.Clock", "Service.Metrics", "Route.Metrics", "Route.Clock",
 		"Route.Lease.Namespace", "Route.Lease.Name", "IPAM.Metrics", "IPAM.Clock", "IPAM.Lease.Namespace", "IPAM.Lease.Name", "Service.Backends.SkipUninitialized",
 	}
-	several := []string{ // flags that change several fields, or a field that another flag changes, too
+	several := []string{ // flags that change several fields, or a field that another flag also changes
 		"concurrent-node-syncs", "own-provider-id-schemes", "own-node-selector", "own-provider-label", "node-restricted-labels-only",
 		"cluster-cidr", flagMask, flagMask4,
 	}
 	sections, reached := sections(), map[string]string{}
 	defaults := reflect.ValueOf(handOn(t))
 	check := func(f *pflag.Flag) {
-		if len(f.Annotations[annotationIgnored]) > 0 || f.Name == "configure-cloud-routes" || f.Name == flagMask6 { // TestMasks has the last one.
+		// TestMasks tests flagMask6.
+		if len(f.Annotations[annotationIgnored]) > 0 || f.Name == "configure-cloud-routes" || f.Name == flagMask6 {
 			return
 		}
 		paths := differing("", defaults, reflect.ValueOf(handOn(t, "--"+f.Name+"="+another(t, f))))
@@ -148,7 +149,7 @@ func TestSettingsReachTheirControllers(t *testing.T) {
 		check(sections.FlagSets["generic"].Lookup(name))
 	}
 	check(sections.FlagSets["misc"].Lookup("node-status-update-frequency"))
-	// With values that check does not try, these flags set further fields.
+	// With values that check does not try, these flags set more fields.
 	for _, arg := range []string{"--node-label-reconcile=additional,remove", "--node-label-reconcile=additional", "--service-remove-backends-on=deletion", "--load-balancer-class=-"} {
 		for _, path := range differing("", defaults, reflect.ValueOf(handOn(t, arg))) {
 			reached[path] = arg

@@ -23,12 +23,12 @@ const (
 	flagMask6         = "node-cidr-mask-size-ipv6"
 
 	rangeAllocator = "RangeAllocator"
-	// ipamSource is the component of the controller's events, as
-	// kube-controller-manager has it.
+	// ipamSource is the component of the controller's events. It is the same as in
+	// kube-controller-manager.
 	ipamSource = "cidrAllocator"
 )
 
-// The length of a Node's CIDR without a flag.
+// The default lengths of a Node's CIDR.
 const (
 	defaultMask4 = 24
 	defaultMask6 = 64
@@ -45,8 +45,8 @@ type IPAM struct {
 	taken              []string               // flags of the controller whose names the program has taken
 }
 
-// ours reports whether the program has this controller, and not another one in its
-// place. A program that replaces the controller brings the flags for its own.
+// ours reports whether the program has Fairlead's controller. A program that
+// replaces it brings flags for its own controller.
 func (i *IPAM) ours() bool {
 	return slices.ContainsFunc(i.controllers.known, func(k Controller) bool { return k.Name == IPAMController && k.Source == ipamSource })
 }
@@ -62,7 +62,7 @@ func (i *IPAM) addFlags(sections *cliflag.NamedFlagSets) {
 		fmt.Sprintf("Length of a node's CIDR in a cluster of one family. 0: %d for IPv4, %d for IPv6.", defaultMask4, defaultMask6))
 	fs.IntVar(&i.mask4, flagMask4, i.mask4, fmt.Sprintf("Length of a node's IPv4 CIDR. 0: %d.", defaultMask4))
 	fs.IntVar(&i.mask6, flagMask6, i.mask6, fmt.Sprintf("Length of a node's IPv6 CIDR. 0: %d.", defaultMask6))
-	// Programs that give CIDRs by themselves have flags of these names already.
+	// Programs with their own allocator of CIDRs already have flags of these names.
 	fs.VisitAll(func(f *pflag.Flag) {
 		if i.program(f.Name) {
 			i.taken = append(i.taken, f.Name)
@@ -72,11 +72,11 @@ func (i *IPAM) addFlags(sections *cliflag.NamedFlagSets) {
 	})
 }
 
-// Runs reports whether the controller is switched on by both of its flags.
+// Runs reports whether both flags of the controller switch it on.
 func (i *IPAM) Runs() bool { return i.route.allocate && i.controllers.Runs(IPAMController) }
 
-// unused returns why --allocate-node-cidrs has no effect. It returns "" if the flag has
-// an effect or is not set.
+// unused returns the reason why --allocate-node-cidrs has no effect. It returns ""
+// if the flag has an effect or is not set.
 func (i *IPAM) unused() string {
 	if !i.route.allocate || !i.ours() || i.Runs() {
 		return ""
@@ -84,7 +84,7 @@ func (i *IPAM) unused() string {
 	return "Only the controller " + IPAMController + " reads it, which --controllers has to name. Otherwise kube-controller-manager gives the CIDRs."
 }
 
-// validate reports what is wrong, if the controller runs.
+// validate reports errors of the flags if the controller runs.
 func (i *IPAM) validate() []error {
 	if !i.ours() || !i.Runs() {
 		return nil
@@ -96,7 +96,7 @@ func (i *IPAM) validate() []error {
 	return []error{err}
 }
 
-// ipamConfiguration is what /configz shows of the controller.
+// ipamConfiguration is the controller's part of /configz.
 type ipamConfiguration struct {
 	ServiceClusterIPRange string
 	NodeCIDRMaskSize      int

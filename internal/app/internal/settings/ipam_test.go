@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// The lengths of Nodes' CIDRs are those of kube-controller-manager, and the primary
-// family is the first of --cluster-cidr.
+// The lengths of Nodes' CIDRs are the same as in kube-controller-manager. The
+// primary family is the first in --cluster-cidr.
 func TestMasks(t *testing.T) {
 	for _, tt := range []struct{ name, args, want string }{
 		{"IPv4", "--cluster-cidr=10.0.0.0/8", "[{10.0.0.0/8 24}]"},
@@ -36,9 +36,9 @@ func TestMasks(t *testing.T) {
 	}
 }
 
-// Manifests for the community's daemon may set --allocate-node-cidrs, which that
-// daemon ignores. Here it does nothing without the controller, and the log says
-// so.
+// A manifest for the community's daemon may set --allocate-node-cidrs, which that
+// daemon ignores. Here, the flag has no effect without the controller, and the log
+// says so.
 func TestAllocationNeedsBothFlags(t *testing.T) {
 	for _, tt := range []struct {
 		name, args string
@@ -65,7 +65,8 @@ func TestAllocationNeedsBothFlags(t *testing.T) {
 	}
 }
 
-// If a program replaces the controller by its own, the flags of ours are not added.
+// If a program replaces the controller with its own, the flags of our controller are
+// not added.
 func TestProgramWithAnAllocatorOfItsOwn(t *testing.T) {
 	p := ours
 	p.Controllers = []Controller{{Name: IPAMController, Alias: "nodeipam", Source: IPAMController}}

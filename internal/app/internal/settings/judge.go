@@ -12,11 +12,10 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// Verdict is what the daemon does with an argument.
+// Verdict says what the daemon does with an argument.
 type Verdict string
 
-// The verdicts. With arguments that are Unknown or Refused the daemon does not
-// start.
+// The verdicts. The daemon does not start if an argument is Unknown or Refused.
 const (
 	Used           Verdict = "used"
 	ChangesNothing Verdict = "changes nothing" // accepted, so that manifests keep working
@@ -31,8 +30,8 @@ type Judgement struct {
 	// the flag.
 	Argument string  `json:"argument"`
 	Verdict  Verdict `json:"verdict"`
-	// Why is the reason. For an argument with which the daemon does not start, it is
-	// the daemon's own message.
+	// Why is the reason. If the daemon does not start with the argument, Why is the
+	// daemon's own message.
 	Why string `json:"why,omitempty"`
 
 	flag string // name; empty if there is no such flag
@@ -41,21 +40,22 @@ type Judgement struct {
 // Starts reports whether the daemon starts with the argument.
 func (j Judgement) Starts() bool { return j.Verdict != Unknown && j.Verdict != Refused }
 
-// IsOfFlag reports whether the argument is a flag. The others are words, and flags that
-// are missing.
+// IsOfFlag reports whether the argument is a flag. Otherwise it is a word or a
+// missing flag.
 func (j Judgement) IsOfFlag() bool { return j.flag != "" || j.Verdict == Unknown }
 
-// isOpen reports whether the kubelet puts in the value, so that it is not known here.
+// isOpen reports whether the kubelet puts in the value. In that case, the value is
+// not known here.
 func (j Judgement) isOpen() bool { return strings.Contains(j.Argument, fromEnvironment) }
 
-// Judge returns what the daemon does with each argument of a command line, in their
-// order, and then which flags are missing. It does not report a file as missing or
-// unreadable, because the command line is probably that of another machine. The flags
-// must have been added. Afterwards the flags have the values from the command line. A
-// flag that was set before is not set again, because its Value may refuse a second
-// one. The program may have set its own flags.
+// Judge returns a judgement for each argument of a command line, in order, and then
+// one for each missing flag. It does not report a file as missing or unreadable,
+// because the command line is probably for another machine. The caller must have
+// added the flags. Afterwards the flags have the values from the command line. A
+// flag that was set before, for example by the program, keeps its value, because a
+// second value might be refused.
 func (s *Settings) Judge(args []string) []Judgement {
-	s.flags.SetOutput(io.Discard) // where pflag writes that a flag is deprecated
+	s.flags.SetOutput(io.Discard) // pflag would print that a flag is deprecated
 	set := map[string]bool{}
 	s.flags.VisitAll(func(f *pflag.Flag) { set[f.Name] = f.Changed })
 	var all []Judgement
@@ -64,7 +64,7 @@ func (s *Settings) Judge(args []string) []Judgement {
 	}
 	unknown := unknownValues(all)
 	s.ApplyDefaults()
-	for _, ignored := range s.Ignored() { // Whether a flag has an effect may depend on other flags.
+	for _, ignored := range s.Ignored() { // The effect of a flag can depend on other flags.
 		for i := range all {
 			if "--"+all[i].flag == ignored.Flag && all[i].Starts() && !all[i].isOpen() {
 				all[i].Verdict, all[i].Why = ChangesNothing, ignored.Why
@@ -80,8 +80,9 @@ func (s *Settings) Judge(args []string) []Judgement {
 	return all
 }
 
-// unknownValues returns the flags whose values are not known: the kubelet puts them in,
-// or they cannot be parsed. The flags have other values, such as their defaults.
+// unknownValues returns the flags whose values are not known: the kubelet puts the
+// values in, or they cannot be parsed. These flags still have other values here,
+// such as their defaults.
 func unknownValues(all []Judgement) map[string]bool {
 	unknown := map[string]bool{}
 	for _, j := range all {
@@ -92,12 +93,12 @@ func unknownValues(all []Judgement) map[string]bool {
 	return unknown
 }
 
-// flagNamed matches a flag that an error names.
+// flagNamed matches the name of a flag in an error.
 var flagNamed = regexp.MustCompile(`--([a-z0-9-]+)`)
 
-// refused adds an error with which the daemon does not start to the judgements. The
-// error is about the first flag that it names. If it names a flag whose value is not
-// known, it is left out.
+// refused adds to the judgements an error that keeps the daemon from starting. The
+// error counts for the first flag that it names. If it names a flag whose value is
+// not known, it is left out.
 func refused(all []Judgement, unknown map[string]bool, err error) []Judgement {
 	var names []string
 	for _, m := range flagNamed.FindAllStringSubmatch(err.Error(), -1) {
@@ -122,15 +123,15 @@ func refused(all []Judgement, unknown map[string]bool, err error) []Judgement {
 	return all
 }
 
-// arguments splits a command line into arguments. Each is a single word, or two if
-// the second word is the value of a flag.
+// arguments splits a command line into arguments. Each argument has one word, or two
+// words if the second is the value of a flag.
 func (s *Settings) arguments(args []string) (all [][]string) {
 	for len(args) > 0 {
 		n := 1
 		if len(args) > 1 && s.takesNext(args[0], args[1]) {
 			n = 2
 		}
-		if args[0] != "" { // an empty argument does not count at the start of the daemon either
+		if args[0] != "" { // the daemon itself also skips an empty argument
 			all = append(all, args[:n])
 		}
 		args = args[n:]
@@ -160,7 +161,7 @@ func (s *Settings) takesNext(word, next string) bool {
 	return f.NoOptDefVal == ""
 }
 
-// fromEnvironment begins a value that the kubelet puts in.
+// fromEnvironment is the beginning of a value that the kubelet puts in.
 const fromEnvironment = "$("
 
 // judge returns what the daemon does with one argument, and sets its flag. Flags in set
@@ -199,8 +200,8 @@ func (j Judgement) failed(err error) Judgement {
 	return j
 }
 
-// described returns the judgement with what is special about a flag that the daemon
-// accepts.
+// described returns the judgement of an accepted flag. It adds what a user should
+// know about the flag.
 func (j Judgement) described(f *pflag.Flag) Judgement {
 	if why := f.Annotations[annotationIgnored]; why != nil {
 		j.Verdict, j.Why = ChangesNothing, why[0]
@@ -224,12 +225,12 @@ func (j Judgement) described(f *pflag.Flag) Judgement {
 	return j
 }
 
-// withoutLease says what to heed with --leader-elect=false. Of two daemons without a
-// Lease, neither waits for the other.
+// withoutLease is the advice for --leader-elect=false. Two daemons without a Lease
+// do not wait for each other.
 const withoutLease = "No Lease is held: end the old daemon before the new one starts, and run one replica, with the strategy Recreate. Without this flag the daemon takes a Lease."
 
-// ofGates returns the judgement, which then names the feature gates that change
-// nothing.
+// ofGates returns the judgement of --feature-gates. If some of the gates change
+// nothing and others do, it names the gates that change nothing.
 func (j Judgement) ofGates() Judgement {
 	var idle []string
 	all := 0
@@ -252,5 +253,5 @@ func (j Judgement) ofGates() Judgement {
 	return j
 }
 
-// value returns the value in the argument of a flag that has one.
+// value returns the value in the argument. The argument must be a flag with a value.
 func (j Judgement) value() string { return j.Argument[strings.IndexAny(j.Argument, "= ")+1:] }

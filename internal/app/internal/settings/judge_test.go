@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// judged returns the judgements of a command line as text, one a line.
+// judged returns the judgements of a command line as text, one per line.
 func judged(t *testing.T, s *Settings, args ...string) string {
 	t.Helper()
 	flagSet(s).SetOutput(io.Discard)

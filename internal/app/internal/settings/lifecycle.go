@@ -12,13 +12,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// Lifecycle has the settings of the controller that removes nodes.
-// docs/guides/node-deletion.md gives the reasons for the defaults.
+// Lifecycle has the settings of the controller that deletes nodes. The reasons for
+// the defaults are in docs/guides/node-deletion.md.
 type Lifecycle struct {
 	syncs  int32
 	flags  *pflag.FlagSet // tells which flags are set
 	delete bool
-	// notFound says what the error "instance not found" means.
+	// notFound is the meaning of the error "instance not found".
 	notFound string
 	limits   nodelifecycle.Limits
 }
@@ -207,9 +207,9 @@ func (l *Lifecycle) Config(claim ownership.Claim) nodelifecycle.Config {
 	return nodelifecycle.Config{Reads: int(l.syncs), Limits: limits, Claim: claim}
 }
 
-// Concurrent returns the configuration with the number of calls that the provider
-// declares to be safe at the same time. declared is 0 if the provider declares
-// none. If the flag is set, it wins.
+// Concurrent returns the configuration with the provider's number of safe concurrent
+// calls. declared is that number, or 0 if the provider declares none. A flag that is
+// set takes precedence.
 func (l *Lifecycle) Concurrent(c nodelifecycle.Config, declared int) nodelifecycle.Config {
 	if declared > 0 && !l.flags.Changed("concurrent-node-lifecycle-syncs") {
 		c.Reads = declared

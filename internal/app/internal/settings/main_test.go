@@ -11,8 +11,8 @@ import (
 var ours = Program{Name: ManagerName, Controllers: Ours()}
 
 func TestMain(m *testing.M) {
-	// Several commands run in one process here, with the same logging flags.
-	// They may not change the logging while another test logs.
+	// Several commands run in one process here, with the same logging flags. They
+	// must not change the logging while another test logs.
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 	os.Exit(m.Run())
 }

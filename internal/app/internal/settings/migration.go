@@ -13,8 +13,8 @@ import (
 
 const flagMigrationFile = "leader-migration-config"
 
-// Migration holds the settings by which controllers move between components
-// under a lease of their own.
+// Migration has the settings of the leader migration. It moves controllers between
+// components, under a second lease.
 type Migration struct {
 	election *Election
 	enabled  bool
@@ -61,8 +61,8 @@ func (m *Migration) validate() []error {
 	return append(errs, m.sameLease()...)
 }
 
-// sameLease returns an error if the second lease is the main one, because the
-// process would wait for ever for a lease that it holds itself.
+// sameLease returns an error if the second lease is also the main lease. The process
+// would wait for ever for a lease that it already has.
 func (m *Migration) sameLease() []error {
 	if m.plan.LeaderName != m.election.ResourceName {
 		return nil
@@ -70,8 +70,8 @@ func (m *Migration) sameLease() []error {
 	return []error{fmt.Errorf("--enable-leader-migration: the lease of the migration and the main lease (--leader-elect-resource-name) are both called %q; they must differ", m.plan.LeaderName)}
 }
 
-// Plan returns the configuration of the leader migration, nil before Validate and
-// without a migration.
+// Plan returns the configuration of the leader migration. It returns nil before
+// Validate and without a migration.
 func (m *Migration) Plan() *cmconfig.LeaderMigrationConfiguration { return m.plan }
 
 func (m *Migration) show(c *configuration) {

@@ -13,12 +13,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// defaultConcurrentReads is how many nodes are looked up in the cloud at the same
-// time, unless a flag or the provider sets another number. It does not apply to
+// defaultConcurrentReads is the number of nodes that are looked up in the cloud at
+// the same time. A flag or the provider can set another number. It does not apply to
 // changes. The limiter keeps the reads within the cloud's quota.
 const defaultConcurrentReads = 16
 
-// Node has the settings of the controller that keeps nodes in step with instances.
+// Node has the settings of the controller that initialises nodes and keeps them up
+// to date with their instances.
 type Node struct {
 	syncs           int32
 	statusUpdates   int32
@@ -85,7 +86,7 @@ func (n *Node) validate() []error {
 	return errs
 }
 
-// refreshes returns how many nodes are refreshed at the same time.
+// refreshes returns the number of nodes that are refreshed at the same time.
 func (n *Node) refreshes() int32 {
 	if n.statusUpdates == 0 {
 		return n.syncs
@@ -106,9 +107,9 @@ func (n *Node) Config(claim ownership.Claim) node.Config {
 	}
 }
 
-// Concurrent returns the configuration with the number of calls that the provider
-// declares to be safe at the same time. declared is 0 if the provider declares
-// none. Flags that are set win.
+// Concurrent returns the configuration with the provider's number of safe concurrent
+// calls. declared is that number, or 0 if the provider declares none. Flags that are
+// set take precedence.
 func (n *Node) Concurrent(c node.Config, declared int) node.Config {
 	if declared > 0 && !n.flags.Changed("concurrent-node-syncs") {
 		c.Reads = declared

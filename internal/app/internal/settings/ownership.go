@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// ownershipHeading is the heading of the flags that say which Nodes are this
-// daemon's.
+// ownershipHeading is the heading of the flags that say which Nodes belong to this
+// daemon.
 const ownershipHeading = "node ownership"
 
 const (
@@ -22,10 +22,10 @@ const (
 	flagProviderLabel = "own-provider-label"
 )
 
-// Ownership says which Nodes are this daemon's.
+// Ownership has the settings that say which Nodes belong to this daemon.
 type Ownership struct {
 	provider   *Provider
-	nodes      func(*corev1.Node) bool // the program's filter, nil: none
+	nodes      func(*corev1.Node) bool // the program's filter, or nil
 	restricted bool
 	schemes    []string
 	selector   string
@@ -77,7 +77,7 @@ func (o *Ownership) show(c *configuration) {
 	}
 }
 
-// names returns the values of the provider's label that mean this daemon.
+// names returns the values of the provider's label that stand for this daemon.
 func (o *Ownership) names() []string {
 	if len(o.labels) > 0 {
 		return o.labels
@@ -85,7 +85,8 @@ func (o *Ownership) names() []string {
 	return []string{o.provider.Name}
 }
 
-// Claim returns what the controllers treat as their own. The flags must be valid.
+// Claim returns the rules by which the controllers recognise this daemon's Nodes.
+// The flags must be valid.
 func (o *Ownership) Claim() ownership.Claim {
 	c := ownership.Claim{RestrictedLabels: o.restricted, Providers: o.names(), Nodes: o.nodes, Schemes: o.schemes}
 	if selector, err := labels.Parse(o.selector); err == nil && !selector.Empty() {

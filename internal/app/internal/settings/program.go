@@ -47,8 +47,9 @@ func (s *Settings) addOwn(sections *cliflag.NamedFlagSets) {
 	}
 }
 
-// withoutTaken returns the flag, without its shorthand if another flag has the
-// same. A set panics if two of its flags have one shorthand.
+// withoutTaken returns the flag. If another flag already has its shorthand, the
+// result has no shorthand. A flag set panics if two of its flags have the same
+// shorthand.
 func (s *Settings) withoutTaken(f *pflag.Flag, shorthands map[string]string) *pflag.Flag {
 	if other, ok := shorthands[f.Shorthand]; !ok || f.Shorthand == "" || other == f.Name {
 		return f
@@ -60,8 +61,8 @@ func (s *Settings) withoutTaken(f *pflag.Flag, shorthands map[string]string) *pf
 	return &bare
 }
 
-// unignore undoes the effect of ignored on flags that a controller of the program
-// reads.
+// unignore undoes the effect of the function ignored for flags that a controller of
+// the program reads.
 func (s *Settings) unignore(sections *cliflag.NamedFlagSets) {
 	for _, name := range slices.Sorted(maps.Keys(s.program.Read)) {
 		var found *pflag.Flag
@@ -81,9 +82,8 @@ func (s *Settings) unignore(sections *cliflag.NamedFlagSets) {
 	}
 }
 
-// showDefaults puts the program's defaults into the help text. They are not set
-// yet, because a flag that holds a list would add the values of the command
-// line to them.
+// showDefaults puts the program's defaults into the help text. It does not set them
+// yet, because the command line would add its values to the default of a list.
 func (s *Settings) showDefaults() {
 	for _, name := range slices.Sorted(maps.Keys(s.program.Defaults)) {
 		f := s.flags.Lookup(name)
@@ -95,8 +95,9 @@ func (s *Settings) showDefaults() {
 	}
 }
 
-// ApplyDefaults sets the program's defaults of the flags that the command line
-// does not set. The flags must have been parsed. They count as set afterwards.
+// ApplyDefaults sets the program's defaults for flags that the command line does not
+// set. The flags must have been parsed. A flag that gets a default then counts as
+// set.
 func (s *Settings) ApplyDefaults() {
 	for _, name := range slices.Sorted(maps.Keys(s.program.Defaults)) {
 		f := s.flags.Lookup(name)

@@ -53,8 +53,8 @@ func TestDefaultsOfAProgram(t *testing.T) {
 	}
 }
 
-// The provider chooses how many Services are changed at once, unless a flag or a
-// default of the program has chosen the number.
+// The provider chooses the number of Services that are changed at once, unless a
+// flag or a default of the program has set it.
 func TestDefaultOfAProgramCountsAsSet(t *testing.T) {
 	s := program(map[string]string{flagServiceSyncs: "1"})
 	if err := flagSet(s).Parse(nil); err != nil {

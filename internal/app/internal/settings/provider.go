@@ -17,7 +17,7 @@ import (
 // balancers.
 const DefaultClusterName = "kubernetes"
 
-// Provider has the settings of the cloud provider, and of the calls to it.
+// Provider has the settings of the cloud provider and of calls to it.
 type Provider struct {
 	Name          string
 	ConfigFile    string

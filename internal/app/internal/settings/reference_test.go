@@ -90,7 +90,7 @@ func whose(f *pflag.Flag) string {
 	}
 }
 
-// meaning returns a flag's usage and its annotations as a cell of a table.
+// meaning returns a table cell with a flag's usage and its annotations.
 func meaning(f *pflag.Flag) string {
 	parts := []string{cell.Replace(strings.TrimSuffix(f.Usage, ".")) + "."}
 	if f.Deprecated != "" {
@@ -104,10 +104,11 @@ func meaning(f *pflag.Flag) string {
 	return strings.Join(parts, " ")
 }
 
-// cell escapes text for a cell of a table.
+// cell is a replacer that escapes text for a cell of a table.
 var cell = strings.NewReplacer(" \n", "<br>", "\n", "<br>", "|", "\\|", "*", "\\*")
 
-// effectiveGates are the feature gates that change something in this daemon.
+// effectiveGates has the meanings of the feature gates that change something in this
+// daemon.
 var effectiveGates = map[featuregate.Feature]string{
 	"AllAlpha":            "Turns on all gates that are alpha.",
 	"AllBeta":             "Turns all gates that are beta on or off.",
@@ -130,8 +131,8 @@ func writeGates(w *bytes.Buffer) {
 	fmt.Fprintf(w, "\nThe others are accepted, so that manifests keep working, and change nothing: %s.\n", strings.Join(rest, ", "))
 }
 
-// Each gate that the linked libraries bring either has a meaning or is known to change
-// nothing.
+// Each gate of the linked libraries must be in effectiveGates or in
+// gatesWithoutEffect.
 func TestGatesWithoutEffect(t *testing.T) {
 	if err := addGates(); err != nil {
 		t.Fatal(err)

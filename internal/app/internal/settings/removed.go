@@ -1,7 +1,7 @@
 package settings
 
-// removed has the flags that upstream once had and has removed, and what became of
-// them. Upstream does not know them either.
+// removed has the flags that upstream has removed, with an explanation for each.
+// Upstream refuses them, too.
 var removed = map[string]string{
 	"address":           "upstream has removed the port without TLS; --bind-address is that of the secure port",
 	"port":              "upstream has removed the port without TLS; --secure-port is the other one",

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/typo"
 )
 
-// renamed has the flags of earlier versions that have another name now.
+// renamed maps the old names of renamed flags to the new names.
 var renamed = map[string]string{
 	"route-deletion-crowd-routes":      "route-deletion-budget-routes",
 	"route-deletion-crowd-percent":     "route-deletion-budget-percent",
@@ -23,9 +23,10 @@ var renamed = map[string]string{
 	"node-deletion-stranger-after":     "node-deletion-foreign-after",
 }
 
-// ExplainUnknown adds to the error about an unknown flag: the new name of one that
-// has been renamed, what became of one that upstream has removed, or the flags of the
-// set that were probably meant. It returns other errors as they are.
+// ExplainUnknown adds an explanation to the error about an unknown flag. For a
+// renamed flag, it is the new name. For a flag that upstream has removed, it says
+// so. For any other flag, it suggests similar flags of the set. Other errors are
+// returned unchanged.
 func ExplainUnknown(err error, flags *pflag.FlagSet) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {

@@ -11,7 +11,7 @@ import (
 
 const flagWatchFiles = "cloud-config-watch"
 
-// Rotation holds the settings for the provider's files that are watched.
+// Rotation has the settings for the watch of the provider's files.
 type Rotation struct {
 	provider *Provider
 	files    []string
@@ -41,12 +41,12 @@ func (r *Rotation) validate() []error {
 	return nil
 }
 
-// Period returns how often the files are checked.
+// Period returns the time between two checks of the files.
 func (r *Rotation) Period() time.Duration { return r.period }
 
 func (*Rotation) show(*configuration) {}
 
-// Watched returns the files and folders to check, none if they are not checked.
+// Watched returns the files and folders to check. It returns none if checks are off.
 func (r *Rotation) Watched() []string {
 	if r.period == 0 {
 		return nil

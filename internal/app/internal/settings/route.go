@@ -20,9 +20,9 @@ const (
 	flagRouteOutside = "route-creation-outside-cluster-cidr"
 )
 
-// Route has the settings of the controller that keeps the cloud's routes, and those
-// about the cluster's CIDRs, which upstream has for all controllers. IPAM reads the
-// latter, too.
+// Route has the settings of the controller that manages the cloud's routes. It also
+// has the settings of the cluster's CIDRs, which IPAM reads, too. Upstream has these
+// for all controllers.
 type Route struct {
 	configure     bool
 	clusterCIDR   string
@@ -100,7 +100,7 @@ func (r *Route) validate() []error {
 	return errs
 }
 
-// routeConfiguration is what KubeCloudShared of /configz shows of routes.
+// routeConfiguration is the part about routes in KubeCloudShared of /configz.
 type routeConfiguration struct {
 	RouteReconciliationPeriod metav1.Duration
 	ClusterCIDR               string
@@ -109,8 +109,8 @@ type routeConfiguration struct {
 	ConfigureCloudRoutes      bool
 }
 
-// routeControllerConfiguration is what /configz shows of the controller alone.
-// Upstream has no such section.
+// routeControllerConfiguration is the controller's own section of /configz. Upstream
+// does not have this section.
 type routeControllerConfiguration struct {
 	ConcurrentRouteSyncs            int32
 	RouteCreationOutsideClusterCIDR bool
@@ -150,9 +150,9 @@ func (r *Route) Config() (route.Config, error) {
 	return route.Config{Clusters: clusters, Syncs: int(r.syncs), Period: r.period, Limits: r.limits}, err
 }
 
-// Concurrent returns the configuration with the number of calls that the provider
-// declares to be safe at the same time. declared is 0 if the provider declares
-// none. If the flag is set, it wins.
+// Concurrent returns the configuration with the provider's number of safe concurrent
+// calls. declared is that number, or 0 if the provider declares none. A flag that is
+// set takes precedence.
 func (r *Route) Concurrent(c route.Config, declared int) route.Config {
 	if declared > 0 && !r.flags.Changed(flagRouteSyncs) {
 		c.Syncs = declared

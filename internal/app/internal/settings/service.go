@@ -25,7 +25,7 @@ const (
 
 // Service has the settings of the controller that gives Services their load balancers.
 type Service struct {
-	flags    *pflag.FlagSet // reports which flags were given
+	flags    *pflag.FlagSet // tells which flags are set
 	syncs    int32
 	resync   time.Duration
 	classes  []string
@@ -102,8 +102,8 @@ func invalidClasses(flag string, classes []string) []error {
 	return errs
 }
 
-// Config returns the controller's configuration. The argument is how many calls
-// the provider declares to be safe at the same time.
+// Config returns the controller's configuration. The argument is the number of
+// concurrent calls that the provider declares safe.
 func (s *Service) Config(declared int) service.Config {
 	return service.Config{
 		Syncs:    s.concurrency(declared),
@@ -122,7 +122,8 @@ func (s *Service) show(c *configuration) {
 	c.ServiceController = serviceConfiguration{ConcurrentServiceSyncs: s.syncs, ServiceBackendsOf: s.of}
 }
 
-// concurrency returns for how many Services the cloud is called at once.
+// concurrency returns the number of Services for which the cloud is called at the
+// same time.
 func (s *Service) concurrency(declared int) int {
 	if s.flags.Changed(flagServiceSyncs) {
 		return int(s.syncs)

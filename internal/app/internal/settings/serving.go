@@ -11,7 +11,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// Serving has the settings of the HTTPS server, and of who may use it.
+// Serving has the settings of the HTTPS server, and of the access to it.
 type Serving struct {
 	Secure         *apiserveroptions.SecureServingOptions
 	Authentication *apiserveroptions.DelegatingAuthenticationOptions
@@ -39,8 +39,8 @@ func (o *Serving) addFlags(sections *cliflag.NamedFlagSets) {
 }
 
 func (o *Serving) validate() []error {
-	// About a port above 65535 the library's error says that 0 does not turn the port
-	// off, which is wrong.
+	// For a port above 65535, the library's error wrongly says that 0 does not turn
+	// the port off.
 	errs := slices.DeleteFunc(o.Secure.Validate(), func(err error) bool { return strings.HasPrefix(err.Error(), "--secure-port ") })
 	if port := o.Secure.BindPort; port < 0 || port > math.MaxUint16 {
 		errs = append(errs, fmt.Errorf("--secure-port must be between 1 and 65535, or 0 to serve nothing, but got %d", port))
@@ -50,8 +50,8 @@ func (o *Serving) validate() []error {
 	return append(errs, o.Authorization.Validate()...)
 }
 
-// tlsErrors reports errors that would otherwise appear only when the server
-// starts. The prefix is that of the flags.
+// tlsErrors reports errors that would otherwise appear only when the server starts.
+// prefix is the prefix of the flags.
 func tlsErrors(prefix string, o *apiserveroptions.SecureServingOptions) []error {
 	var errs []error
 	check := func(flag string, err error) {
@@ -72,6 +72,6 @@ func tlsErrors(prefix string, o *apiserveroptions.SecureServingOptions) []error 
 }
 
 func (o *Serving) show(c *configuration) {
-	// Upstream's own default of a field that nothing reads.
+	// Nothing reads this field. The value is upstream's default.
 	c.Generic.Address = "0.0.0.0"
 }

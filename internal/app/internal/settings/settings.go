@@ -9,24 +9,24 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// ManagerName is upstream's name of the daemon: of its lease, its certificate,
-// its events and its user agent, whatever the binary is called.
+// ManagerName is upstream's name of the daemon. The lease, the certificate, the
+// events and the user agent have this name, whatever the name of the binary is.
 const ManagerName = "cloud-controller-manager"
 
-// Program is what a program changes in the command line.
+// Program has a program's changes to the command line.
 type Program struct {
 	Name        string            // of the command
-	Version     string            // "" if it has none of its own
+	Version     string            // "" if the program does not state one
 	Provider    string            // default of --cloud-provider
 	Defaults    map[string]string // of flags, by name
 	Flags       cliflag.NamedFlagSets
-	Read        map[string]string       // names of the program's controllers, by the flag of ours that they read
+	Read        map[string]string       // names of the program's controllers, by the flag of Fairlead that they read
 	Nodes       func(*corev1.Node) bool // nil: the program leaves no Node out
-	Controllers []Controller            // all, in the order of their start
+	Controllers []Controller            // all controllers, in the order of their start
 	Webhooks    []string                // names
 }
 
-// hasFlag reports whether the program has a flag of its own of this name.
+// hasFlag reports whether the program has its own flag with this name.
 func (p Program) hasFlag(name string) bool {
 	has := false
 	for _, fs := range p.Flags.FlagSets {
@@ -58,19 +58,19 @@ type Settings struct {
 	Shadow      Shadow
 
 	program Program
-	wrong   []error        // what the program does wrong with flags
+	wrong   []error        // errors of the program in its use of flags
 	flags   *pflag.FlagSet // all flags, nil before AddFlags
 }
 
-// A group owns the flags of one concern, their defaults, their rules, and what
-// /configz shows of them.
+// A group owns the flags of one concern, their defaults, their rules, and their
+// values in /configz.
 type group interface {
 	addFlags(sections *cliflag.NamedFlagSets)
 	validate() []error
 	show(c *configuration)
 }
 
-// New returns the defaults.
+// New returns the settings with their defaults.
 func New(p Program) *Settings {
 	s := &Settings{
 		program:     p,
@@ -103,9 +103,9 @@ func (s *Settings) groups() []group {
 	}
 }
 
-// AddFlags adds all flags to a set, which is to be parsed. It returns them
-// under the headings of the help text, whose order is upstream's and does not
-// depend on the order of the groups.
+// AddFlags adds all flags to a set, which the caller then parses. It returns the
+// flags under the headings of the help text. The order of the headings is
+// upstream's, and does not depend on the order of the groups.
 func (s *Settings) AddFlags(all *pflag.FlagSet) cliflag.NamedFlagSets {
 	sections := cliflag.NamedFlagSets{NormalizeNameFunc: cliflag.WordSepNormalizeFunc}
 	for _, heading := range []string{
@@ -131,16 +131,16 @@ func (s *Settings) AddFlags(all *pflag.FlagSet) cliflag.NamedFlagSets {
 // Flags returns all flags, once they have been added.
 func (s *Settings) Flags() *pflag.FlagSet { return s.flags }
 
-// Validate returns everything that is wrong, at once. The flags must have been
+// Validate returns all errors of the flags and their files. The flags must have been
 // parsed.
 func (s *Settings) Validate() []error { return append(s.ValidateUnserved(), s.wrongServedFiles()...) }
 
-// ValidateUnserved is Validate for a process that serves nothing. It looks at no file
-// that only a server reads.
+// ValidateUnserved does the same as Validate, for a process that serves nothing. It
+// does not check files that only a server reads.
 func (s *Settings) ValidateUnserved() []error { return append(s.wrongValues(), s.unreadable(files)...) }
 
-// wrongValues returns what is wrong, apart from files that unreadable and
-// wrongServedFiles check.
+// wrongValues returns all errors except those that unreadable and wrongServedFiles
+// report.
 func (s *Settings) wrongValues() []error {
 	errs := slices.Clone(s.wrong)
 	for _, g := range s.groups() {
@@ -153,8 +153,8 @@ func (s *Settings) wrongValues() []error {
 }
 
 // misconfigured returns the error in --cluster-cidr if --controllers names the route
-// controller. If that controller runs only by default, this is not an error here: the
-// leader reports it, and the other controllers run.
+// controller. If that controller runs only by default, misconfigured returns nil.
+// The leader then reports the error, and the other controllers run.
 func (s *Settings) misconfigured() error {
 	if s.Route.clusterCIDR == "" || !s.Route.Configured() || !s.Controllers.Names(RouteController) {
 		return nil

@@ -14,8 +14,8 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// TestUpstreamsFlags compares our flags with upstream's. None is missing or
-// under another heading. A flag with another default has an annotation that
+// TestUpstreamsFlags compares our flags with upstream's. No flag is missing or under
+// another heading. If the default of a flag differs, the flag has an annotation that
 // says so.
 func TestUpstreamsFlags(t *testing.T) {
 	if got := len(upstreamFlags); got != 87 {

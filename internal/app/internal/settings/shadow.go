@@ -7,7 +7,7 @@ import (
 // Shadow has the setting of a daemon that runs beside the present manager and changes
 // nothing.
 type Shadow struct {
-	// On means that the daemon decides, logs and counts, and changes nothing.
+	// On means that the daemon only decides, logs and counts. It changes nothing.
 	On bool
 }
 

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// annotationSecret is the annotation of flags whose values the components of
-	// Kubernetes do not show. Programs may give it to their own flags.
+	// annotationSecret is the annotation of flags whose values are secret. The
+	// components of Kubernetes do not show these values. Programs can set the
+	// annotation on their own flags.
 	annotationSecret = "classified"
-	// secretValue is shown instead of such a value.
+	// secretValue is shown instead of a secret value.
 	secretValue = "CLASSIFIED"
 )
 
-// ShownFlags returns the values of all flags, for those who may read /flagz. It
-// hides secrets.
+// ShownFlags returns the values of all flags for /flagz. It hides secrets.
 func (s *Settings) ShownFlags() map[string]string {
 	all := map[string]string{}
 	s.flags.VisitAll(func(f *pflag.Flag) { all[f.Name] = shownValue(f) })
 	return all
 }
 
-// Line returns the flags that have a value, in the form of a command line. It hides
-// no secrets.
+// Line returns the flags that have a value, in the form of a command line. It does
+// not hide secrets.
 func (s *Settings) Line() []string {
 	var line []string
 	s.flags.VisitAll(func(f *pflag.Flag) {
@@ -42,7 +42,7 @@ func (s *Settings) Line() []string {
 	return line
 }
 
-// LogFlags logs the values of all flags, with verbosity 1. It hides secrets.
+// LogFlags logs the values of all flags at verbosity 1. It hides secrets.
 func (s *Settings) LogFlags(logger klog.Logger) {
 	s.flags.VisitAll(func(f *pflag.Flag) { logger.V(1).Info("Flag", "flag", "--"+f.Name, "value", shownValue(f)) })
 }
@@ -56,18 +56,19 @@ func shownValue(f *pflag.Flag) string {
 }
 
 var (
-	// A flag may hold a secret if its name contains one of secretNames, or if one of the
-	// words of its name is in secretWords.
+	// A flag might contain a secret if its name contains one of secretNames, or if a
+	// word of its name is in secretWords.
 	secretNames = []string{"apikey", "credential", "passphrase", "passw", "secret", "token"}
 	secretWords = []string{"key", "keys", "pass"}
-	// plainTypes are the beginnings of the names of types that hold no secret.
+	// plainTypes lists beginnings of type names. Values of these types are not
+	// secrets.
 	plainTypes = []string{"bool", "count", "duration", "float", "int", "uint"}
 )
 
-// isNamedAsSecret reports whether a flag holds a secret, to judge by its name and its
-// type. Programs add their own flags and those of imported packages. Most of these do
-// not have the annotation, because they are older than it. The name of a file that
-// holds a secret is not itself a secret.
+// isNamedAsSecret reports whether a flag probably contains a secret, according to
+// its name and its type. Programs add their own flags and those of imported
+// packages. Most of these flags do not have the annotation, because they are older
+// than it. The name of a file with a secret is not itself a secret.
 func isNamedAsSecret(f *pflag.Flag) bool {
 	if slices.ContainsFunc(plainTypes, func(t string) bool { return strings.HasPrefix(f.Value.Type(), t) }) {
 		return false

@@ -8,7 +8,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 )
 
-// withSecrets returns the settings of a program whose flags hold secrets.
+// withSecrets returns the settings of a program whose flags contain secrets.
 func withSecrets(t *testing.T, args ...string) *Settings {
 	t.Helper()
 	var own cliflag.NamedFlagSets
@@ -39,7 +39,7 @@ var secretArgs = []string{
 func TestShownFlags(t *testing.T) {
 	all := withSecrets(t, secretArgs...).ShownFlags()
 	for name, want := range map[string]string{
-		// Hidden: by name, and by the annotation.
+		// Hidden, because of the name or the annotation.
 		"acme-api-token": "CLASSIFIED",
 		"acme-secret":    "CLASSIFIED",
 		"acme-login":     "CLASSIFIED",
@@ -47,7 +47,7 @@ func TestShownFlags(t *testing.T) {
 		"acme-apiToken":  "CLASSIFIED",
 		"acme-authtoken": "CLASSIFIED",
 		"acme-key-bytes": "CLASSIFIED",
-		// Shown: these are not secrets.
+		// Shown, because these are not secrets.
 		"acme-rotate-key":                        "true",
 		"acme-token-file":                        "/run/token",
 		"acme-zone":                              "north",
@@ -65,7 +65,7 @@ func TestShownFlags(t *testing.T) {
 		t.Errorf("a secret that is not set is shown as %q", got)
 	}
 	for _, f := range upstreamFlags {
-		if _, ok := all[f.Name]; !ok && f.Name != "help" { // which cobra adds
+		if _, ok := all[f.Name]; !ok && f.Name != "help" { // cobra adds it
 			t.Errorf("--%s is not shown", f.Name)
 		}
 	}

@@ -1,10 +1,10 @@
 package settings
 
-// upstreamFlag is a flag of upstream's, with its heading in upstream's help
-// and its default.
+// upstreamFlag is one of upstream's flags, with its heading in upstream's help and
+// its default.
 type upstreamFlag struct{ Heading, Name, Default string }
 
-// upstreamFlags are all flags of upstream's v0.37.1.
+// upstreamFlags lists all flags of upstream v0.37.1.
 var upstreamFlags = []upstreamFlag{
 	{"debugging", "contention-profiling", "false"},
 	{"debugging", "profiling", "true"},
@@ -95,7 +95,7 @@ var upstreamFlags = []upstreamFlag{
 	{"global", "vmodule", ""},
 }
 
-// upstreamGates are the feature gates that upstream's command line accepts.
+// upstreamGates lists the feature gates that upstream's command line accepts.
 var upstreamGates = []string{
 	"APIResponseCompression", "APIServerIdentity", "APIServerWebhookAuthenticationToken", "APIServingWithRoutine",
 	"AllAlpha", "AllBeta", "AllowParsingUserUIDFromCertAuth", "AllowUnsafeMalformedObjectDeletion", "CBORServingAndStorage",
@@ -108,6 +108,6 @@ var upstreamGates = []string{
 	"StructuredAuthenticationConfigurationEgressSelector", "StructuredAuthenticationConfigurationJWKSMetrics",
 	"TokenRequestServiceAccountUIDValidation", "UnauthenticatedHTTP2DOSMitigation", "UnknownVersionInteroperabilityProxy",
 	"WatchList", "WatchListCompression", "WebhookRoundTripLoadBalancing",
-	// Settable, and hidden from the help.
+	// These can be set, but the help does not show them.
 	"DeclarativeValidation", "KMSv1", "MutatingAdmissionPolicy",
 }

@@ -35,8 +35,8 @@ func newWebhooks(known []string, serving *Serving) Webhooks {
 	return w
 }
 
-// servingFlags are the flags of the HTTPS server that the server of webhooks has, too,
-// with a prefix.
+// servingFlags lists the flags of the HTTPS server that the server of webhooks also
+// has, with a prefix.
 var servingFlags = []string{
 	"bind-address", "cert-dir", "disable-http2-serving", "secure-port", "tls-cert-file", "tls-cipher-suites",
 	"tls-curve-preferences", "tls-min-version", "tls-private-key-file", "tls-sni-cert-key",

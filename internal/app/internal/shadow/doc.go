@@ -1,6 +1,6 @@
-// Package shadow remembers what a daemon with --shadow would have done, and finds
-// where something else has happened.
+// Package shadow remembers the decisions of a daemon with --shadow, and finds the
+// differences from what has really happened.
 //
-// Its rules are pure. It never assumes that somebody has done what it has decided:
-// only the cluster and the cloud say what has happened (decision 20).
+// Its rules are pure. It never assumes that somebody has carried out a decision.
+// Only the cluster and the cloud say what has happened (decision 20).
 package shadow

@@ -9,33 +9,35 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// maxDifferences bounds how many Deleted and Initialized differences are remembered.
+// maxDifferences is the maximum number of Deleted and Initialized differences that
+// are remembered.
 const maxDifferences = 1000
 
-// Difference is an object whose fate differs from what this daemon would have done.
+// Difference is an object with another fate than this daemon would have given it.
 // Its JSON is part of the report: fields may be added, and none is renamed.
 type Difference struct {
 	What What      `json:"what"`
 	At   time.Time `json:"at"`
-	// Decision is what this daemon would have done.
+	// Decision is the step that this daemon would have taken.
 	Decision step.Step `json:"decision"`
 }
 
-// Look is what a controller would do about one key, and what it knew when it
-// decided that.
+// Look is the result of a controller's look at one key: its decision, and the facts
+// behind it.
 type Look struct {
 	Controller, Key string
 	At              time.Time
 	Facts           Facts
-	// Steps are what the controller would do. There are none for an object that is gone.
+	// Steps are the steps that the controller would take. There are none for an
+	// object that is gone.
 	Steps []step.Step
 }
 
-// News is what a look has changed: decisions, and differences that were found.
+// News has the new decisions and the new differences after a look.
 type News struct {
 	Decided []step.Step
 	Differs []Difference
-	// Keys is how many keys of the controller the ledger knows now.
+	// Keys is the number of the controller's keys that the ledger knows now.
 	Keys int
 }
 
@@ -49,14 +51,14 @@ type object struct {
 	name string
 }
 
-// Ledger remembers what each controller has decided for each of its keys, and the
-// differences.
+// Ledger remembers the decisions of each controller for each of its keys. It also
+// remembers the differences.
 type Ledger struct {
 	mu        sync.Mutex
 	decisions map[place]map[string]decision // by object; guarded by mu
-	keys      map[string]int                // how many are in decisions, by controller; guarded by mu
+	keys      map[string]int                // number of keys in decisions, by controller; guarded by mu
 	happened  []Difference                  // Deleted and Initialized differences; guarded by mu
-	dropped   int                           // how many differences were not put into happened; guarded by mu
+	dropped   int                           // number of differences that had no room in happened; guarded by mu
 	last      map[object]Difference         // differences about decisions that nobody has carried out yet; guarded by mu
 }
 
@@ -65,7 +67,7 @@ func NewLedger() *Ledger {
 	return &Ledger{decisions: map[place]map[string]decision{}, keys: map[string]int{}, last: map[object]Difference{}}
 }
 
-// Note takes note of a look, and returns what is new.
+// Note records a look, and returns the news.
 func (l *Ledger) Note(look Look) News {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,12 +88,12 @@ func (l *Ledger) Note(look Look) News {
 	return news
 }
 
-// decide returns the decisions of a look, and what is new about them.
+// decide returns the decisions of a look, and the news about them.
 func (l *Ledger) decide(look Look, before map[string]decision) (now map[string]decision, news News) {
 	now = map[string]decision{}
 	for _, s := range gravest(look.Steps) {
 		d, known := before[s.Object]
-		known = known && d.facts.UID == look.Facts.UID // Otherwise another object has the name.
+		known = known && d.facts.UID == look.Facts.UID // If the UIDs differ, another object has the name.
 		if known && d.initialized(look.Facts) {
 			news.Differs = append(news.Differs, l.happens(Difference{Initialized, look.At, d.step}))
 		}
@@ -106,7 +108,7 @@ func (l *Ledger) decide(look Look, before map[string]decision) (now map[string]d
 	return now, news
 }
 
-// order has the effects, the gravest last.
+// order lists the effects. The gravest is the last.
 var order = []step.Effect{step.None, step.Update, step.Wait, step.Create, step.Delete}
 
 // gravest returns the gravest step of each object. A CIDR with two routes may have
@@ -126,8 +128,8 @@ func gravest(steps []step.Step) (all []step.Step) {
 	return all
 }
 
-// gone returns a difference for each object that has been deleted since the previous
-// look although this daemon would have kept it.
+// gone returns a difference for each object that this daemon would have kept, but
+// that has been deleted since the previous look.
 func (l *Ledger) gone(look Look, before, now map[string]decision) (found []Difference) {
 	for name, d := range before {
 		if after, still := now[name]; still && after.facts.UID == d.facts.UID {
@@ -142,7 +144,7 @@ func (l *Ledger) gone(look Look, before, now map[string]decision) (found []Diffe
 }
 
 // lasting returns the new differences about decisions that nobody has carried out
-// within LastsAfter, and forgets the differences that are over.
+// within LastsAfter. It also forgets the differences that are over.
 func (l *Ledger) lasting(look Look, now map[string]decision) (found []Difference) {
 	for name, d := range now {
 		at := object{place{look.Controller, look.Key}, name}
@@ -167,23 +169,24 @@ func (l *Ledger) happens(d Difference) Difference {
 	return d
 }
 
-// Report is what has differed. Its JSON is stable: fields may be added, and none is
+// Report lists the differences. Its JSON is stable: fields may be added, and none is
 // renamed.
 type Report struct {
 	Since time.Time `json:"since"`
-	// Differences are the Deleted and Initialized ones that were remembered, and the
-	// other ones that are not over.
+	// Differences has the remembered differences of the kinds Deleted and
+	// Initialized. Of the other kinds, it has the differences that are not over.
 	Differences []Difference `json:"differences"`
-	// Dropped is how many Deleted and Initialized differences are not in Differences.
+	// Dropped is the number of Deleted and Initialized differences that are not in
+	// Differences.
 	Dropped int `json:"dropped,omitempty"`
-	// Idle are the controllers that would do nothing, or cannot say what they would do.
+	// Idle lists the controllers that do not look, with the reasons.
 	Idle []string `json:"idle,omitempty"`
-	// Refused are requests and calls that the provider tried to make, and that would
-	// have changed something.
+	// Refused lists the requests and calls of the provider that were refused because
+	// they would have changed something.
 	Refused []string `json:"refused,omitempty"`
 }
 
-// Report returns what has differed so far.
+// Report returns the differences so far.
 func (l *Ledger) Report() Report {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -197,7 +200,7 @@ func (l *Ledger) Report() Report {
 	return Report{Differences: all, Dropped: l.dropped}
 }
 
-// Count returns how many of the remembered differences are of this kind.
+// Count returns the number of remembered differences of a kind.
 func (l *Ledger) Count(what What) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

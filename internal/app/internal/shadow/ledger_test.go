@@ -13,7 +13,8 @@ import (
 
 var start = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// seen is what a look sees, some time after the look before.
+// seen is the result of one look. The field after is the time since the previous
+// look.
 type seen struct {
 	after  time.Duration
 	facts  Facts
@@ -31,7 +32,7 @@ func TestFates(t *testing.T) {
 		object  string
 		looks   []seen
 		decided []step.Effect
-		differs []What // found
+		differs []What // the differences that were found
 		report  []What
 	}{
 		{"NodeThatStays", "node/n", []seen{{0, removes, step.None}, {time.Hour, removes, step.None}}, nil, nil, nil},
@@ -96,8 +97,8 @@ func TestSentenceIsNoDecision(t *testing.T) {
 	}
 }
 
-// A CIDR with two routes has two steps. If the next look finds the same two, there is
-// no new decision.
+// A CIDR with two routes has two steps. If the next look finds the same two steps,
+// there is no new decision.
 func TestTwoStepsOfOneObjectAreOneDecision(t *testing.T) {
 	l := NewLedger()
 	both := []step.Step{is("route/r", step.Delete), is("route/r", step.None)}
@@ -109,8 +110,8 @@ func TestTwoStepsOfOneObjectAreOneDecision(t *testing.T) {
 	}
 }
 
-// The ledger is bounded: it forgets objects that are gone, and keeps at most
-// maxDifferences of the differences that have happened.
+// The ledger is bounded. It forgets objects that are gone. It keeps at most
+// maxDifferences of the Deleted and Initialized differences.
 func TestLedgerIsBounded(t *testing.T) {
 	l := NewLedger()
 	for n := range maxDifferences + 5 {

@@ -9,11 +9,12 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// What says how the fate of an object differs from what this daemon would have done.
+// What is the kind of a difference between the fate of an object and this daemon's
+// decision.
 type What string
 
-// The differences. Deleted and Initialized are about something that has happened,
-// the others about something that has not.
+// The kinds of differences. Deleted and Initialized are about something that has
+// happened. The others are about something that has not happened.
 const (
 	Deleted     What = "deleted"     // this daemon would have kept it
 	Initialized What = "initialized" // this daemon would have let it wait
@@ -21,10 +22,10 @@ const (
 	NotMade     What = "not_made"    // this daemon would have made or initialised it
 )
 
-// All has all differences.
+// All has all kinds of differences.
 var All = []What{Deleted, Initialized, NotDeleted, NotMade}
 
-// Why returns the sentence about a difference.
+// Why returns a sentence about the difference.
 func (w What) Why() string {
 	switch w {
 	case Deleted:
@@ -39,38 +40,42 @@ func (w What) Why() string {
 	return ""
 }
 
-// LastsAfter is how long the present manager has to do what this daemon would do.
+// LastsAfter is the time that the present manager gets to do what this daemon has
+// decided.
 const LastsAfter = 5 * time.Minute
 
-// Facts are what the cluster says about the object of a look.
+// Facts are the facts in the cluster about the object of a look.
 type Facts struct {
-	// UID is that of the object; empty if the look is about several.
+	// UID is the UID of the object. It is empty if the look is about several
+	// objects.
 	UID types.UID
-	// Deletes is the kind of the objects that this controller deletes; empty for none.
+	// Deletes is the kind of the objects that this controller deletes. It is empty
+	// if the controller deletes none.
 	Deletes string
 	// Waits means that the object is a Node to be initialised, and that the controller
 	// of the look initialises Nodes.
 	Waits bool
 }
 
-// decision is what would be done about an object.
+// decision is the step that would be taken for an object.
 type decision struct {
 	step  step.Step
 	facts Facts
 	since time.Time // when it was first decided
 }
 
-// changed reports whether now is another decision than before. Why is not compared,
-// because it may contain a number that changes.
+// changed reports whether the decision now differs from the decision before. The
+// field Why is not compared, because it may contain a number that changes.
 func changed(before, now step.Step) bool {
 	return before.Effect != now.Effect || before.Do != now.Do || before.Reason != now.Reason
 }
 
-// lost reports whether an object that is gone was deleted although this daemon would
-// have kept it. Who has deleted it is not known.
+// lost is called for an object that is gone. It reports whether the object was
+// deleted although this daemon would have kept it. Who has deleted it is not known.
 func (d decision) lost() bool {
 	kind, _, _ := strings.Cut(d.step.Object, "/")
-	return kind == d.facts.Deletes && d.step.Effect != step.Delete && d.step.Effect != step.Create // What was to be made was never there.
+	// An object that was still to be made was never there.
+	return kind == d.facts.Deletes && d.step.Effect != step.Delete && d.step.Effect != step.Create
 }
 
 // initialized reports whether a Node that this daemon would have let wait has been

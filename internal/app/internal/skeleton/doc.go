@@ -1,6 +1,6 @@
-// Package skeleton says what the community's skeleton, k8s.io/cloud-provider, would do
-// with what a dry run of this daemon has observed. Its rules are the facts of
-// docs/reference/upstream-behaviour.md, which they cite.
+// Package skeleton says what the community's skeleton, k8s.io/cloud-provider, would
+// do. Its input is the observations of a dry run of this daemon. Its rules follow
+// docs/reference/upstream-behaviour.md, and cite that page.
 //
-// It is pure. Package app gathers the observations and prints the result.
+// The package is pure. Package app gathers the observations and prints the result.
 package skeleton

@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// Difference is an object whose fate is not the same with both daemons. Its JSON is
+// Difference is an object whose fate differs between the two daemons. Its JSON is
 // part of the output of the sub-command plan: fields may be added, and none is
 // renamed.
 type Difference struct {
@@ -18,7 +18,7 @@ type Difference struct {
 	Skeleton Fate   `json:"skeleton"`
 }
 
-// Fate is what becomes of an object.
+// Fate is the result of all steps for an object.
 type Fate struct {
 	Effect step.Effect `json:"effect"`
 	Do     string      `json:"do"`
@@ -26,11 +26,11 @@ type Fate struct {
 	Why    string      `json:"why"`
 }
 
-// nothing is what a step does that leaves its object as it is.
+// nothing is the action of a step that leaves its object as it is.
 const nothing = "nothing"
 
-// order has the effects, the gravest last. Compare does not distinguish the first two,
-// because an object that waits stays.
+// order lists the effects. The gravest is the last. Compare does not distinguish the
+// first two, because an object that waits also stays.
 var order = []step.Effect{step.None, step.Wait, step.Update, step.Create, step.Delete}
 
 // Compare returns the objects whose fates differ. Those that the skeleton deletes come
@@ -51,9 +51,9 @@ func Compare(daemon, skeleton []step.Step) []Difference {
 	return all
 }
 
-// Fates returns what becomes of each object, which is the gravest of its steps. If
-// several steps are equally grave, it is the first of these that does something. Steps
-// that only record events leave the object as it is.
+// Fates returns the fate of each object. The fate is the gravest of the object's
+// steps. If several steps are equally grave, it is the first of them that does
+// something. A step that only records events does not change the object.
 func Fates(steps []step.Step) map[string]Fate {
 	fates := map[string]Fate{}
 	for _, s := range steps {

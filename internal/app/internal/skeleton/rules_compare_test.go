@@ -8,8 +8,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// Compare finds a difference only if something else becomes of an object, not if
-// only the number or the words of the steps differ.
+// Compare finds a difference only if the fate of an object differs. The number and
+// the words of the steps do not matter.
 func TestCompare(t *testing.T) {
 	is := func(object string, effect step.Effect, writes ...string) step.Step {
 		return step.Step{Object: object, Effect: effect, Do: string(effect), Why: "w", Writes: writes}

@@ -13,15 +13,15 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// Existence is what the cloud has said about an instance.
+// Existence is the cloud's answer about the existence of an instance.
 type Existence string
 
 // The answers.
 const (
-	Unknown Existence = "" // it was not asked, or nobody could tell
+	Unknown Existence = "" // the cloud was not asked, or did not know
 	Absent  Existence = "absent"
 	Running Existence = "running"
-	Down    Existence = "down" // it exists and is shut down
+	Down    Existence = "down" // the instance exists and is shut down
 )
 
 // Description is the cloud's answer to a question about the metadata of a Node's
@@ -42,8 +42,8 @@ func Asks(node *corev1.Node) bool {
 func Waits(node *corev1.Node) bool { return nodefact.IsUninitialized(node) }
 
 // Monitored returns what one round of the lifecycle controller does to a Node
-// (upstream-behaviour 4.1). No Node is too young to be deleted, nothing bounds the
-// deletions, and Nodes that wait to be initialised are no exception (4.3).
+// (upstream-behaviour 4.1). The skeleton also deletes young Nodes and Nodes that
+// wait to be initialised, and nothing bounds the deletions (4.3).
 func Monitored(node *corev1.Node, said Existence) step.Step {
 	s := step.Step{Object: "node/" + node.Name, Effect: step.None, Do: nothing}
 	shutdown := nodefact.HasTaint(node, api.TaintNodeShutdown)
@@ -64,8 +64,8 @@ func Monitored(node *corev1.Node, said Existence) step.Step {
 	return s
 }
 
-// Initialised returns what the node controller does to a Node. said is nil if the
-// cloud was not asked.
+// Initialised returns what the node controller does to a Node. The argument said is
+// nil if the cloud was not asked.
 func Initialised(node *corev1.Node, said *Description) step.Step {
 	s := step.Step{Object: "node/" + node.Name, Effect: step.None, Do: nothing}
 	described := said != nil && said.Err == nil
@@ -88,7 +88,7 @@ func Initialised(node *corev1.Node, said *Description) step.Step {
 }
 
 // initialise follows upstream-behaviour 3.2 to 3.4. A provider ID on the Node stays,
-// whoever wrote it, and nothing is reported.
+// whoever wrote it. Nothing is reported.
 func initialise(node *corev1.Node, i cloud.Metadata) (effect step.Effect, do, why string) {
 	if node.Spec.ProviderID == "" && i.ProviderID == "" && !i.Nameless {
 		return step.Wait, "wait", "neither the cloud nor the Node has a provider ID"
@@ -99,8 +99,8 @@ func initialise(node *corev1.Node, i cloud.Metadata) (effect step.Effect, do, wh
 	return step.Create, "initialise", "the cloud has described the instance"
 }
 
-// betaDiffers reports whether a stable label differs from its beta label, which is the
-// source (upstream-behaviour 3.5).
+// betaDiffers reports whether a stable label differs from its beta label. The beta
+// label is the source (upstream-behaviour 3.5).
 func betaDiffers(node *corev1.Node) bool {
 	for beta, stable := range map[string]string{
 		corev1.LabelFailureDomainBetaZone:   corev1.LabelTopologyZone,
@@ -130,8 +130,8 @@ func sorted(all []corev1.NodeAddress) []string {
 	return lines
 }
 
-// wanted returns the addresses of a Node (upstream-behaviour 3.6), and false if the
-// kubelet was told to use one that the cloud does not have.
+// wanted returns the addresses of a Node (upstream-behaviour 3.6). It returns false
+// if the kubelet was told to use an address that the cloud does not have.
 func wanted(node *corev1.Node, cloud []corev1.NodeAddress) (all []corev1.NodeAddress, ok bool) {
 	all = slices.Clone(cloud)
 	if !slices.ContainsFunc(all, isHostname) {
@@ -147,8 +147,8 @@ func wanted(node *corev1.Node, cloud []corev1.NodeAddress) (all []corev1.NodeAdd
 	return all, true
 }
 
-// preferred puts the addresses first that the kubelet was told to use, and leaves out
-// the other addresses of their types.
+// preferred begins with the addresses that the kubelet was told to use. It leaves
+// out the other addresses of the same types.
 func preferred(all []corev1.NodeAddress, given string) (addresses []corev1.NodeAddress, ok bool) {
 	var first []corev1.NodeAddress
 	matched := map[corev1.NodeAddressType]bool{}

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// Table is what the route controller looks at.
+// Table has the objects that the route controller looks at.
 type Table struct {
 	Clusters []netip.Prefix
 	Nodes    []*corev1.Node
@@ -43,8 +43,8 @@ func (t Table) Routes() []step.Step {
 	return all
 }
 
-// strays returns why a route is deleted if it is in a CIDR of the cluster, empty if
-// it stays.
+// strays returns the reason to delete a route, provided that it is in a CIDR of the
+// cluster. It returns "" if the route stays.
 func (t Table) strays(r cloud.Route) string {
 	to := slices.IndexFunc(t.Nodes, func(n *corev1.Node) bool { return n.Name == r.Node })
 	switch {
@@ -83,14 +83,14 @@ func last(p netip.Prefix) netip.Addr {
 	return addr
 }
 
-// provides reports whether a route is the one that the Node needs. CIDRs are compared
-// as text, and a route that is a blackhole counts, too.
+// provides reports whether a route is the one that the Node needs. CIDRs are
+// compared as text. A blackhole route also counts.
 func provides(r cloud.Route, node *corev1.Node, cidr string) bool {
 	return r.CIDR == cidr && r.Node == node.Name && (!r.Addressed || slices.Equal(sorted(r.Addresses), sorted(node.Status.Addresses)))
 }
 
-// condition returns what is written for the condition NetworkUnavailable if no route
-// is missing (upstream-behaviour 5.3).
+// condition returns the write of the condition NetworkUnavailable. It applies only
+// if no route is missing (upstream-behaviour 5.3).
 func (t Table) condition(node *corev1.Node) (s step.Step, written bool) {
 	status, reason := corev1.ConditionFalse, "RouteCreated"
 	if len(cidrsOf(node)) == 0 {

@@ -8,11 +8,12 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// finalizer is that of the service controllers (upstream-behaviour 2.7).
+// finalizer is the finalizer of the service controllers (upstream-behaviour 2.7).
 const finalizer = "service.kubernetes.io/load-balancer-cleanup"
 
-// Service returns what the service controller does to a Service after its start
-// (upstream-behaviour 6.1, 6.4). It cleans up for Services with a class, too.
+// Service returns what the service controller does to a Service just after its start
+// (upstream-behaviour 6.1, 6.4). The controller also cleans up for Services with a
+// class.
 func Service(s *corev1.Service) step.Step {
 	is := step.Step{Object: "service/" + s.Namespace + "/" + s.Name, Effect: step.None, Do: nothing}
 	balanced := s.Spec.Type == corev1.ServiceTypeLoadBalancer

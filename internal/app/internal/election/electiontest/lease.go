@@ -44,7 +44,7 @@ func Held(holder string, seconds int) *Lease {
 	return &Lease{version: 1, record: resourcelock.LeaderElectionRecord{HolderIdentity: holder, LeaseDurationSeconds: seconds}}
 }
 
-// Holder returns the identity of the Lease's holder, "" if there is none.
+// Holder returns the identity of the Lease's holder. It returns "" if there is none.
 func (l *Lease) Holder() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +68,7 @@ type Lock struct {
 
 	lease    *Lease
 	identity string
-	seen     int // the version that an update is based on
+	seen     int // the version that the replica has read or written last
 }
 
 // Get is part of resourcelock.Interface.

@@ -1,5 +1,5 @@
-// Package providertest has a provider that offers at most instances, for the tests of
-// package app and of the packages below it. Only tests import it.
+// Package providertest has a provider that offers at most instances. It is for the
+// tests of package app and of the packages below it. Only tests import it.
 package providertest
 
 import (
