@@ -55,7 +55,8 @@ func TestChartValues(t *testing.T) {
 	}
 }
 
-// Editors show the description of the schema beside a value.
+// TestSchemaDescribesEachValue compares the descriptions in the schema with the
+// comments in values.yaml. Editors show these descriptions.
 func TestSchemaDescribesEachValue(t *testing.T) {
 	var schema map[string]any
 	if err := json.Unmarshal([]byte(read(t, chartSchema)), &schema); err != nil {
@@ -83,7 +84,7 @@ func valuesOfChart(t *testing.T) []value {
 	return valuesOf(t, file.Content[0], nil)
 }
 
-// valuesOf returns the values in a mapping. It does not look for further values
+// valuesOf returns the values in a mapping. It does not look for more values
 // inside a value that has a comment.
 func valuesOf(t *testing.T, mapping *yaml.Node, path []string) (all []value) {
 	t.Helper()
@@ -107,7 +108,7 @@ func valuesOf(t *testing.T, mapping *yaml.Node, path []string) (all []value) {
 	return all
 }
 
-// initial returns a default as the table shows it.
+// initial returns a default value in the form in which the table shows it.
 func initial(t *testing.T, v any) string {
 	t.Helper()
 	text, err := json.Marshal(v)

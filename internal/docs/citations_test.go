@@ -23,8 +23,8 @@ var (
 // nowhere matches citations of documents that are not in this repository.
 var nowhere = regexp.MustCompile(`(?i)behaviour page|\bdesign(?:\.md)? section`)
 
-// TestCitedSectionsExist checks every section of upstream's behaviour that a
-// comment or a page cites.
+// TestCitedSectionsExist checks that each section of upstream-behaviour.md that a
+// comment or a page cites exists.
 func TestCitedSectionsExist(t *testing.T) {
 	known := map[string]bool{}
 	for _, s := range parse(read(t, upstreamPage)).sections {
@@ -48,8 +48,8 @@ func TestCitedSectionsExist(t *testing.T) {
 	}
 }
 
-// TestNothingCitesWhatIsNotHere refuses references to documents that a reader of
-// the repository cannot open.
+// TestNothingCitesWhatIsNotHere fails for references to documents that a reader
+// of the repository cannot open.
 func TestNothingCitesWhatIsNotHere(t *testing.T) {
 	for file, text := range prose(t) {
 		for _, found := range nowhere.FindAllString(text, -1) {
@@ -58,8 +58,8 @@ func TestNothingCitesWhatIsNotHere(t *testing.T) {
 	}
 }
 
-// prose returns, by path, the text of every Markdown file and the comments of
-// every Go file, with spaces instead of line breaks.
+// prose returns the text of every Markdown file and the comments of every Go
+// file, by path. Line breaks are replaced by spaces.
 func prose(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -9,8 +9,8 @@ import (
 
 const (
 	comparedPage = "docs/compared-with-upstream.md"
-	// wordsOnly is the last cell of a row about a log line, an event, a metric, or
-	// an error message of a daemon that does not start.
+	// wordsOnly is the last cell of a row that is only about words: a log line, an
+	// event, a metric, or an error message of a daemon that does not start.
 	wordsOnly = "Words only."
 )
 
@@ -21,11 +21,12 @@ var (
 	promiseNamed = regexp.MustCompile(`\[([SVPC]\d+(?: [a-z])?)\]\(promises\.md`)
 )
 
-// ways are what the last cell of a row may name.
+// ways has the names that the last cell of a row can contain.
 type ways struct{ flags, labels, promises map[string]bool }
 
-// fault returns what is wrong with the last cell of a row. It returns the empty
-// string if the cell says how to get upstream's behaviour, or what forbids it.
+// fault returns a text about the problem with the last cell of a row. It returns
+// "" if the cell is wordsOnly, or if it names flags, labels or promises and all
+// of them exist.
 func (w ways) fault(cell string) string {
 	if cell == wordsOnly {
 		return ""
@@ -48,8 +49,8 @@ func (w ways) fault(cell string) string {
 	return ""
 }
 
-// TestEachDifferenceHasAFlagOrAPromise checks the last column of the tables
-// (promise C1).
+// TestEachDifferenceHasAFlagOrAPromise checks the last column of the tables in
+// docs/compared-with-upstream.md (promise C1).
 func TestEachDifferenceHasAFlagOrAPromise(t *testing.T) {
 	w := ways{flags: names(t, "docs/reference/flags.md", flagListed), labels: names(t, "docs/reference/annotations.md", labelNamed)}
 	_, w.promises = promises(t)

@@ -17,12 +17,12 @@ What ` + "`fairlead doctor`" + ` looks for, by code. Codes are permanent: one th
 An *error* does not work, or will harm. A *warning* may not work, or may harm. If a right is missing, the checks that need it are unknown.
 `
 
-// headings are those of the categories, in the order of the page.
+// headings has the heading of each category on the page.
 var headings = map[doctor.Category]string{
 	doctor.ControlPlane: "Control plane", doctor.OfNodes: "Nodes", doctor.Daemon: "Daemon", doctor.Rights: "Rights", doctor.Cloud: "Cloud", doctor.OfServices: "Services",
 }
 
-// doctorPage returns the page of the checks.
+// doctorPage returns the reference page of the checks.
 func doctorPage() string {
 	var w strings.Builder
 	w.WriteString(doctorIntro)
@@ -43,7 +43,7 @@ func doctorPage() string {
 	return w.String()
 }
 
-// placeholders are what stands for the object on the page.
+// placeholders replaces the parts of a command that depend on the object.
 var placeholders = strings.NewReplacer("{kind}", "KIND", "{namespace}", "NAMESPACE", "{name}", "NAME")
 
 func needs(c doctor.Check) string {
@@ -56,7 +56,8 @@ func needs(c doctor.Check) string {
 	return strings.Join(all, ", ")
 }
 
-// TestDoctorHasAnchors checks that each finding leads to its place on the page.
+// TestDoctorHasAnchors checks that the link of each check leads to its place on
+// the page.
 func TestDoctorHasAnchors(t *testing.T) {
 	for _, c := range doctor.Checks() {
 		file, anchor, _ := strings.Cut(c.Docs(), "#")
@@ -66,7 +67,7 @@ func TestDoctorHasAnchors(t *testing.T) {
 	}
 }
 
-// TestDoctorsFixesLeadSomewhere checks the pages that the commands name.
+// TestDoctorsFixesLeadSomewhere checks that the pages named by the checks exist.
 func TestDoctorsFixesLeadSomewhere(t *testing.T) {
 	for _, c := range doctor.Checks() {
 		for word := range strings.FieldsSeq(c.Fix + " " + c.Looks) {
@@ -78,8 +79,8 @@ func TestDoctorsFixesLeadSomewhere(t *testing.T) {
 	}
 }
 
-// TestVersionsOfDoctorAreThosePromised compares the versions that doctor calls tested
-// with those of the page.
+// TestVersionsOfDoctorAreThosePromised compares doctor's list of tested versions with
+// the page.
 func TestVersionsOfDoctorAreThosePromised(t *testing.T) {
 	page := read(t, "docs/reference/skew.md")
 	oldest, newest := doctor.TestedMinors()

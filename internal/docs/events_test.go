@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message/messagetest"
 )
 
-// TestEventsHaveReasons checks that all code of the daemon makes its events
-// from the reasons on the page.
+// TestEventsHaveReasons checks that all code of the daemon uses the reasons on
+// the page for its events.
 func TestEventsHaveReasons(t *testing.T) {
 	messagetest.EventsHaveReasons(t, app.AllReasons(), filepath.Join(root, "internal"), filepath.Join(root, "ccm"), filepath.Join(root, "cmd"), filepath.Join(root, "providers"))
 }
@@ -28,7 +28,7 @@ Everything that the daemon shows on objects: every event and every reason of a c
 The guides explain the rules behind them: [nodes that are removed](../guides/node-deletion.md), [Services](../guides/services.md), [routes](../guides/routes.md), [serving certificates](../guides/serving-certificates.md). Which of them upstream has too is in [What upstream does](upstream-behaviour.md).
 `
 
-// kinds are the kinds of objects in the order of the page.
+// kinds has the kinds of objects, in the order of the page.
 var kinds = []struct{ kind, heading, intro string }{
 	{"Node", "On Nodes", "`kubectl describe node NAME` shows both."},
 	{"Service", "On Services", "`kubectl describe service NAME` shows the events, and `kubectl get service NAME -o yaml` the conditions."},

@@ -24,12 +24,12 @@ What a provider may offer beyond ` + "`cloudprovider.Interface`" + `, in package
 | --- | --- | --- |
 `
 
-// optional is an interface that a provider may offer.
+// optional is an interface that a provider can offer.
 type optional struct {
 	name, file string
-	of         string // the value that may have it
+	of         string // the value that can implement the interface
 	meaning    []string
-	without    string // what happens without it
+	without    string // the effect if a provider does not implement it
 	methods    []method
 }
 
@@ -54,7 +54,7 @@ func interfacesPage(t *testing.T) string {
 }
 
 // offeredInterfaces returns the interfaces of package provider that
-// internal/cloud/offers.go names, in its order.
+// internal/cloud/offers.go names, in the order of that file.
 func offeredInterfaces(t *testing.T) []optional {
 	t.Helper()
 	declared := map[string]optional{}
@@ -106,8 +106,8 @@ func parsed(t *testing.T, set *token.FileSet, path string) *ast.File {
 	return file
 }
 
-// without begins the sentence of an interface's comment about providers that do not
-// have it.
+// without is the beginning of a sentence in an interface's comment. The sentence is
+// about providers that do not implement the interface.
 const without = "Without it, "
 
 // readInterface reads one interface and its comments.

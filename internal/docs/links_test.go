@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// published is the prefix of links to this repository on pages that are also
-// read elsewhere, such as the chart's README.
+// published is the prefix of links to this repository. Pages that are also read
+// elsewhere, such as the chart's README, use it.
 const published = "https://github.com/fairlead-k8s/fairlead/blob/main/"
 
 // TestLinksLeadSomewhere checks the links of all Markdown files, except those that
@@ -35,8 +35,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// resolve returns the path of a link's target, and whether the link stays in the
-// repository.
+// resolve returns the path of a link's target. inside reports whether the target
+// is in the repository.
 func resolve(file, to string) (target string, inside bool) {
 	if rest, ok := strings.CutPrefix(to, published); ok {
 		return rest, true

@@ -10,11 +10,11 @@ import (
 
 // page has the headings and links of a Markdown file.
 type page struct {
-	// sections are the texts of the headings.
+	// sections has the texts of the headings.
 	sections []string
-	// anchors are the names by which links refer to sections.
+	// anchors has the names with which links refer to sections.
 	anchors map[string]bool
-	// links are the targets of all links and pictures.
+	// links has the targets of all links and pictures.
 	links []string
 }
 

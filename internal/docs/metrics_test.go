@@ -52,7 +52,7 @@ func metricsPage(t *testing.T) string {
 	return w.String()
 }
 
-// registered returns the metrics of the daemon by name.
+// registered returns the metrics of the daemon, sorted by name.
 func registered(t *testing.T) []metric {
 	t.Helper()
 	var (
@@ -109,7 +109,8 @@ func kindOf(t *testing.T, r metrics.Registerable) string {
 	}
 }
 
-// description matches a metric's description as the client library prints it.
+// description matches the form in which the client library prints a metric's
+// description.
 var description = regexp.MustCompile(`fqName: "([^"]+)", help: "((?:[^"\\]|\\.)*)".*variableLabels: \{([^}]*)\}`)
 
 func metricOf(t *testing.T, d, kind string) metric {

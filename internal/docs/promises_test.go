@@ -22,7 +22,7 @@ var (
 // promise is a row of the page.
 type promise struct{ id, rule, tests, shown string }
 
-// promises returns the rows of the page, and the names that can be cited.
+// promises returns the rows of the page. known has the names that can be cited.
 func promises(t *testing.T) (rows []promise, known map[string]bool) {
 	t.Helper()
 	known = map[string]bool{}
@@ -48,8 +48,8 @@ func promises(t *testing.T) (rows []promise, known map[string]bool) {
 	return rows, known
 }
 
-// TestPromisesAreHeld checks that every promise names its rule, tests that exist
-// and an end-to-end test that exists.
+// TestPromisesAreHeld checks that every promise names its rule, its tests and its
+// end-to-end test. All of these tests must exist.
 func TestPromisesAreHeld(t *testing.T) {
 	rows, known := promises(t)
 	for _, id := range []string{"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S11", "V1", "V2", "V5", "P1", "P2", "P3", "P4", "C1", "C2"} {
@@ -105,12 +105,13 @@ func onlyTests(line string) string {
 	return strings.Join(found, " ")
 }
 
-// testFunctions are the tests of the repository as "package.Test", each with the
-// words in the text constants of its file: the names of rows are among them.
+// testFunctions has the tests of the repository, by "package.Test". The value has
+// all words in the string constants of the test's file, which include the names
+// of rows.
 type testFunctions map[string]map[string]bool
 
 // check reports an error for each name in a cell that is not a test, and for each
-// row that its test does not have. It returns how many tests the cell names.
+// row that the test does not have. It returns the number of tests in the cell.
 func (f testFunctions) check(t *testing.T, of, cell string) (named int) {
 	t.Helper()
 	var texts map[string]bool
@@ -143,7 +144,7 @@ func testsOf(t *testing.T) testFunctions {
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
 				if text, err := strconv.Unquote(l.Value); err == nil {
-					for word := range strings.FieldsSeq(text) { // A text may have a line for each row, which begins with the row's name.
+					for word := range strings.FieldsSeq(text) { // A text can have one line for each row. The line begins with the row's name.
 						texts[word] = true
 					}
 				}
@@ -159,7 +160,8 @@ func testsOf(t *testing.T) testFunctions {
 	return all
 }
 
-// TestCitedPromisesExist checks every promise that a comment or a page cites.
+// TestCitedPromisesExist checks that each promise that a comment or a page cites
+// exists.
 func TestCitedPromisesExist(t *testing.T) {
 	_, known := promises(t)
 	cited := 0

@@ -15,7 +15,7 @@ import (
 
 const recording = "docs/pictures/demo.svg"
 
-// drawn is what the test reads of the recording.
+// drawn has the parts of the recording that the test reads.
 type drawn struct {
 	Title string `xml:"title"`
 	Style string `xml:"style"`
@@ -26,9 +26,9 @@ type drawn struct {
 	} `xml:"text"`
 }
 
-// TestRecording checks the README's recording: its command is a target of make, its
-// lines are those of the demo, and the README has the same lines as text. With
-// -generate it writes them.
+// TestRecording checks the README's recording. The command must be a target of
+// make, the demo must print the lines, and the README must have the same lines as
+// text. With -generate the test writes the lines to the README.
 func TestRecording(t *testing.T) {
 	svg := read(t, recording)
 	if len(svg) > 200_000 {
@@ -76,8 +76,8 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// lines returns the lines of the recording. It adds the empty lines, for which the picture
-// has only a gap.
+// lines returns the lines of the recording. For each gap in the picture, it adds an empty
+// line.
 func (d drawn) lines() []string {
 	var lines []string
 	row := 0
@@ -93,7 +93,7 @@ func (d drawn) lines() []string {
 	return lines
 }
 
-// phrases returns what the demo may print, as patterns.
+// phrases returns patterns for the texts that the demo can print.
 func phrases(t *testing.T) []*regexp.Regexp {
 	t.Helper()
 	verb := regexp.MustCompile(`%[a-z]`)
@@ -111,7 +111,7 @@ func phrases(t *testing.T) []*regexp.Regexp {
 			if !ok || literal.Kind != token.STRING {
 				return true
 			}
-			// A phrase has words: "%s: %s" would match everything.
+			// A phrase needs words, because "%s: %s" would match everything.
 			if text, err := strconv.Unquote(literal.Value); err == nil && strings.Count(verb.ReplaceAllString(text, ""), " ") >= 2 {
 				found = append(found, regexp.MustCompile("^"+verb.ReplaceAllString(regexp.QuoteMeta(text), ".*")+"$"))
 			}

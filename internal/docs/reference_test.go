@@ -40,7 +40,7 @@ func TestReference(t *testing.T) {
 // cell escapes text for a cell of a Markdown table.
 var cell = strings.NewReplacer("\n", " ", "|", `\|`, "*", `\*`)
 
-// sentence returns text as a cell that ends in a full stop.
+// sentence returns the text for a cell, with a full stop at the end.
 func sentence(text string) string {
 	if text == "" {
 		return ""

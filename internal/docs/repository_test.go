@@ -21,9 +21,9 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// files returns the paths of the repository's files whose names end in one of the
-// suffixes. The paths have slashes and are relative to the root. Built files and
-// hidden folders are left out.
+// files returns the paths of the repository's files with one of these suffixes.
+// The paths have slashes and are relative to the root. Built files and hidden
+// folders are left out.
 func files(t *testing.T, suffixes ...string) []string {
 	t.Helper()
 	var found []string
@@ -54,7 +54,7 @@ func files(t *testing.T, suffixes ...string) []string {
 	return found
 }
 
-// exists reports whether the repository has a file or folder of that path.
+// exists reports whether the repository has a file or folder with that path.
 func exists(path string) bool {
 	_, err := os.Stat(filepath.Join(root, path))
 	return err == nil

@@ -15,8 +15,8 @@ import (
 
 const thirdPartyPage = "THIRD_PARTY.md"
 
-// licences are recognised by their words. All white space between two words counts
-// as one space. The order matters: the first that fits counts.
+// licences has the words by which a licence is recognised. All white space between
+// two words counts as one space. The first licence whose words match counts.
 var licences = []struct{ name, words string }{
 	{"Apache-2.0", "Apache License Version 2.0"},
 	{"MPL-2.0", "Mozilla Public License Version 2.0"},
@@ -29,11 +29,11 @@ var licences = []struct{ name, words string }{
 	{"ISC", "Permission to use, copy, modify, and distribute this software for any purpose"},
 }
 
-// module is a module as go list prints it.
+// module is a module in the output of go list.
 type module struct{ Path, Version, Dir string }
 
-// TestThirdParty compares THIRD_PARTY.md with the modules that are linked into the
-// programs that we ship, and with their licences. It fails if a module is not on
+// TestThirdParty compares THIRD_PARTY.md with the modules that are linked into our
+// programs, and with the licences of these modules. It fails if a module is not on
 // the page, or if its licence is not known. With -generate it writes the page.
 func TestThirdParty(t *testing.T) {
 	var page strings.Builder
@@ -87,7 +87,8 @@ func shipped(t *testing.T) []module {
 	return modules
 }
 
-// licenceOf returns the licences of a module, as the files at its root show them.
+// licenceOf returns the licences of a module. It finds them in the files at the
+// module's root.
 func licenceOf(t *testing.T, m module) string {
 	t.Helper()
 	files, err := os.ReadDir(m.Dir)

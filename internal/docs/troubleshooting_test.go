@@ -11,9 +11,9 @@ import (
 
 const troubleshooting = "docs/guides/troubleshooting.md"
 
-// TestTroubleshootingNamesEachReason checks that whoever searches the guide for a
-// reason finds it. The reasons of CloudInstanceMissing and those of
-// CertificateSigningRequests and volumes have guides of their own.
+// TestTroubleshootingNamesEachReason checks that the guide contains each reason
+// that a reader might look up there. The reasons of CloudInstanceMissing have
+// their own guide, and so do those of CertificateSigningRequests and volumes.
 func TestTroubleshootingNamesEachReason(t *testing.T) {
 	text := read(t, troubleshooting)
 	for _, r := range app.AllReasons() {
@@ -24,8 +24,8 @@ func TestTroubleshootingNamesEachReason(t *testing.T) {
 	}
 }
 
-// TestTroubleshootingNamesWhatExists checks that each reason and each message of the
-// log that the guide names exists.
+// TestTroubleshootingNamesWhatExists checks that the reasons and the log messages in
+// the guide exist.
 func TestTroubleshootingNamesWhatExists(t *testing.T) {
 	known := map[string]bool{"LoadBalancer": true}
 	for _, r := range app.AllReasons() {

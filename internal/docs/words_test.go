@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// plain lists words that readers did not understand, and what to write instead.
-// Each had several meanings, or was a term of this project only.
+// plain lists words that readers did not understand, with the words to write
+// instead. Each of the old words had several meanings, or was a term of this
+// project only.
 var plain = []struct{ avoid, write string }{
 	{`(?:tells|says|tell|say) whether`, `reports whether`},
 	{`patience`, `what it bounds: callerTimeout, maxWitnessFailures`},
@@ -26,9 +27,10 @@ var plain = []struct{ avoid, write string }{
 	{`(?:is|are)(?: not)? to be seen`, `is visible, is known`},
 }
 
-// TestPlainWords refuses words that CONTRIBUTING.md's glossary has replaced, in
-// code, comments and documents. Benchmark pages and the changelog are records, so
-// they keep their old words. Code about renamed flags has to name them.
+// TestPlainWords fails for words in code, comments and documents that
+// CONTRIBUTING.md's glossary has replaced. Benchmark pages and the changelog are
+// records, so they keep their old words. Code about renamed flags has to contain
+// the old words.
 func TestPlainWords(t *testing.T) {
 	for _, file := range files(t, ".md", ".go") {
 		if file == "CHANGELOG.md" || strings.HasPrefix(file, "docs/benchmarks/") || strings.HasPrefix(file, "internal/docs/") {

@@ -19,11 +19,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// redacted stands for a value that is not known to be harmless.
+// redacted replaces a value that is not known to be harmless.
 const redacted = "REDACTED"
 
-// harmlessAnnotations are the annotations whose values a bundle has. Of other
-// annotations it has only the keys.
+// harmlessAnnotations has the annotations whose values are in a bundle. For other
+// annotations, a bundle has only the keys.
 var harmlessAnnotations = []string{
 	"alpha.kubernetes.io/provided-node-ip",
 	"fairlead.dev/load-balancer-class",
@@ -32,8 +32,8 @@ var harmlessAnnotations = []string{
 	"volumes.kubernetes.io/controller-managed-attach-detach",
 }
 
-// harmlessFlags are the flags whose values a bundle has. Of other flags it has only the
-// names.
+// harmlessFlags has the flags whose values are in a bundle. For other flags, a bundle
+// has only the names.
 var harmlessFlags = []string{
 	"allocate-node-cidrs", "cloud-provider", "cluster-cidr", "concurrent-node-syncs", "concurrent-service-syncs", "configure-cloud-routes",
 	"controllers", "kubelet-preferred-address-types", "leader-elect", "leader-elect-lease-duration", "leader-elect-renew-deadline",
@@ -42,10 +42,10 @@ var harmlessFlags = []string{
 	"secure-port", "service-cluster-ip-range", "use-service-account-credentials", "v",
 }
 
-// WriteBundle writes three things to a new file: the report, what the report was made
-// of, and the list of what waits. Only the owner may read the file. The bundle has no
-// Secrets and no environment. Of annotations and flags it has only the values that are
-// known to be harmless.
+// WriteBundle writes the report, the data behind the report, and the list of waiting
+// objects to a new file. Only the owner can read the file. The bundle has no Secrets
+// and no environment variables. From annotations and flags, it has only values that
+// are known to be harmless.
 func WriteBundle(file string, v *View, r Report, waiting any) (err error) {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the user has named the file
 	if err != nil {
@@ -88,8 +88,9 @@ func writeBundle(to io.Writer, v *View, r Report, waiting any) error {
 	return errors.Join(archive.Close(), zipped.Close())
 }
 
-// redactMeta returns the metadata without the values of annotations, except
-// harmless ones, and without the fields of ManagedFields.
+// redactMeta returns a part of the metadata. It leaves out the fields in
+// ManagedFields, and replaces the values of annotations that are not known to be
+// harmless.
 func redactMeta(m *metav1.ObjectMeta) metav1.ObjectMeta {
 	kept := metav1.ObjectMeta{
 		Name: m.Name, Namespace: m.Namespace, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation, Labels: m.Labels,
@@ -101,7 +102,7 @@ func redactMeta(m *metav1.ObjectMeta) metav1.ObjectMeta {
 		}
 		kept.Annotations[key] = value
 	}
-	for _, e := range m.ManagedFields { // The fields are left out, because their names may hold values.
+	for _, e := range m.ManagedFields { // The names of fields can contain values, so they are left out.
 		kept.ManagedFields = append(kept.ManagedFields, metav1.ManagedFieldsEntry{Manager: e.Manager, Operation: e.Operation, Time: e.Time, Subresource: e.Subresource})
 	}
 	return kept
@@ -158,7 +159,7 @@ func redactRequests(all []certificatesv1.CertificateSigningRequest) []certificat
 	return kept
 }
 
-// event has the fields of an event that go into a bundle.
+// event has the fields of an event that a bundle contains.
 type event struct {
 	Object  string    `json:"object"`
 	Type    string    `json:"type"`
@@ -205,8 +206,8 @@ func redactTemplate(t Template) Template {
 	return t
 }
 
-// redactLine keeps the names of flags, and the values of those that are harmless.
-// It keeps the name of the program.
+// redactLine keeps the name of the program, the names of flags, and the values of
+// harmless flags.
 func redactLine(line []string) []string {
 	var kept []string
 	for i, argument := range line {

@@ -20,7 +20,8 @@ import (
 
 const planted = "hunter2"
 
-// withSecrets returns a cluster with a secret wherever somebody may have put one.
+// withSecrets returns a cluster with a secret in every place where somebody might
+// put one.
 func withSecrets() *View {
 	v := healthy()
 	annotations := map[string]string{"kubectl.kubernetes.io/last-applied-configuration": planted, "acme.example/token": planted, "fairlead.dev/load-balancer-class": "acme"}
@@ -133,11 +134,11 @@ func TestBundleIsANewFileOfItsOwner(t *testing.T) {
 	}
 }
 
-// TestReviews checks which rights a manager with these flags needs.
+// TestReviews checks the rights that a manager needs for its flags.
 func TestReviews(t *testing.T) {
 	for name, row := range map[string]struct {
 		args []string
-		want []string // account and right; rights that no manager should have are only counted
+		want []string // the account and the right; rights that no manager should have are only counted
 	}{
 		"Default": {nil, []string{
 			"ccm list nodes", "ccm watch nodes", "ccm get leases.coordination.k8s.io cloud-controller-manager", "ccm update leases.coordination.k8s.io cloud-controller-manager",

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Level is how grave a finding is.
+// Level is the severity of a finding.
 type Level string
 
 // The levels.
 const (
 	Error   Level = "error"   // something does not work, or will harm
-	Warning Level = "warning" // something may not work, or may harm
+	Warning Level = "warning" // something might not work, or might harm
 )
 
 // Category is a group of checks.
@@ -38,23 +38,25 @@ type Check struct {
 	ID       string // permanent
 	Category Category
 	Level    Level
-	Title    string // what is wrong, for the heading of the reference page
-	Why      string // what follows from it
-	Looks    string // what the check looks at
-	// Fix is a command. {kind}, {namespace} and {name} stand for the object.
+	Title    string // the problem, for the heading of the reference page
+	Why      string // the consequence of the problem
+	Looks    string // the data that the check looks at
+	// Fix is a command. {kind}, {namespace} and {name} are replaced by those of
+	// the object.
 	Fix string
-	// FixOf has the commands that replace Fix, by the kind of the finding's object; ""
-	// is for findings about the whole cluster.
+	// FixOf has commands that replace Fix for some kinds of objects. The key is the
+	// kind of the finding's object, or "" for a finding about the whole cluster.
 	FixOf map[string]string
 	Needs []Source
 
 	find func(*View) []Finding
-	// cannot says why the check has nothing to look at; "" means that it has
-	// something. A check without this function always has something to look at.
+	// cannot returns the reason why the check has nothing to look at, or "" if it
+	// has something. A check without this function always has something to look
+	// at.
 	cannot func(*View) string
 }
 
-// Finding is something that a check has found.
+// Finding is a problem that a check has found.
 type Finding struct {
 	ID       string   `json:"id"`
 	Category Category `json:"category"`
@@ -65,7 +67,8 @@ type Finding struct {
 	Evidence []string `json:"evidence,omitempty"`
 	Fix      string   `json:"fix,omitempty"`
 	Docs     string   `json:"docs"`
-	// others are the names of the Nodes that the finding is about, besides Object.
+	// others has the names of all Nodes of the finding, if it can be about
+	// several Nodes.
 	others []string
 }
 
@@ -74,11 +77,12 @@ func Checks() []Check {
 	return slices.Concat(controlPlaneChecks(), nodeChecks(), daemonChecks(), rightsChecks(), cloudChecks(), serviceChecks())
 }
 
-// Docs returns where the reference page describes a check.
+// Docs returns the place where the reference page describes the check.
 func (c Check) Docs() string { return "docs/reference/doctor.md#" + strings.ToLower(c.ID) }
 
 // plain matches the names that objects can have. Any other name comes from an event,
-// whose author may be anybody, and must not be part of a command that people paste.
+// and anybody might be the author of the event. So that name must not be part of a
+// command that people paste.
 var plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:_-]*(/[A-Za-z0-9][A-Za-z0-9.:_-]*){0,2}$`)
 
 // fixFor returns the command for an object.

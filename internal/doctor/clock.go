@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Clock finds out the time of the API server, from the Date of its answers.
+// Clock derives the time of the API server from the Date header of its first
+// answer.
 type Clock struct {
 	// Now is the local clock.
 	Now func() time.Time
@@ -34,8 +35,8 @@ func (d dated) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// note compares the first Date with the local clock. A Date has no fraction of a second,
-// so the clocks are taken to agree if the request was under way in that second.
+// note compares the first Date with the local clock. A Date has no fraction of a second.
+// So the clocks count as equal if the request was under way at some time in that second.
 func (c *Clock) note(header string, before, after time.Time) {
 	date, err := http.ParseTime(header)
 	if err != nil {
@@ -55,8 +56,8 @@ func (c *Clock) note(header string, before, after time.Time) {
 	}
 }
 
-// server returns the time by the clock of the API server, and how far the local clock
-// is ahead of it.
+// server returns the time by the clock of the API server. It also returns how far the
+// local clock is ahead of that clock.
 func (c *Clock) server() (time.Time, time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// againAfter is how long --wait pauses before it reads the cluster again.
+	// againAfter is the pause of --wait before it reads the cluster again.
 	againAfter = 5 * time.Second
-	// readWithin bounds the time in which the cluster is read once.
+	// readWithin bounds the time for one read of the cluster.
 	readWithin = time.Minute
 )
 
@@ -50,7 +50,8 @@ not asked, so the right nodes/proxy is never used.
 Exit codes: 0; 1 if an error was found; 2 with --strict if a warning was found; 3 if the
 cluster could not be looked at.`
 
-// New returns the command. explain returns the list of what waits, for a bundle.
+// New returns the command. For a bundle, the command calls explain, which lists
+// the objects that wait.
 func New(explain Explain) *cobra.Command { return newCommand(explain, clock.RealClock{}) }
 
 func newCommand(explain Explain, by clock.Clock) *cobra.Command {
@@ -69,7 +70,7 @@ func newCommand(explain Explain, by clock.Clock) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	c.connection.AddFlags(cmd)
-	_ = cmd.Flags().MarkHidden("namespace") // of no use, because doctor looks at the whole cluster; cannot fail: the flag exists
+	_ = cmd.Flags().MarkHidden("namespace") // the flag has no use, because doctor looks at the whole cluster; cannot fail: the flag exists
 	c.output.AddFlag(cmd)
 	f := cmd.Flags()
 	f.StringSliceVar(&c.choice.Only, "only", nil, "look at these categories only: control-plane, nodes, daemon, rights, cloud, services")
@@ -147,7 +148,8 @@ func (c *command) result(v *View, r Report) error {
 	}
 }
 
-// await repeats the checks until no error is found, or until the time of --wait is over.
+// await repeats the checks until they find no error, or until the time of --wait is
+// over.
 func (c *command) await(ctx context.Context, cluster *inspect.Cluster) (*View, Report, error) {
 	end := c.clock.Now().Add(c.wait)
 	for {

@@ -27,13 +27,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/inspect"
 )
 
-// apiServerOf is an API server. The last part of a request's path is the key of the
-// object with which it answers.
+// apiServerOf is an API server. It answers a request with the object whose key is
+// the last part of the path.
 type apiServerOf struct {
 	objects map[string]runtime.Object
-	codes   map[string]int // of paths that fail
+	codes   map[string]int // the status codes of paths that fail
 	endless string         // a list that always has one more page
-	moved   time.Duration  // by how much its clock is ahead
+	moved   time.Duration  // how far the server's clock is ahead
 
 	mu    sync.Mutex
 	asked map[string]int // guarded by mu
@@ -67,13 +67,14 @@ func (s *apiServerOf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// isNeeded reports whether a review is about something that managers need.
+// isNeeded reports whether a review is about a resource that managers need.
 func isNeeded(review io.Reader) bool {
 	body, err := io.ReadAll(review)
 	return err == nil && slices.ContainsFunc([]string{"nodes", "leases", "events", "services"}, func(resource string) bool { return bytes.Contains(body, []byte(resource)) })
 }
 
-// quickClock begins at noon. A wait returns at once, and moves the clock forward.
+// quickClock is a clock that begins at noon. A wait returns at once, and moves
+// the clock forward.
 type quickClock struct {
 	clock.Clock
 	now  time.Time
@@ -144,7 +145,7 @@ func TestCommand(t *testing.T) {
 		server *apiServerOf
 		args   string
 		code   int
-		want   string // in the output, or in the error
+		want   string // a part of the output or of the error
 	}{
 		"Healthy":           {&apiServerOf{objects: aCluster()}, "--strict", 0, "0 errors, 0 warnings, 4 unknown"},
 		"Error":             {&apiServerOf{objects: stale(aCluster())}, "", inspect.Failed, "FL301 lease/kube-system/cloud-controller-manager: Nobody leads."},
@@ -175,10 +176,11 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// TestWait looks again until nothing is wrong, or until the time is over.
+// TestWait checks that the command looks again until there is no error, or until
+// the time is over.
 func TestWait(t *testing.T) {
 	for name, row := range map[string]struct {
-		healAfter int // after how many waits nothing is wrong any more
+		healAfter int // the number of waits after which there is no error any more
 		code      int
 		waited    time.Duration
 	}{
@@ -207,7 +209,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// TestStaticPods is about managers that kubelets run from files.
+// TestStaticPods checks managers that are static Pods.
 func TestStaticPods(t *testing.T) {
 	objects := aCluster()
 	delete(objects, "deployments")
@@ -227,8 +229,8 @@ func TestStaticPods(t *testing.T) {
 	}
 }
 
-// TestClock compares the local clock with the Date of the API server, which has no
-// fraction of a second.
+// TestClock compares the local clock with the Date of the API server. A Date has
+// no fraction of a second.
 func TestClock(t *testing.T) {
 	for name, row := range map[string]struct {
 		before, after time.Duration // by the local clock, counted from the Date

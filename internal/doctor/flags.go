@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// flags are the flags of a command line, by name without dashes.
+// flags has the flags of a command line. The keys are names without the leading
+// dashes.
 type flags map[string]string
 
-// flagsOf reads the command line of a container. It also reads a command for a
-// shell, which has all flags in one argument.
+// flagsOf parses the command line of a container. It also parses a shell command,
+// which has all flags in one argument.
 func flagsOf(line []string) flags {
 	var words []string
 	for _, argument := range line {
@@ -42,7 +43,7 @@ func flagsOf(line []string) flags {
 // has reports whether the flag is set.
 func (f flags) has(name string) bool { _, ok := f[name]; return ok }
 
-// is reports whether a flag of type bool is on. unset is its default.
+// is reports whether a flag of type bool is on. unset is the default of the flag.
 func (f flags) is(name string, unset bool) bool {
 	value, ok := f[name]
 	if !ok {
@@ -51,7 +52,7 @@ func (f flags) is(name string, unset bool) bool {
 	return !slices.Contains([]string{"false", "f", "0", "False", "FALSE", "F"}, value)
 }
 
-// list returns the entries of a flag that is a list.
+// list returns the elements of a flag whose value is a list.
 func (f flags) list(name string) []string {
 	if f[name] == "" {
 		return nil
@@ -69,10 +70,10 @@ func (f flags) or(name, unset string) (value string, ok bool) {
 	return value, !strings.Contains(value, "$(") && !strings.Contains(value, "${")
 }
 
-// onlyOurs are flags that only a cloud-controller-manager and
-// kube-controller-manager have. Any program except kube-controller-manager that
-// has --cloud-provider and one of them is a cloud-controller-manager, whatever
-// its name is.
+// onlyOurs has flags that exist only in cloud-controller-managers and in
+// kube-controller-manager. If a program other than kube-controller-manager has
+// --cloud-provider and one of these flags, it is a cloud-controller-manager, even
+// if its name is unusual.
 var onlyOurs = []string{"configure-cloud-routes", "node-status-update-frequency", "concurrent-service-syncs", "route-reconciliation-period", "allocate-node-cidrs", "concurrent-node-syncs"}
 
 // namesManager reports whether a program, an image or a Lease has the name of a
@@ -80,7 +81,7 @@ var onlyOurs = []string{"configure-cloud-routes", "node-status-update-frequency"
 func namesManager(name string) bool {
 	name = strings.ToLower(name)
 	if strings.HasPrefix(name, "cluster-cloud-") {
-		return false // OpenShift's operator, which installs one
+		return false // OpenShift's operator, which installs a manager
 	}
 	return strings.Contains(name, "cloud-controller-manager") || slices.Contains(strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' }), "ccm")
 }

@@ -13,8 +13,8 @@ import (
 
 const (
 	defaultLease = "cloud-controller-manager"
-	// staleAfter is how long a Lease may go without a renewal before it counts as
-	// without a leader. Leaders renew it every few seconds.
+	// staleAfter is the time without a renewal after which a Lease counts as one
+	// without a leader. Leaders renew their Lease every few seconds.
 	staleAfter = time.Minute
 )
 
@@ -26,7 +26,7 @@ type Manager struct {
 	Flags    flags
 	Elects   bool
 	Lease    string // namespace and name; empty if it is not known
-	isSelf   bool   // it is the daemon itself, which looks for other managers
+	isSelf   bool   // the manager is the daemon that looks for others
 }
 
 func (m Manager) object() string {
@@ -54,8 +54,8 @@ func (m Manager) String() string {
 }
 
 // Managers returns the cloud-controller-managers that should be at work. These are
-// workloads that have replicas and no flag --shadow, and the holders of Leases that
-// are renewed and belong to no workload.
+// the workloads with replicas and without --shadow. The holder of a Lease also
+// counts if the Lease is renewed and belongs to no workload.
 func (v *View) Managers() []Manager {
 	var all []Manager
 	var claimed []string
@@ -67,7 +67,7 @@ func (v *View) Managers() []Manager {
 		}
 		m := managerOf(w, flagsOf(w.Template.Containers[at].Line))
 		if m.Flags.is("shadow", false) {
-			continue // It takes no Lease, and changes nothing.
+			continue // A manager with --shadow takes no Lease, and changes nothing.
 		}
 		claimed = append(claimed, m.Lease)
 		if w.Replicas > 0 {
@@ -96,7 +96,7 @@ func managerOf(w *Workload, f flags) Manager {
 
 func leaseName(l *coordinationv1.Lease) string { return l.Namespace + "/" + l.Name }
 
-// lease returns a Lease, nil if there is none.
+// lease returns the Lease with this namespace/name, or nil if there is none.
 func (v *View) lease(name string) *coordinationv1.Lease {
 	for i := range v.Leases {
 		if leaseName(&v.Leases[i]) == name {
@@ -111,7 +111,7 @@ func (v *View) isRenewed(l *coordinationv1.Lease) bool {
 	return l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity != "" && l.Spec.RenewTime != nil && v.Now.Sub(l.Spec.RenewTime.Time) < staleAfter
 }
 
-// divides reports whether the manager's flags say which objects are its own.
+// divides reports whether the manager's flags limit it to some of the objects.
 func (m Manager) divides() bool {
 	return m.Flags.has("own-provider-id-schemes") || m.Flags.has("own-node-selector") || m.Flags["cloud-provider"] == "static" ||
 		m.Flags.has("load-balancer-class") || slices.ContainsFunc(m.Flags.list("controllers"), func(c string) bool { return c != "*" })
@@ -133,8 +133,9 @@ func (m Manager) runs(controller, other string) bool {
 	return slices.Contains(chosen, "*")
 }
 
-// serves reports whether the manager serves Services of this class, "" for those
-// without a class. A manager whose flags are not visible may serve any.
+// serves reports whether the manager might serve Services of this class. The
+// class "" means Services without a class. If the manager's flags are not
+// visible, serves returns true.
 func (m Manager) serves(class string) bool {
 	classes := m.Flags.list("load-balancer-class")
 	switch {

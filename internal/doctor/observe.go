@@ -16,21 +16,21 @@ import (
 
 const (
 	pageSize = 500
-	// mostPages bounds what is read of one kind: 5,000 objects.
+	// mostPages bounds the pages of one kind: doctor reads at most 5,000 objects.
 	mostPages = 10
-	// mostPagesOfEvents bounds events, Pods and certificate requests, of which there
-	// may be any number.
+	// mostPagesOfEvents bounds the pages of events, Pods and certificate requests.
+	// There can be any number of these objects.
 	mostPagesOfEvents = 4
-	// mostReviewed bounds the managers whose accounts are reviewed, and mostSlices
-	// the Services whose endpoints are read.
+	// mostReviewed is the maximum number of managers whose accounts are reviewed.
+	// mostSlices is the maximum number of Services whose endpoints are read.
 	mostReviewed = 3
 	mostSlices   = 20
 )
 
-// Observe reads what the checks need. It returns an error if the request for the
+// Observe reads the data for the checks. It returns an error if the request for the
 // server's version fails, or if ctx ends before the managers are known. A missing right
-// is no error: it is recorded in the View. waiting is how long objects may wait before
-// they are reported.
+// is not an error: Observe records it in the View. waiting is the time that an object
+// can wait before it is reported.
 func Observe(ctx context.Context, client kubernetes.Interface, clock *Clock, waiting time.Duration) (*View, error) {
 	version, err := client.Discovery().ServerVersion()
 	if err != nil && !apierrors.IsForbidden(err) {
@@ -61,11 +61,11 @@ func (v *View) Blind() bool {
 	return true
 }
 
-// observer reads into a View.
+// observer reads data into a View.
 type observer struct {
 	client    kubernetes.Interface
-	namespace string // of Leases and workloads; empty means all
-	pages     int    // how many pages are read of one kind
+	namespace string // the namespace of Leases and workloads; empty means all
+	pages     int    // the maximum number of pages of one kind
 
 	mu   sync.Mutex
 	view *View // guarded by mu
@@ -83,15 +83,14 @@ func (o *observer) together(ctx context.Context, reads ...func(context.Context))
 	all.Wait()
 }
 
-// with changes the View.
+// with changes the View while it holds mu.
 func (o *observer) with(change func(*View)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	change(o.view)
 }
 
-// missed records that a source could not be read. It records the right that reading
-// the source needs.
+// missed records that a source could not be read, with the right that is needed.
 func (o *observer) missed(s Source, err error) {
 	why := string(s)
 	if !apierrors.IsForbidden(err) {
@@ -108,7 +107,7 @@ func (o *observer) isMissing(s Source) bool {
 	return missing
 }
 
-// read reads the pages of a kind, at most as many as most says.
+// read reads at most `most` pages of a kind.
 func read[T any](ctx context.Context, o *observer, s Source, most int, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (items []T, more string, err error)) []T {
 	var all []T
 	options.Limit = pageSize
@@ -128,7 +127,7 @@ func read[T any](ctx context.Context, o *observer, s Source, most int, options m
 	return all
 }
 
-// reviews asks what the managers' accounts may do.
+// reviews asks the API server which rights the managers' accounts have.
 func (o *observer) reviews(ctx context.Context) {
 	var questions []Review
 	reviewed := 0
@@ -179,7 +178,7 @@ func (o *observer) allowed(ctx context.Context, r Review) (bool, error) {
 	return answer.Status.Allowed, nil
 }
 
-// slices reads the endpoints of Services that keep traffic on the node.
+// slices reads the endpoints of Services with a local traffic policy.
 func (o *observer) slices(ctx context.Context) {
 	var local []*corev1.Service
 	for i := range o.view.Services {

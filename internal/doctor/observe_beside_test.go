@@ -14,8 +14,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestObserveBesideAsksForWhatIsAllowed counts requests: none is made that would be
-// refused.
+// TestObserveBesideAsksForWhatIsAllowed counts requests. ObserveBeside makes no
+// request that would be refused.
 func TestObserveBesideAsksForWhatIsAllowed(t *testing.T) {
 	rule := func(group string, resources ...string) authorizationv1.ResourceRule {
 		return authorizationv1.ResourceRule{Verbs: []string{"list"}, APIGroups: []string{group}, Resources: resources}

@@ -37,7 +37,8 @@ func (o *observer) services(ctx context.Context) {
 	o.with(func(v *View) { v.Services = all })
 }
 
-// leases reads all Leases except those of kubelets: each Node has one.
+// leases reads all Leases except those of kubelets, because there is one for each
+// Node.
 func (o *observer) leases(ctx context.Context) {
 	of := metav1.ListOptions{FieldSelector: fields.OneTermNotEqualSelector("metadata.namespace", corev1.NamespaceNodeLease).String()}
 	all := read(ctx, o, Leases, o.pages, of, func(ctx context.Context, of metav1.ListOptions) ([]coordinationv1.Lease, string, error) {
@@ -103,8 +104,8 @@ func (o *observer) statefulSets(ctx context.Context) {
 	}
 }
 
-// workload keeps a workload that is a manager, or another controller of load
-// balancers.
+// workload adds the workload to the View if it is a manager, or another
+// controller of load balancers.
 func (o *observer) workload(w Workload, meta *metav1.ObjectMeta, selector *metav1.LabelSelector, spec *corev1.PodSpec) {
 	w.Namespace, w.Name, w.Created, w.Template = meta.Namespace, meta.Name, meta.CreationTimestamp.Time, templateOf(spec)
 	w.Selector, _ = metav1.LabelSelectorAsSelector(selector) // The API server has accepted it.
@@ -113,7 +114,7 @@ func (o *observer) workload(w Workload, meta *metav1.ObjectMeta, selector *metav
 	}
 }
 
-// templateOf returns what the checks read of a spec.
+// templateOf returns the fields of a spec that the checks need.
 func templateOf(spec *corev1.PodSpec) Template {
 	t := Template{HostNetwork: spec.HostNetwork, DNSPolicy: spec.DNSPolicy, ServiceAccount: spec.ServiceAccountName, Tolerations: spec.Tolerations}
 	for i := range spec.Containers {
@@ -123,13 +124,13 @@ func templateOf(spec *corev1.PodSpec) Template {
 	return t
 }
 
-// componentLabels are the labels by which installers mark the Pods of the control
-// plane.
+// componentLabels has the keys of the labels with which installers mark the Pods
+// of the control plane.
 var componentLabels = []string{"component", "k8s-app"}
 
 const cloudControllerManager = "cloud-controller-manager"
 
-// workload returns a static Pod as a workload of its own.
+// workload returns a Workload for a static Pod.
 func (p *Pod) workload() Workload {
 	w := Workload{Kind: staticPod, Namespace: p.Namespace, Name: p.Name, Created: p.Created, Replicas: 1, Template: p.Template}
 	if p.Ready {
@@ -138,7 +139,7 @@ func (p *Pod) workload() Workload {
 	return w
 }
 
-// componentPods reads the Pods of the control plane, where there are any.
+// componentPods reads the Pods of the control plane, if they are visible.
 func (o *observer) componentPods(ctx context.Context) {
 	for _, key := range componentLabels {
 		for _, p := range o.pods(ctx, metav1.NamespaceSystem, key+" in ("+apiServer+","+controllerManager+","+cloudControllerManager+")") {

@@ -7,23 +7,24 @@ import (
 	"time"
 )
 
-// Report is what the checks have found. Fields may be added, and none is renamed.
+// Report has the results of the checks. Fields may be added, but are never
+// renamed.
 type Report struct {
-	Version  string    `json:"version,omitempty"` // of the API server
+	Version  string    `json:"version,omitempty"` // the version of the API server
 	Time     time.Time `json:"time"`              // by the clock of the API server
 	Findings []Finding `json:"findings"`
 	Unknown  []Unknown `json:"unknown"`
 	Passed   []string  `json:"passed"` // IDs
 }
 
-// Unknown is a check that could not be made.
+// Unknown is a check whose result is not known.
 type Unknown struct {
 	ID       string   `json:"id"`
 	Category Category `json:"category"`
 	Why      string   `json:"why"`
 }
 
-// Count returns how many findings have the level.
+// Count returns the number of findings with the level.
 func (r *Report) Count(l Level) int {
 	n := 0
 	for _, f := range r.Findings {
@@ -57,8 +58,8 @@ func count(n int, what string) string {
 
 var marks = map[Level]string{Error: "✗", Warning: "!"}
 
-// category writes a line for a category, its findings, and a line for each reason why
-// checks could not be made.
+// category writes a line for a category, and then the findings. Last, it writes a
+// line for each reason why the result of a check is unknown.
 func (r *Report) category(b *strings.Builder, c Category) {
 	found := slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Category != c })
 	unknown := slices.DeleteFunc(slices.Clone(r.Unknown), func(u Unknown) bool { return u.Category != c })
@@ -93,7 +94,7 @@ func (r *Report) category(b *strings.Builder, c Category) {
 	}
 }
 
-// reason is why checks could not be made.
+// reason is a reason why the results of these checks are unknown.
 type reason struct {
 	why string
 	ids []string

@@ -9,26 +9,28 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
-// Self is the daemon itself, which looks for other managers.
+// Self describes the daemon that looks for other managers.
 type Self struct {
 	Program string   // the API server records writes under this name
 	Lease   string   // namespace and name; empty without an election
-	Line    []string // its arguments
+	Line    []string // the daemon's arguments
 }
 
-// Other is what shows that another manager works, or worked until lately.
+// Other is evidence that another manager works, or has worked in the last hour.
 type Other struct {
-	// Works reports whether it works now. If it does not, it may have ended.
+	// Works reports whether the other manager works now. If Works is false, the
+	// manager might have ended.
 	Works bool
-	// Message says what was seen, and what to do. It is empty if nothing was seen.
+	// Message describes the evidence and what to do. It is empty if there is no
+	// evidence.
 	Message string
 }
 
 // divide says how two managers can work in one cluster.
 const divide = "docs/guides/two-managers.md says how to divide the objects between two managers."
 
-// Beside returns what shows that another manager works beside this one. It says
-// nothing if this one's flags divide the objects.
+// Beside returns the evidence that another manager works in the same cluster. It
+// returns none if the flags of self divide the objects between the managers.
 func (v *View) Beside(self Self) Other {
 	me := self.manager()
 	known := v.withSelf(me)
@@ -55,8 +57,8 @@ func (s Self) manager() Manager {
 }
 
 // withSelf returns the managers that should be at work, including me. It leaves out a
-// workload whose flags name another Lease than mine if that Lease is not renewed. Such a
-// workload does not work, or it is me and my program chooses its Lease itself.
+// workload if its Lease is not mine and is not renewed. Either that workload does not work,
+// or it is my own workload and my program has chosen another Lease without a flag.
 func (v *View) withSelf(me Manager) []Manager {
 	all := slices.DeleteFunc(v.Managers(), func(m Manager) bool {
 		if m.Lease == me.Lease {
@@ -71,8 +73,8 @@ func (v *View) withSelf(me Manager) []Manager {
 	return append(all, me)
 }
 
-// lateWriterOtherThan says which other manager has written Nodes in the last hour,
-// empty if none has.
+// lateWriterOtherThan returns a text about another manager that has written Nodes
+// in the last hour. The text is empty if there is none.
 func (v *View) lateWriterOtherThan(program string) string {
 	late := v.writersOfLate()
 	for _, name := range slices.Sorted(maps.Keys(late)) {

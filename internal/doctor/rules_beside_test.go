@@ -8,8 +8,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
-// TestBeside has rows for what a daemon sees of another manager. The healthy cluster
-// has the workload of the daemon itself.
+// TestBeside has rows for the evidence of another manager that a daemon can see. The
+// healthy cluster has the workload of the daemon itself.
 func TestBeside(t *testing.T) {
 	const ours, fromThem = "kube-system/cloud-controller-manager", "hcloud-cloud-controller-manager"
 	late := aNode("n", wrote(fromThem, 30*time.Minute, 10*time.Minute))

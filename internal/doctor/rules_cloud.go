@@ -14,7 +14,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 )
 
-// maxSkew is how far clocks may differ. Certificates and Leases tolerate a few seconds.
+// maxSkew is the largest difference between two clocks that is not reported.
+// Certificates and Leases tolerate a few seconds.
 const maxSkew = 5 * time.Second
 
 func cloudChecks() []Check {

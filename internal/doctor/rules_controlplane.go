@@ -10,7 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The minors of Kubernetes that this release is tested with: docs/reference/skew.md.
+// The range of Kubernetes minors with which this release is tested; see
+// docs/reference/skew.md.
 const (
 	newestMinor = 37
 	oldestMinor = 35
@@ -131,8 +132,8 @@ func otherCIDRs(v *View) []Finding {
 	return all
 }
 
-// sameCIDRs reports whether two lists have the same CIDRs. If a list cannot be read,
-// it returns true.
+// sameCIDRs reports whether two lists have the same CIDRs. It returns true if a list
+// cannot be parsed.
 func sameCIDRs(a, b string) bool {
 	read := func(list string) (all []string, ok bool) {
 		for text := range strings.SplitSeq(list, ",") {
@@ -185,7 +186,7 @@ func noPreferredAddress(v *View) []Finding {
 	return nil
 }
 
-// balancers are programs that serve Services of type LoadBalancer. image is a part of
+// balancers has programs that serve Services of type LoadBalancer. image is a part of
 // the name of the program's image.
 var balancers = []struct{ image, name string }{
 	{"metallb/controller", "MetalLB"},
@@ -215,8 +216,8 @@ func otherBalancers(v *View) []Finding {
 	return all
 }
 
-// balancerOf returns the name of the controller of load balancers that the Pods run. It
-// is empty if they run none, and if the controller serves only a class of its own.
+// balancerOf returns the name of the program of balancers that the Pods run. It returns
+// "" if they run none, or if the program serves only its own class.
 func balancerOf(t Template) string {
 	for _, c := range t.Containers {
 		for _, b := range balancers {

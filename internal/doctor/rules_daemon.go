@@ -95,7 +95,7 @@ func noLeader(v *View) (all []Finding) {
 		l := v.lease(m.Lease)
 		switch {
 		case m.Lease == "":
-			leads = true // A variable of the Pod's environment names the Lease, so that Lease cannot be looked up.
+			leads = true // The name of the Lease depends on the Pod's environment, so the Lease cannot be looked up.
 		case l == nil:
 			if v.isOld(m.Workload.Created) {
 				all = append(all, Finding{Object: m.object(), Message: fmt.Sprintf("Its Lease %s does not exist: no replica has ever led.", m.Lease)})
@@ -118,7 +118,7 @@ func noLeader(v *View) (all []Finding) {
 	return all
 }
 
-// lastRenewal says who has renewed the Lease last, and when.
+// lastRenewal returns a sentence that says who renewed the Lease last, and when.
 func (v *View) lastRenewal(name string) string {
 	l := v.lease(name)
 	switch {
@@ -133,9 +133,9 @@ func (v *View) lastRenewal(name string) string {
 
 func twoManagers(v *View) []Finding { return v.together(v.Managers()) }
 
-// together returns a finding if these managers do the same work at once, or if two field
-// managers have written Nodes in turn. Managers that share a Lease are replicas of each
-// other.
+// together returns a finding if several of these managers do the same work, or if two
+// field managers have written Nodes in turn. Managers with the same Lease are replicas,
+// and count once.
 func (v *View) together(known []Manager) []Finding {
 	undivided := slices.DeleteFunc(slices.Clone(known), Manager.divides)
 	var keys, names []string
@@ -166,18 +166,19 @@ func (v *View) together(known []Manager) []Finding {
 
 const metaDefaultLease = "kube-system/" + defaultLease
 
-// span is which Nodes a field manager has written, with the first and the last time.
+// span has the Nodes that a field manager has written, and the first and the last
+// time.
 type span struct {
 	first, last time.Time
 	nodes       map[string]bool
 }
 
-// programName is what the name of a program looks like. A kubelet may write other text
-// into its Node as the name of a field manager.
+// programName matches the names of programs. A kubelet can write any text into its
+// Node as the name of a field manager.
 var programName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
 
-// writersOfLate returns when cloud-controller-managers have written Nodes in the last
-// hour, by field manager.
+// writersOfLate returns the cloud-controller-managers that have written Nodes in the
+// last hour, each with its span. The key is the name of the field manager.
 func (v *View) writersOfLate() map[string]*span {
 	all := map[string]*span{}
 	for i := range v.Nodes {
@@ -204,7 +205,8 @@ func (s *span) add(node string, at time.Time) {
 	}
 }
 
-// wrote says how many Nodes the field manager of this name has written.
+// wrote returns a text that says how many Nodes the field manager with this name
+// has written.
 func (s *span) wrote(name string) string {
 	if len(s.nodes) == 1 {
 		return name + " wrote 1 Node in the last hour"
@@ -221,9 +223,10 @@ func (v *View) writersOfLateText() []string {
 	return all
 }
 
-// interleaved returns two field managers that have written Nodes in turn, nil if
-// there are none. A manager that has replaced another one is not returned, because
-// it began when the other had ended.
+// interleaved returns the names of two field managers that have written Nodes in
+// turn. It returns nil if there are none. A manager that has replaced another one
+// is not returned, because its first write came after the last write of the other
+// one.
 func interleaved(v *View) []string {
 	late := v.writersOfLate()
 	names := slices.Sorted(maps.Keys(late))
@@ -294,8 +297,8 @@ func differentImages(v *View) (all []Finding) {
 	return all
 }
 
-// imagesOf returns the images that the Pods run, each with the name of a Pod that runs
-// it.
+// imagesOf returns the images that the Pods run. The value is the name of a Pod with
+// that image.
 func imagesOf(pods []Pod) map[string]string {
 	images := map[string]string{}
 	for _, p := range pods {

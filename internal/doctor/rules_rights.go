@@ -11,10 +11,10 @@ import (
 type Right struct {
 	Verb      string `json:"verb"`
 	Group     string `json:"group,omitempty"`
-	Resource  string `json:"resource"` // with its subresource
+	Resource  string `json:"resource"` // with the subresource, if any
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
-	// Excess reports whether a manager should not have the right.
+	// Excess marks a right that a manager should not have.
 	Excess bool `json:"excess,omitempty"`
 }
 
@@ -54,13 +54,14 @@ func rightsChecks() []Check {
 	}
 }
 
-// account returns the account with which the manager reads, and renews its Lease. With
-// --use-service-account-credentials, controllers write with other accounts.
+// account returns the account with which the manager reads objects and renews its
+// Lease. With --use-service-account-credentials, controllers write with other
+// accounts.
 func (m Manager) account() string {
 	return "system:serviceaccount:" + m.Workload.Namespace + ":" + m.Workload.Template.ServiceAccount
 }
 
-// groupsOf returns the groups that the API server puts a service account into.
+// groupsOf returns the groups of a service account.
 func groupsOf(account string) []string {
 	parts := strings.Split(account, ":")
 	return []string{"system:serviceaccounts", "system:serviceaccounts:" + parts[2], "system:authenticated"}
@@ -73,7 +74,7 @@ func (m Manager) writer(controller string) string {
 	return m.account()
 }
 
-// reviews returns the questions about the rights of a manager's accounts.
+// reviews returns reviews of the rights of a manager's accounts, without answers.
 func (m Manager) reviews() []Review {
 	var all []Review
 	ask := func(account string, rights ...Right) {
@@ -115,8 +116,8 @@ func withoutReviews(v *View) string {
 	return ""
 }
 
-// reviewed returns a finding for each account, with the rights for which holds returns
-// true.
+// reviewed returns a finding for each account that has a review for which holds
+// returns true. The finding names the rights in these reviews.
 func (v *View) reviewed(what string, holds func(Review) bool) (all []Finding) {
 	at := map[string]int{}
 	for _, r := range v.Reviews {

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 )
 
-// recent is how long an event counts.
+// recent is the maximum age of an event that counts.
 const recent = time.Hour
 
 func serviceChecks() []Check {
@@ -72,8 +72,8 @@ func conditionOf(s *corev1.Service, kind string) *metav1.Condition {
 	return nil
 }
 
-// eachWithoutAddress calls f for each Service that has waited too long for an address,
-// with its class.
+// eachWithoutAddress calls f for each Service that has waited too long for an address.
+// class is the load balancer class of the Service.
 func (v *View) eachWithoutAddress(f func(s *corev1.Service, class string)) {
 	for i := range v.Services {
 		s := &v.Services[i]
@@ -115,7 +115,8 @@ func withoutAddress(v *View) (all []Finding) {
 	return all
 }
 
-// lastWarning returns the newest warning about an object, nil if there is none.
+// lastWarning returns the newest warning about an object, or nil if there is
+// none.
 func (v *View) lastWarning(kind, namespace, name string) *corev1.Event {
 	var last *corev1.Event
 	for i := range v.Events {
@@ -128,7 +129,7 @@ func (v *View) lastWarning(kind, namespace, name string) *corev1.Event {
 	return last
 }
 
-// eventTime returns when the event happened last.
+// eventTime returns the last time at which the event happened.
 func eventTime(e *corev1.Event) time.Time {
 	switch {
 	case e.Series != nil:
@@ -142,8 +143,8 @@ func eventTime(e *corev1.Event) time.Time {
 	}
 }
 
-// recently returns the newest event of this reason about each object, of the last
-// hour.
+// recently returns the events of the last hour with this reason. For each object,
+// it returns only the newest one.
 func (v *View) recently(reason string) []*corev1.Event {
 	var all []*corev1.Event
 	for i := range v.Events {
@@ -240,8 +241,8 @@ func noLocalEndpoint(v *View) (all []Finding) {
 	return all
 }
 
-// keepsTrafficLocal reports whether a load balancer may send the Service's traffic only
-// to nodes with endpoints.
+// keepsTrafficLocal reports whether the Service has a load balancer that must send
+// traffic only to nodes with endpoints.
 func keepsTrafficLocal(s *corev1.Service) bool {
 	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.DeletionTimestamp == nil && s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
-// Choice says which checks run, and which findings are wanted.
+// Choice selects the checks to run and the findings to report.
 type Choice struct {
 	Only []string // categories; empty means all
 	Skip []string // IDs
-	Node string   // leaves out findings on other Nodes and on Services
+	Node string   // if set, findings about other Nodes and about Services are left out
 }
 
 // Validate returns an error if a category or an ID does not exist.
@@ -36,7 +36,7 @@ func (c Choice) wants(check Check) bool {
 }
 
 // wantsFinding reports whether a finding is wanted. A finding about several Nodes is
-// wanted if it is also about the chosen Node.
+// wanted if the chosen Node is one of them.
 func (c Choice) wantsFinding(f Finding) bool {
 	kind, name, _ := strings.Cut(f.Object, "/")
 	return c.Node == "" || kind != "service" && kind != "node" || kind == "node" && (name == c.Node || slices.Contains(f.others, c.Node))
@@ -87,8 +87,9 @@ func (r *Report) take(v *View, check Check, c Choice) {
 	r.Passed = append(r.Passed, check.ID)
 }
 
-// maxText bounds, in bytes, a text that others may have written.
+// maxText bounds the length, in bytes, of a text that others might have written.
 const maxText = 1000
 
-// shown returns text that others may have written as one line without secrets.
+// shown turns a text that others might have written into one line without
+// secrets.
 func shown(text string) string { return printable.Line(printable.WithoutSecrets(text), maxText) }

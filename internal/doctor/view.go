@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Source is something that is read from the API server for the checks.
+// Source is a kind of data that doctor reads from the API server for the checks.
 type Source string
 
-// The sources. The name of each is the right that reading it needs.
+// The sources. The name of a source is the right that you need to read it.
 const (
 	Nodes        Source = "list nodes"
 	Services     Source = "list services"
@@ -28,46 +28,48 @@ const (
 	Requests     Source = "list certificatesigningrequests.certificates.k8s.io"
 	Slices       Source = "list endpointslices.discovery.k8s.io"
 	Volumes      Source = "list persistentvolumes"
-	// OtherEvents are all events about volumes, and the events about Nodes and
-	// Services that are no warnings.
+	// OtherEvents are all events about volumes, and those events about Nodes and
+	// Services that are not warnings.
 	OtherEvents Source = "list events that are no warnings"
 	Reviews     Source = "create subjectaccessreviews.authorization.k8s.io"
 )
 
-// managers are the sources that show which cloud-controller-managers there are.
+// managers has the sources from which doctor finds cloud-controller-managers.
 var managers = []Source{Leases, Deployments, DaemonSets, StatefulSets, Pods}
 
-// View is everything that the checks look at.
+// View has all data that the checks look at.
 type View struct {
 	Now     time.Time     // by the clock of the API server
 	Offset  time.Duration // the local clock minus that of the API server
-	Waiting time.Duration // how long objects may wait before they are reported
-	Version string        // of the API server
+	Waiting time.Duration // the time that an object can wait before it is reported
+	Version string        // the version of the API server
 
 	Nodes     []corev1.Node
 	Services  []corev1.Service
 	Leases    []coordinationv1.Lease
 	Workloads []Workload
-	Pods      []Pod // of the control plane, and of the managers
+	Pods      []Pod // the Pods of the control plane and of the managers
 	Events    []corev1.Event
 	Requests  []certificatesv1.CertificateSigningRequest
-	// Slices are the EndpointSlices of Services that keep traffic on the node, by
-	// namespace and name of the Service.
+	// Slices has the EndpointSlices of Services with a local traffic policy, by
+	// namespace/name of the Service.
 	Slices  map[string][]discoveryv1.EndpointSlice
 	Reviews []Review
 
 	// Volumes and OtherEvents are only read for a bundle.
 	Volumes     []corev1.PersistentVolume
-	OtherEvents []corev1.Event // about Nodes, Services and volumes
+	OtherEvents []corev1.Event // events about Nodes, Services and volumes
 
-	// Missing are the sources that could not be read, each with the right that reading
-	// it needs. An error other than a missing right follows in parentheses.
+	// Missing has the sources that could not be read. The value is the right that you
+	// need to read the source. If the cause is an error other than a missing right,
+	// the error follows in parentheses.
 	Missing map[Source]string
-	// Partly are the sources of which there is more than was read.
+	// Partly has the sources that were read only in part, because there is too
+	// much data.
 	Partly map[Source]bool
 }
 
-// Workload is an object that makes Pods, such as a Deployment, or a static Pod.
+// Workload is a static Pod, or an object that creates Pods, such as a Deployment.
 type Workload struct {
 	Kind      string    `json:"kind"`
 	Namespace string    `json:"namespace"`
@@ -75,9 +77,10 @@ type Workload struct {
 	Created   time.Time `json:"created"`
 	Replicas  int32     `json:"replicas"`
 	Ready     int32     `json:"ready"`
-	// Updating reports whether Pods of two versions may run now.
+	// Updating reports whether Pods of two versions might be running.
 	Updating bool `json:"updating,omitempty"`
-	// Surges reports whether a new Pod may start before the old one has ended.
+	// Surges reports whether a rollout can start a new Pod before the old one has
+	// ended.
 	Surges   bool            `json:"surges,omitempty"`
 	Selector labels.Selector `json:"-"`
 	Template Template        `json:"template"`
@@ -88,8 +91,8 @@ const staticPod = "pod"
 
 func (w *Workload) object() string { return w.Kind + "/" + w.Namespace + "/" + w.Name }
 
-// Template is what the checks read of a Pod's spec. Environment and volumes are never
-// read, because they may hold secrets.
+// Template has the fields of a Pod's spec that the checks need. The environment and
+// the volumes are left out, because they might contain secrets.
 type Template struct {
 	HostNetwork    bool                `json:"hostNetwork,omitempty"`
 	DNSPolicy      corev1.DNSPolicy    `json:"dnsPolicy,omitempty"`
@@ -98,23 +101,23 @@ type Template struct {
 	Containers     []Container         `json:"containers"`
 }
 
-// Container is what the checks read of a container.
+// Container has the fields of a container that the checks need.
 type Container struct {
 	Name  string   `json:"name"`
 	Image string   `json:"image"`
 	Line  []string `json:"line,omitempty"` // command and arguments
 }
 
-// Pod is what the checks read of a Pod.
+// Pod has the fields of a Pod that the checks need.
 type Pod struct {
 	Namespace string            `json:"namespace"`
 	Name      string            `json:"name"`
 	Node      string            `json:"node,omitempty"`
-	Component string            `json:"component,omitempty"` // of the control plane
+	Component string            `json:"component,omitempty"` // the component of the control plane
 	Labels    map[string]string `json:"labels,omitempty"`
 	Created   time.Time         `json:"created"`
 	Ready     bool              `json:"ready"`
-	// Static reports whether a kubelet runs the Pod from a file of its own.
+	// Static reports whether the Pod is static: its kubelet reads it from a file.
 	Static     bool              `json:"static,omitempty"`
 	Template   Template          `json:"template"`
 	Containers []ContainerStatus `json:"containers,omitempty"`
@@ -126,13 +129,13 @@ func (p *Pod) object() string { return "pod/" + p.Namespace + "/" + p.Name }
 type ContainerStatus struct {
 	Name     string `json:"name"`
 	ImageID  string `json:"imageID,omitempty"`
-	Waiting  string `json:"waiting,omitempty"` // the reason
+	Waiting  string `json:"waiting,omitempty"` // the reason why the container waits
 	Restarts int32  `json:"restarts,omitempty"`
 }
 
-// Review is the answer to whether an account has a right.
+// Review reports whether an account has a right.
 type Review struct {
-	Manager string `json:"manager"` // the object
+	Manager string `json:"manager"` // the manager's object
 	Account string `json:"account"`
 	Right   Right  `json:"right"`
 	Allowed bool   `json:"allowed"`
@@ -160,10 +163,12 @@ func (v *View) component(name string) []Pod {
 	return all
 }
 
-// isOld reports whether something has lasted longer than objects may wait.
+// isOld reports whether something has lasted since that time for at least
+// v.Waiting.
 func (v *View) isOld(since time.Time) bool { return v.Now.Sub(since) >= v.Waiting }
 
-// Unread returns a sentence for each of these sources of which not all was read.
+// Unread returns a sentence for each of these sources that was not read
+// completely.
 func (v *View) Unread(of ...Source) []string {
 	var all []string
 	for _, s := range of {
@@ -179,8 +184,8 @@ func (v *View) Unread(of ...Source) []string {
 	return all
 }
 
-// missing returns what View.Missing says of these sources, without duplicates. It
-// returns none if all of them were read.
+// missing returns the values of View.Missing for these sources, without
+// duplicates. The result is empty if all of them were read.
 func (v *View) missing(needed []Source) []string {
 	var all []string
 	for _, s := range needed {

@@ -9,11 +9,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Explain returns what waits and why, for a bundle. Its JSON is written without secrets.
+// Explain returns the objects that wait, with the reasons, for a bundle. The bundle has
+// the JSON of the result without secrets.
 type Explain func(*View) any
 
-// observeForBundle reads what only a bundle needs: volumes, the events about volumes,
-// and the other events that are no warnings.
+// observeForBundle reads the data that only a bundle needs: volumes, the events about
+// volumes, and those events about Nodes and Services that are not warnings.
 func observeForBundle(ctx context.Context, client kubernetes.Interface, v *View) {
 	o := newObserver(client, metav1.NamespaceAll, mostPages)
 	o.view = v
@@ -46,8 +47,9 @@ func (o *observer) otherEvents(ctx context.Context) {
 	}
 }
 
-// DaemonLease returns the namespace and the name of the Lease of the daemon: the usual
-// one if it is there, otherwise that of a manager.
+// DaemonLease returns the namespace/name of the daemon's Lease. This is the usual
+// Lease if it exists, or if no manager names another one. Otherwise it is the Lease of
+// a manager.
 func (v *View) DaemonLease() string {
 	const usual = metav1.NamespaceSystem + "/" + defaultLease
 	if v.lease(usual) != nil {
@@ -61,8 +63,8 @@ func (v *View) DaemonLease() string {
 	return usual
 }
 
-// redactTexts encodes the value as JSON and decodes it again, and returns the result
-// with each text made safe to show.
+// redactTexts encodes the value as JSON and decodes it again. In the result, each
+// text is safe to show.
 func redactTexts(value any) (any, error) {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -9,13 +9,14 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// TestOnlyABundleNeedsMore counts the requests for volumes and events. Checks need
-// warnings and the events about Leases, but no volumes and no other events.
+// TestOnlyABundleNeedsMore counts the requests for volumes and events. The checks
+// need warnings, and events about Leases. They do not need volumes or other
+// events.
 func TestOnlyABundleNeedsMore(t *testing.T) {
 	for name, row := range map[string]struct {
 		bundle          bool
 		codes           map[string]int
-		volumes, events int // requests
+		volumes, events int // the number of requests
 	}{
 		"NoBundle":         {false, nil, 0, 3},
 		"Bundle":           {true, nil, 1, 6},

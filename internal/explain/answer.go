@@ -11,51 +11,55 @@ type State string
 
 // The states of an object.
 const (
-	// Unknown: no daemon has said anything about it.
+	// Unknown means that no daemon has written anything about the object.
 	Unknown State = "unknown"
-	// Ready: it needs nothing.
+	// Ready means that the object does not wait for anything.
 	Ready State = "ready"
-	// Waits: something is missing, and the object says what.
+	// Waits means that something is missing, and that the daemon has written what
+	// it is.
 	Waits State = "waits"
-	// Deleting: it is being deleted.
+	// Deleting means that the object is being deleted.
 	Deleting State = "deleting"
-	// LeftAlone: it belongs to another manager, or to none. A request is also LeftAlone
-	// if it is denied, if somebody else has decided, or if nobody waits for it.
+	// LeftAlone means that the object belongs to another manager, or to none. A request
+	// is also LeftAlone if it is denied, if somebody else has decided on it, or if
+	// nobody waits for it.
 	LeftAlone State = "leftAlone"
 )
 
 // Answer says why an object is in its state. Its JSON is stable: fields may be added,
-// and none is renamed.
+// but are never renamed.
 type Answer struct {
 	Object Object `json:"object"`
 	// Source is Offline or Live.
 	Source string `json:"source"`
-	// NotLive is why the answer lacks the daemon's memory although that was asked
-	// for.
+	// NotLive is the reason why the answer lacks the daemon's memory although
+	// --daemon is set.
 	NotLive string `json:"notLive,omitempty"`
 	State   State  `json:"state"`
 	// Summary is the state in one sentence.
 	Summary string `json:"summary"`
-	// Why is what the daemon has written as the reason, nil if it has written none.
+	// Why is the reason that the daemon has written. It is nil if there is none.
 	Why *Cause `json:"why,omitempty"`
-	// Since is when the state began, nil if that is not known.
+	// Since is the time at which the state began. It is nil if that time is not
+	// known.
 	Since *time.Time `json:"since,omitempty"`
-	// Also are the other reasons that the object shows now.
+	// Also has the other reasons that the object shows now.
 	Also []Cause `json:"also,omitempty"`
-	// Reported are the causes that the daemon has reported lately. They may be
-	// over.
+	// Reported has the causes that the daemon has reported in the last hour. They
+	// might be over.
 	Reported []Cause `json:"reported,omitempty"`
-	// Writers are those who have written the fields that matter for the answer.
+	// Writers has the writers of the fields that matter for the answer.
 	Writers []Writer `json:"writers,omitempty"`
-	// Memory is what the controllers of the leader remember, for a live answer.
+	// Memory has the memory of the leader's controllers, for a live answer.
 	Memory []step.Memory `json:"memory,omitempty"`
-	// Daemon is empty in a list, because the list has it once for all answers.
+	// Daemon is empty for the items of Waiting, because Waiting has the Daemon
+	// once for all items.
 	Daemon Daemon `json:"daemon,omitzero"`
-	// Next are commands to type next.
+	// Next has the commands to type next.
 	Next []string `json:"next,omitempty"`
 }
 
-// Object is what an answer is about.
+// Object is the object that an answer is about.
 type Object struct {
 	Kind string `json:"kind"`
 	// Key is NAMESPACE/NAME for a Service, the CIDR for a route, and the name for others.
@@ -66,52 +70,56 @@ type Object struct {
 
 // Cause is a reason that the daemon has written.
 type Cause struct {
-	// Shown is where it is written: "condition TYPE=STATUS", "event", or "event NAME" if
-	// the reason is the beginning of the event's text and not its name.
+	// Shown is the place of the reason: "condition TYPE=STATUS", "event" or "event
+	// NAME". With "event NAME", the reason is the beginning of the event's text.
 	Shown  string `json:"shown"`
 	Reason string `json:"reason"`
 	// Text is the daemon's message.
 	Text string `json:"message"`
-	// Do is what the reference of events says that you can do, empty for nothing.
+	// Do is the advice from the reference of events. It is empty if you need to
+	// do nothing.
 	Do    string    `json:"do,omitempty"`
 	Since time.Time `json:"since,omitzero"`
-	// Times is how often an event was recorded.
+	// Times is the number of times that the event was recorded.
 	Times int `json:"times,omitempty"`
-	// About is the object, if it differs from that of the answer.
+	// About is the object of the reason, if it differs from the object of the
+	// answer.
 	About string `json:"about,omitempty"`
 }
 
-// Writer is who has written a field last.
+// Writer is the last writer of a field.
 type Writer struct {
 	Field   string    `json:"field"`
 	Manager string    `json:"manager"`
 	Time    time.Time `json:"time,omitzero"`
 }
 
-// Daemon is what is known of the daemon, mostly from its Lease.
+// Daemon is the state of the daemon, mostly derived from its Lease.
 type Daemon struct {
 	Lease string `json:"lease"`
-	// Leader is the holder of the Lease, empty if there is none.
+	// Leader is the holder of the Lease. It is empty if there is none.
 	Leader string `json:"leader,omitempty"`
-	// Version is that of the daemon that was asked.
+	// Version is the version of the daemon that was asked.
 	Version string    `json:"version,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
 	Renewed time.Time `json:"renewed,omitzero"`
-	// Problem is why no daemon works, empty if one does.
+	// Problem is the reason why no daemon works, or why that is unknown. It is
+	// empty if a daemon works.
 	Problem string `json:"problem,omitempty"`
-	// Reported is what the daemon has reported about itself lately.
+	// Reported has the causes that the daemon has reported about itself in the
+	// last hour.
 	Reported []Cause `json:"reported,omitempty"`
 }
 
-// IsZero reports whether nothing is said of a daemon.
+// IsZero reports whether d has no data about a daemon.
 func (d Daemon) IsZero() bool { return d.Lease == "" }
 
-// Waiting is everything that waits, the longest wait first.
+// Waiting has all objects that wait. The longest wait comes first.
 type Waiting struct {
 	Source string   `json:"source"`
 	Daemon Daemon   `json:"daemon"`
 	Items  []Answer `json:"items"`
-	// Unread has the API server's answer for each kind of objects that you may not
-	// list.
+	// Unread has the API server's answer for each kind of object that you have no
+	// right to list.
 	Unread []string `json:"unread,omitempty"`
 }

@@ -31,7 +31,7 @@ const (
 // forms lists the forms of an argument, for error messages.
 const forms = "node/NAME, service/NAMESPACE/NAME, route/CIDR, volume/NAME or request/NAME"
 
-// kinds has the kind for each word with which an argument may begin.
+// kinds maps each word with which an argument can begin to the kind.
 var kinds = map[string]string{
 	"node": kindNode, "nodes": kindNode, "no": kindNode,
 	"service": kindService, "services": kindService, "svc": kindService,
@@ -77,7 +77,7 @@ type command struct {
 	namespaced bool // -n is set
 }
 
-// watchEvery is how often --watch looks at the cluster.
+// watchEvery is the time between two looks of --watch at the cluster.
 const watchEvery = 2 * time.Second
 
 // New returns the command. reasons are all reasons that the daemon writes.
@@ -113,7 +113,7 @@ func New(reasons Reasons) *cobra.Command {
 		case e.waiting:
 			return nil
 		}
-		_, err := object(args[0], metav1.NamespaceDefault) // before a cluster is looked for
+		_, err := object(args[0], metav1.NamespaceDefault) // checked before the command connects to a cluster
 		return err
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -158,11 +158,11 @@ func (e *command) run(c *cobra.Command, args []string) error {
 	return e.print(c, r.clock, look)
 }
 
-// printed is what a look at the cluster has found.
+// printed is the result of a look at the cluster.
 type printed interface{ text(now time.Time) string }
 
-// print prints what look finds. With --watch it calls look again and again, and prints
-// each result that differs from the last one.
+// print prints the result of look. With --watch it calls look again and again, and
+// prints each result that differs from the last one.
 func (e *command) print(c *cobra.Command, at clock.PassiveClock, look func(context.Context) (printed, error)) error {
 	ctx := c.Context()
 	var last printed
@@ -186,8 +186,8 @@ func (e *command) print(c *cobra.Command, at clock.PassiveClock, look func(conte
 	}
 }
 
-// lasting returns the answer without the fields that change although nothing has
-// happened to the object, such as the time of the last renewal of the Lease.
+// lasting returns the answer without fields that change even if nothing happens
+// to the object. An example is the time of the last renewal of the Lease.
 func lasting(p printed) printed {
 	switch p := p.(type) {
 	case Answer:
@@ -261,7 +261,7 @@ func (e *command) complete(c *cobra.Command, args []string, begun string) ([]cob
 	if !named {
 		return []cobra.Completion{"node/", "service/", "route/", "volume/", "request/"}, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(c.Context(), watchEvery) // Users do not wait long for a completion.
+	ctx, cancel := context.WithTimeout(c.Context(), watchEvery) // Users do not want to wait for a completion.
 	defer cancel()
 	cluster, err := e.connection.Open("explain")
 	if err != nil {

@@ -99,8 +99,8 @@ func TestWhatIsRead(t *testing.T) {
 	}
 	l, unread, err := r.everything(t.Context(), metav1.NamespaceAll)
 	views := l.views()
-	// The fake API server knows no field selectors. So the event of the Node is also in the
-	// list of the Services' events, but it must not be in the view of the Service.
+	// The fake API server ignores field selectors. So the list of the Services' events also
+	// has the event of the Node. That event must not be in the view of the Service.
 	if err != nil || len(unread) > 0 || len(views) != 2 || len(views[0].Events) == 0 || len(views[1].Events) > 0 {
 		t.Errorf("%d objects: %+v, error %v", len(views), views, err)
 	}
@@ -112,7 +112,7 @@ func TestWhatIsRead(t *testing.T) {
 }
 
 // Volumes and requests belong to controllers that are off by default. So --waiting works
-// without the right to read these objects, and says that they are not listed.
+// without the right to read these objects. It says that they are not listed.
 func TestVolumesAndRequestsAreRead(t *testing.T) {
 	labelled, signed := aVolume(), aRequest()
 	labelled.Name, labelled.Labels = "disk-2", map[string]string{corev1.LabelTopologyZone: ""}

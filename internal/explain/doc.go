@@ -1,9 +1,9 @@
-// Package explain is the command `fairlead explain`: why an object waits, in the words
-// of the daemon.
+// Package explain is the command `fairlead explain`. It says why an object waits, in
+// the words of the daemon.
 //
-// What is read from the cluster is a View. The rules (rules_*.go) are pure: they turn
-// it into an Answer. They do not word a reason themselves, because the daemon has
-// written the reason and the message on the object.
+// A View has the data that was read from the cluster. The rules (rules_*.go) are pure
+// functions that turn a View into an Answer. They do not invent reasons, because the
+// daemon has written the reason and the message on the object.
 //
-// Only cmd/fairlead imports it.
+// Only cmd/fairlead imports this package.
 package explain

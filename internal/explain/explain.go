@@ -8,14 +8,14 @@ import (
 
 // The sources of an answer.
 const (
-	// Offline is an answer from what is written in the API server.
+	// Offline means that the answer comes from the API server only.
 	Offline = "offline"
-	// Live is an answer from the API server and from what the daemon that leads
-	// remembers.
+	// Live means that the answer comes from the API server and from the memory of
+	// the leading daemon.
 	Live = "live"
 )
 
-// Explain returns why an object is in its state.
+// Explain returns the answer to the question why an object is in its state.
 func (all Reasons) Explain(v View) Answer {
 	switch {
 	case v.Node != nil:
@@ -31,18 +31,19 @@ func (all Reasons) Explain(v View) Answer {
 	}
 }
 
-// Waiting returns the objects that wait, those that have waited longest first.
+// Waiting returns the objects that wait. The object that has waited longest comes
+// first.
 //
-// It also returns objects that are being deleted, and objects about which no daemon
-// has said anything, because a daemon may have to do something about them. Volumes in
-// these two states are left out: a daemon that has to do something about a volume says
-// so.
+// Waiting also returns objects that are being deleted, and objects about which no
+// daemon has written anything, because a daemon might still have work with them.
+// Volumes in these two states are left out: if a daemon has work with a volume, it
+// writes an event.
 func (all Reasons) Waiting(views []View, d DaemonView, now time.Time) Waiting {
 	w := Waiting{Source: Offline, Daemon: all.daemon(d, now), Items: []Answer{}}
 	for _, v := range views {
 		v.Daemon = d
 		a := all.Explain(v)
-		a.Daemon = Daemon{} // w has it, once for all items.
+		a.Daemon = Daemon{} // Waiting has the Daemon once for all items.
 		if a.State == Waits || v.Volume == nil && (a.State == Unknown || a.State == Deleting) {
 			w.Items = append(w.Items, a)
 		}
@@ -63,7 +64,8 @@ func before(a, b *time.Time) int {
 	return a.Compare(*b)
 }
 
-// sinceOf returns the beginning of the first claim that has one, nil if none has.
+// sinceOf returns the start time of the first claim that has one. It returns nil
+// if no claim has a start time.
 func sinceOf(claims []claim) *time.Time {
 	for _, c := range claims {
 		if !c.cause.Since.IsZero() {

@@ -37,7 +37,7 @@ var (
 // all returns the reasons of the daemon.
 func all() Reasons { return app.AllReasons() }
 
-// working is a daemon that leads and has renewed its Lease.
+// working returns the view of a daemon that leads and has just renewed its Lease.
 func working() DaemonView {
 	holder, seconds := "worker-1_6f1d", int32(15)
 	at := metav1.NewMicroTime(noon.Add(-2 * time.Second))
@@ -47,7 +47,7 @@ func working() DaemonView {
 	}}}
 }
 
-// aNode returns a Node that waits to be initialised, and has no CIDR.
+// aNode returns a Node that waits to be initialised and has no CIDR.
 func aNode() *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "worker-9", UID: "u9", CreationTimestamp: created},
@@ -68,7 +68,7 @@ func aVolume() *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "disk-1", UID: "u2", CreationTimestamp: created}}
 }
 
-// aRequest returns a request of the kubelet of worker-9 that is not decided.
+// aRequest returns an undecided request of the kubelet of worker-9.
 func aRequest() *certificatesv1.CertificateSigningRequest {
 	return &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: "csr-1", UID: "u3", CreationTimestamp: created},
@@ -98,7 +98,7 @@ func ofService(s *corev1.Service, events ...corev1.Event) View {
 	return View{Object: Object{Kind: kindService, Key: s.Namespace + "/" + s.Name, UID: string(s.UID)}, Service: s, Events: events, Daemon: working(), Now: noon}
 }
 
-// statusOf returns the status of the reason's condition while it has this reason.
+// statusOf returns the status that the condition has while r is its reason.
 func statusOf(r message.Reason) metav1.ConditionStatus {
 	isGood := slices.Contains([]string{"Ready", "Provisioned", "Initialized", "InstanceFound", "KubeletReports", "RouteCreated"}, r.Name)
 	isReversed := r.Condition == service.ConditionServing || r.Condition == "CloudInitialized" // False is bad
@@ -111,7 +111,7 @@ func statusOf(r message.Reason) metav1.ConditionStatus {
 // views returns objects on which the daemon has written the reason.
 func views(r message.Reason) []View {
 	text := r.When
-	if begins[r.Name] != "" { // such an event begins with a reason
+	if begins[r.Name] != "" { // the text of the event begins with a reason
 		inner := map[string]string{"CloudInitFailed": "InstanceNotFound", "NodeDeletionHeld": "TooManyAbsent", "NodeDeletionCanceled": "InstanceFound", "ServingCertificateHeld": "IdentityUnproven"}[r.Name]
 		text = inner + ": " + text
 	}
@@ -165,8 +165,8 @@ func views(r message.Reason) []View {
 }
 
 // TestEveryReason compares the answer for each reason that the daemon can write with a
-// golden file. It also checks that an answer that says what an object waits for has the
-// daemon's own message, word for word.
+// golden file. If the answer says that the object waits, the test also checks that the
+// answer has the daemon's message word for word.
 func TestEveryReason(t *testing.T) {
 	golden := map[string]*strings.Builder{}
 	seen := map[string]bool{}
@@ -217,7 +217,7 @@ func TestEveryReason(t *testing.T) {
 	}
 }
 
-// TestReference compares the names of the fields with the page that describes them.
+// TestReference compares the names of the fields with those on the reference page.
 func TestReference(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/explain.md")
 	if err != nil {

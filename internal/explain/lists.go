@@ -12,22 +12,23 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/volume"
 )
 
-// Lists are objects of a cluster. Some of them may wait.
+// Lists has the objects of a cluster that might wait.
 type Lists struct {
 	Nodes    []corev1.Node
 	Services []corev1.Service
 	Volumes  []corev1.PersistentVolume
 	Requests []certificatesv1.CertificateSigningRequest
-	Events   []corev1.Event // about any of them
+	Events   []corev1.Event // about any of these objects
 	Now      time.Time
 }
 
-// WaitingIn returns the objects that wait, those that have waited longest first.
+// WaitingIn returns the objects that wait. The object that has waited longest
+// comes first.
 func (all Reasons) WaitingIn(l Lists, d DaemonView) Waiting { return all.Waiting(l.views(), d, l.Now) }
 
-// views returns what there is about each object that may wait: all Nodes, the Services that
-// want a load balancer or may still have one, and the volumes and requests that the daemon
-// does not leave alone.
+// views returns a View of each object that might wait. These are all Nodes, the Services
+// that need a load balancer or might still have one, and the volumes and requests that the
+// daemon does not leave alone.
 func (l Lists) views() (views []View) {
 	byNode, byService, byVolume := l.byObject("Node"), l.byObject("Service"), l.byObject("PersistentVolume")
 	for i := range l.Nodes {
@@ -56,7 +57,8 @@ func (l Lists) views() (views []View) {
 	return views
 }
 
-// byObject returns the events about objects of a kind, by namespace and name.
+// byObject returns the events about objects of a kind. The keys are
+// NAMESPACE/NAME.
 func (l Lists) byObject(kind string) map[string][]corev1.Event {
 	all := map[string][]corev1.Event{}
 	for i := range l.Events {
@@ -68,7 +70,8 @@ func (l Lists) byObject(kind string) map[string][]corev1.Event {
 	return all
 }
 
-// hasBalancer reports whether the Service wants a load balancer, or may still have one.
+// hasBalancer reports whether the Service needs a load balancer, or might still have
+// one.
 func hasBalancer(s *corev1.Service) bool {
 	return s.Spec.Type == corev1.ServiceTypeLoadBalancer || slices.Contains(s.Finalizers, service.Finalizer)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
-// daemonFlags say how to reach the daemon that leads.
+// daemonFlags are the flags for the connection to the leading daemon.
 type daemonFlags struct {
 	url, ca  string
 	insecure bool
@@ -34,19 +34,20 @@ func (d *daemonFlags) addFlags(c *cobra.Command) {
 }
 
 const (
-	// answersWithin is how long the daemon may take to answer.
+	// answersWithin is the time that the daemon gets to answer.
 	answersWithin = 5 * time.Second
-	// maxAnswer is how many bytes of an answer are read.
+	// maxAnswer is the maximum number of bytes that are read from an answer.
 	maxAnswer = 1 << 20
 )
 
-// asked is a daemon that is asked what it remembers.
+// asked is a connection to a daemon that serves its memory of objects.
 type asked struct {
 	url    string
 	client *http.Client
 }
 
-// open returns the daemon, nil if none is named.
+// open returns the connection to the daemon. It returns nil if --daemon is not
+// set.
 func (d *daemonFlags) open(cluster *inspect.Cluster) (*asked, error) {
 	if d.url == "" {
 		return nil, nil //nolint:nilnil // see above
@@ -70,14 +71,14 @@ func (d *daemonFlags) open(cluster *inspect.Cluster) (*asked, error) {
 	return &asked{"https://" + at.Host, client}, nil
 }
 
-// remembered is what a daemon has answered.
+// remembered is the answer of a daemon.
 type remembered struct {
 	Version     string        `json:"version"`
 	Controllers []step.Memory `json:"controllers"`
 }
 
-// memory returns what the daemon remembers of an object. It is empty if the daemon
-// remembers nothing of it.
+// memory returns the daemon's memory of an object. The result is empty if the
+// daemon remembers nothing about the object.
 func (a *asked) memory(ctx context.Context, o Object) (r remembered, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
@@ -109,8 +110,8 @@ func (a *asked) memory(ctx context.Context, o Object) (r remembered, err error) 
 	}
 }
 
-// askedToo returns the answer with what the daemon remembers. If the daemon could not be
-// asked, the answer says why.
+// askedToo returns the answer with the daemon's memory of the object. If the daemon
+// could not be asked, the answer has the reason.
 func (a Answer) askedToo(ctx context.Context, d *asked) Answer {
 	if d == nil {
 		return a
@@ -127,7 +128,7 @@ func (a Answer) askedToo(ctx context.Context, d *asked) Answer {
 	return a
 }
 
-// memory writes what a controller remembers.
+// memory writes the memory of one controller.
 func (l *lines) memory(m step.Memory) {
 	l.add("memory", "%s", m.Controller)
 	switch {

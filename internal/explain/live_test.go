@@ -18,8 +18,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/inspect"
 )
 
-// answering returns flags that name a daemon, and the requests that the daemon gets. It
-// answers each with the status and the body.
+// answering returns flags that name a daemon, and the requests that the daemon gets.
+// The daemon answers each request with the status and the body.
 func answering(t *testing.T, status int, body string) (daemonFlags, *[]string) {
 	t.Helper()
 	var got []string
@@ -39,7 +39,7 @@ func answering(t *testing.T, status int, body string) (daemonFlags, *[]string) {
 }
 
 // aCluster returns a cluster with the token of a user. The address and the server name
-// are those of the API server, and not the daemon's.
+// belong to the API server, and not to the daemon.
 func aCluster() *inspect.Cluster {
 	return &inspect.Cluster{Config: &rest.Config{Host: "https://api.example.com", BearerToken: "mine", TLSClientConfig: rest.TLSClientConfig{ServerName: "api.example.com"}}}
 }
@@ -80,7 +80,7 @@ func TestWhatTheDaemonRemembers(t *testing.T) {
 	}
 }
 
-// A controller may remember only a reason, only a text, or neither.
+// A controller can remember only a reason, only a text, or neither.
 func TestWhyItWaitsAsRemembered(t *testing.T) {
 	for want, m := range map[string]step.Memory{
 		"  memory      c\n": {Controller: "c"},
@@ -95,8 +95,8 @@ func TestWhyItWaitsAsRemembered(t *testing.T) {
 	}
 }
 
-// TestWhyTheAnswerIsNotLive checks that there is an answer without the daemon, and that
-// it says what is missing.
+// TestWhyTheAnswerIsNotLive checks that there is an answer even if the daemon cannot be
+// asked, and that the answer says what is missing.
 func TestWhyTheAnswerIsNotLive(t *testing.T) {
 	for name, row := range map[string]struct {
 		status       int

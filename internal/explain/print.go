@@ -11,22 +11,23 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
-// maxLine bounds a line, in bytes. A cloud or a tenant may have written the line.
+// maxLine bounds the length of a line, in bytes. A cloud or a tenant might have
+// written the line.
 const maxLine = 4096
 
-// lines writes an answer for people: a heading, then words on the left and text on the
-// right.
+// lines builds an answer for people: a heading, and then lines with a word on the left
+// and text on the right.
 type lines struct {
 	w   strings.Builder
 	now time.Time
 }
 
-// add writes one line. The word is empty if the line continues what the last word says.
+// add writes one line. The word is empty if the line belongs to the word before.
 func (l *lines) add(word, format string, values ...any) {
 	fmt.Fprintf(&l.w, "  %-11s %s\n", word, printable.Line(fmt.Sprintf(format, values...), maxLine))
 }
 
-// ago returns how long ago something was.
+// ago returns the time since t, for people.
 func (l *lines) ago(t time.Time) string { return duration.HumanDuration(l.now.Sub(t)) }
 
 // text returns an answer for people.
@@ -62,7 +63,7 @@ func (a Answer) text(now time.Time) string {
 	return l.w.String()
 }
 
-// sources describes each source of an answer to people.
+// sources describes each source of an answer, for people.
 var sources = map[string]string{
 	Offline: "offline: what is written in the API server",
 	Live:    "live: what is written in the API server, and what the daemon remembers",
@@ -70,7 +71,7 @@ var sources = map[string]string{
 
 func (a Answer) name() string { return a.Object.Kind + "/" + a.Object.Key }
 
-// once returns the word for the first line only.
+// once returns the word for the first line, and "" for the others.
 func once(word string, i int) string {
 	if i > 0 {
 		return ""

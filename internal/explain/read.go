@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/volume"
 )
 
-// reader reads from the cluster what the answers are made of.
+// reader reads the data for the answers from the cluster.
 type reader struct {
 	kubernetes.Interface
 
@@ -28,7 +28,7 @@ type reader struct {
 	clock clock.PassiveClock
 }
 
-// view reads what there is about an object.
+// view reads the data about one object.
 func (r reader) view(ctx context.Context, o Object) (View, error) {
 	v := View{Object: o, Now: r.clock.Now()}
 	var err error
@@ -97,10 +97,11 @@ func hasCIDR(n corev1.Node, cidr netip.Prefix) bool {
 	return false
 }
 
-// everything reads all Nodes, the Services of a namespace (of all if it is empty), the
-// volumes, the requests, and the events about them. If the user may not list volumes or
-// requests, unread has the API server's answer. That is no error, because their
-// controllers are off by default.
+// everything reads all Nodes, the Services of a namespace, the volumes, the requests,
+// and the events about these objects. An empty namespace means all namespaces. If the
+// user has no right to list volumes or requests, unread has the API server's answer.
+// That is not an error, because the controllers of volumes and requests are off by
+// default.
 func (r reader) everything(ctx context.Context, namespace string) (l Lists, unread []string, err error) {
 	if l.Nodes, err = r.nodes(ctx); err != nil {
 		return Lists{}, nil, err
@@ -162,7 +163,8 @@ func (r reader) nodes(ctx context.Context) (all []corev1.Node, err error) {
 	return all, err
 }
 
-// services returns the Services that want a load balancer, or may still have one.
+// services returns the Services that need a load balancer, or might still have
+// one.
 func (r reader) services(ctx context.Context, namespace string) (all []corev1.Service, err error) {
 	list := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return r.CoreV1().Services(namespace).List(ctx, o)
@@ -257,8 +259,8 @@ func (r reader) events(ctx context.Context, namespace string, of fields.Set) (al
 	return all, err
 }
 
-// daemon reads what there is about the daemon. An answer is useful without it, so it is
-// no error if the Lease cannot be read: Unread says why.
+// daemon reads the data about the daemon. If it cannot read the Lease, Unread has the
+// reason. That is not an error, because an answer is useful without the Lease.
 func (r reader) daemon(ctx context.Context) DaemonView {
 	v := DaemonView{Name: r.lease}
 	namespace, name := split(r.lease)
@@ -270,7 +272,7 @@ func (r reader) daemon(ctx context.Context) DaemonView {
 		v.Unread = fmt.Sprintf("Whether a daemon works is not known, because the Lease %s cannot be read: %v", r.lease, err)
 	}
 	if v.Events, err = r.eventsAbout(ctx, namespace, "Lease", name); err != nil {
-		v.Events = nil // The answer does without them, because the Lease says more.
+		v.Events = nil // An answer does not need these events. The Lease says more.
 	}
 	return v
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// daemon returns what a Lease and its events say of the daemon.
+// daemon derives the state of the daemon from the Lease and its events.
 func (all Reasons) daemon(v DaemonView, now time.Time) Daemon {
 	d := Daemon{Lease: v.Name}
 	events := all.recorded("Lease", v.Events)
@@ -44,5 +44,6 @@ func (all Reasons) daemon(v DaemonView, now time.Time) Daemon {
 	return d
 }
 
-// clockSkew is how far the clock of this machine may be ahead of the daemon's.
+// clockSkew is the tolerated difference if the clock of this machine is ahead of
+// the daemon's.
 const clockSkew = 5 * time.Second

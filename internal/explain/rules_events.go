@@ -18,12 +18,12 @@ type event struct {
 	last  time.Time
 }
 
-// begins has the events whose text begins with the reason of a condition,
-// each with the kind of the object that has the condition.
+// begins has the events whose text begins with the reason of a condition. The
+// value is the kind of the object that has the condition.
 var begins = map[string]string{"CloudInitFailed": "Node", "NodeDeletionHeld": "Node", "NodeDeletionCanceled": "Node", "ServingCertificateHeld": "CertificateSigningRequest"}
 
-// recorded returns the events whose reason the daemon writes about objects of this kind,
-// the newest first.
+// recorded returns the events that have one of the daemon's reasons for this kind of
+// object. The newest event comes first.
 func (all Reasons) recorded(on string, events []corev1.Event) []event {
 	var known []event
 	for i := range events {
@@ -45,8 +45,8 @@ func (all Reasons) recorded(on string, events []corev1.Event) []event {
 	return known
 }
 
-// when returns the times of an event of the old or the new form, and how often it was
-// recorded.
+// when returns the first and the last time of an event, and the number of times that
+// it was recorded. The event can have the old form or the new one.
 func when(e *corev1.Event) (first, last time.Time, times int) {
 	first, last, times = e.FirstTimestamp.Time, e.LastTimestamp.Time, int(max(e.Count, 1))
 	if first.IsZero() {
@@ -68,14 +68,14 @@ func (e event) isOver(events []event, reasons ...string) bool {
 	})
 }
 
-// lately bounds the age of the events that are shown although what they say may be over.
+// lately is the maximum age of an event that is shown although its cause might be over.
 const lately = time.Hour
 
-// mostReported bounds how many such events an answer has.
+// mostReported is the maximum number of these events in an answer.
 const mostReported = 5
 
-// reported returns the newest warnings of the last hour, except those in shown: they are
-// in the answer already, because they still hold.
+// reported returns the newest warnings of the last hour. It leaves out the causes in
+// shown, because these are in the answer already.
 func reported(events []event, shown []Cause, now time.Time) []Cause {
 	var all []Cause
 	for _, e := range events {

@@ -13,15 +13,15 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// claim is a cause with what follows from it.
+// claim is a cause, with the state and the summary that follow from it.
 type claim struct {
 	cause   Cause
 	state   State
 	summary string
 }
 
-// rank is 0 for a Node that is not initialised, and 1 for every other claim. Initialisation
-// comes first, because until then no pod uses the Node's routes.
+// rank is 0 for the claim that a Node is not initialised, and 1 for every other claim.
+// Initialisation comes first, because until then no pod uses the Node's routes.
 func (c claim) rank() int {
 	if c.summary == uninitialized {
 		return 0
@@ -38,8 +38,8 @@ const (
 	excluded      = "The daemon leaves it alone."
 )
 
-// conditionsOfNode are the conditions that say what a Node waits for, the most important
-// first.
+// conditionsOfNode has the conditions that say what a Node waits for. The most important
+// condition comes first.
 var conditionsOfNode = []struct {
 	kind    corev1.NodeConditionType
 	waits   []corev1.ConditionStatus
@@ -50,12 +50,13 @@ var conditionsOfNode = []struct {
 	{corev1.NodeNetworkUnavailable, []corev1.ConditionStatus{corev1.ConditionTrue}, unreachable},
 }
 
-// eventsOfNode are events that count as long as holds returns true for the Node, and
-// until an event with a reason in over is recorded.
+// eventsOfNode has events that say what a Node waits for. An event counts while
+// holds returns true for the Node, and until an event with a reason in over is
+// recorded.
 var eventsOfNode = []struct {
 	reasons []string
 	holds   func(n *corev1.Node) bool
-	over    []string // reasons of the events that end it
+	over    []string // reasons of events that end this one
 	state   State
 	summary string
 }{
@@ -73,7 +74,7 @@ func isSilent(n *corev1.Node) bool {
 	return ready != nil && ready.Status != corev1.ConditionTrue && nodefact.Condition(n, nodelifecycle.ConditionMissing) == nil
 }
 
-// excludedBy returns the label that excludes the Node, empty if there is none.
+// excludedBy returns the label that excludes the Node, or "" if there is none.
 func excludedBy(n *corev1.Node) string {
 	for _, key := range []string{ownership.LabelExcludeRestricted, ownership.LabelExclude} {
 		if nodefact.HasLabel(n, key) {
@@ -88,7 +89,7 @@ func (all Reasons) node(v View) Answer {
 	n := v.Node
 	events := all.recorded("Node", v.Events)
 	claims := append(all.conditions(n), claimsOfEvents(n, events)...)
-	slices.SortStableFunc(claims, func(a, b claim) int { // In its first minute, only an event says that a Node is not initialised.
+	slices.SortStableFunc(claims, func(a, b claim) int { // In the first minute of a Node, only an event says that it is not initialised.
 		return cmp.Compare(a.rank(), b.rank())
 	})
 	a := v.answer(all, claims, events)
@@ -97,7 +98,7 @@ func (all Reasons) node(v View) Answer {
 		a.State, a.Summary = Deleting, "It is being deleted."
 		a.Since = &n.DeletionTimestamp.Time
 	case len(claims) > 0:
-		if a.Summary == uninitialized { // A Node waits to be initialised from its creation on.
+		if a.Summary == uninitialized { // The wait for initialisation begins with the creation of the Node.
 			a.Since = &n.CreationTimestamp.Time
 		}
 	case nodefact.IsUninitialized(n):
@@ -114,7 +115,7 @@ func (all Reasons) node(v View) Answer {
 	return a
 }
 
-// conditions returns what a Node waits for, as its conditions say.
+// conditions returns the claims that follow from the conditions of the Node.
 func (all Reasons) conditions(n *corev1.Node) []claim {
 	var claims []claim
 	for _, known := range conditionsOfNode {
@@ -137,8 +138,8 @@ func (all Reasons) conditions(n *corev1.Node) []claim {
 	return claims
 }
 
-// claimsOfEvents returns what a Node waits for, as its events say, unless a condition
-// says the same.
+// claimsOfEvents returns the claims that follow from the events of the Node. It
+// leaves out the claim that the Node is not initialised if a condition covers it.
 func claimsOfEvents(n *corev1.Node, events []event) []claim {
 	var claims []claim
 	for _, known := range eventsOfNode {
@@ -154,7 +155,8 @@ func claimsOfEvents(n *corev1.Node, events []event) []claim {
 	return claims
 }
 
-// answer returns the answer that follows from the claims. The first claim counts most.
+// answer returns the answer that follows from the claims. The first claim is the most
+// important one.
 func (v View) answer(all Reasons, claims []claim, events []event) Answer {
 	a := Answer{Object: v.Object, Source: Offline, Daemon: all.daemon(v.Daemon, v.Now)}
 	var shown []Cause

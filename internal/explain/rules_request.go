@@ -13,8 +13,8 @@ import (
 // heldRequest is the event on a Node that says why a request of its kubelet waits.
 const heldRequest = "ServingCertificateHeld"
 
-// request explains a CertificateSigningRequest. The reason why it waits is in an event
-// on the Node that has made it.
+// request explains a CertificateSigningRequest. If the request waits, the reason is in
+// an event on the Node that has made the request.
 func (all Reasons) request(v View) Answer {
 	r := v.Request
 	events := all.onNodeOf(v)
@@ -25,7 +25,7 @@ func (all Reasons) request(v View) Answer {
 		claims = []claim{{cause: events[about].cause, state: Waits, summary: "It waits to be approved."}}
 	}
 	if left != "" {
-		events = nil // They say why a request waits, and this one does not wait.
+		events = nil // The events say why requests wait, but this request does not wait.
 	}
 	a := v.answer(all, claims, events)
 	switch {
@@ -44,7 +44,7 @@ func (all Reasons) request(v View) Answer {
 	return a
 }
 
-// unsaid returns the end of the summary if no event is about the request.
+// unsaid returns the end of the summary for a request without an event about it.
 func unsaid(a Answer, v View) string {
 	switch {
 	case len(a.Reported) > 0:
@@ -56,7 +56,8 @@ func unsaid(a Answer, v View) string {
 	}
 }
 
-// onNodeOf returns the events that say why requests of the Node wait, the newest first.
+// onNodeOf returns the events on the request's Node that say why requests of that Node
+// wait. The newest event comes first.
 func (all Reasons) onNodeOf(v View) []event {
 	events := slices.DeleteFunc(all.recorded("Node", v.Events), func(e event) bool { return e.Name != heldRequest })
 	for i := range events {
@@ -65,7 +66,8 @@ func (all Reasons) onNodeOf(v View) []event {
 	return events
 }
 
-// decided returns what the daemon has written when it decided on the request.
+// decided returns the claim that follows from the daemon's decision on the
+// request. It returns none if the daemon has not decided.
 func (all Reasons) decided(r *certificatesv1.CertificateSigningRequest) []claim {
 	c := verdictOn(r)
 	if c == nil || !isServing(r) {
@@ -99,8 +101,8 @@ func isServing(r *certificatesv1.CertificateSigningRequest) bool {
 	return r.Spec.SignerName == certificatesv1.KubeletServingSignerName
 }
 
-// verdictOn returns the condition by which somebody has approved or denied the request,
-// nil if nobody has.
+// verdictOn returns the condition with which somebody has approved or denied the
+// request. It returns nil if the request is undecided.
 func verdictOn(r *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequestCondition {
 	i := slices.IndexFunc(r.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
 		return c.Type == certificatesv1.CertificateApproved || c.Type == certificatesv1.CertificateDenied

@@ -8,10 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// eventsOfRoute are the events about the CIDR of a route.
+// eventsOfRoute has the reasons of events about the CIDR of a route.
 var eventsOfRoute = []string{"FailedToCreateRoute", "PodCIDRRejected", "CIDROverlap"}
 
-// route explains a route by the Node to whose pods it leads.
+// route explains a route. The state of the route is on the Node to whose pods it
+// leads.
 func (all Reasons) route(v View) Answer {
 	owner := v.owner()
 	if owner == nil {
@@ -21,7 +22,7 @@ func (all Reasons) route(v View) Answer {
 	}
 	events := all.recorded("Node", v.Events)
 	claims := slices.DeleteFunc(all.conditions(owner), func(c claim) bool { return c.summary != unreachable })
-	if len(claims) > 0 { // The event says more than the condition.
+	if len(claims) > 0 { // An event says more than the condition.
 		for _, e := range events {
 			if slices.Contains(eventsOfRoute, e.Name) && strings.Contains(e.cause.Text, v.CIDR.String()) && e.cause.Text != claims[0].cause.Text {
 				claims = slices.Insert(claims, 0, claim{cause: e.cause, state: Waits})
@@ -50,7 +51,7 @@ func (all Reasons) route(v View) Answer {
 	return a
 }
 
-// owner returns the oldest Node that has the CIDR, nil if there is none.
+// owner returns the oldest Node that has the CIDR, or nil if there is none.
 func (v View) owner() *corev1.Node {
 	if len(v.Owners) == 0 {
 		return nil
@@ -59,7 +60,7 @@ func (v View) owner() *corev1.Node {
 	return &oldest
 }
 
-// created reports whether the Node says that its routes exist.
+// created reports whether a condition of the Node says that its routes exist.
 func (all Reasons) created(n *corev1.Node) bool {
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeNetworkUnavailable && c.Status == corev1.ConditionFalse {

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 )
 
-// conditionsOfService are the conditions that say what a Service waits for. Those
-// that say most come first.
+// conditionsOfService has the conditions that say what a Service waits for. The
+// most specific conditions come first.
 var conditionsOfService = []struct {
 	kind    string
 	waits   metav1.ConditionStatus
@@ -23,8 +23,8 @@ var conditionsOfService = []struct {
 	{service.ConditionServing, metav1.ConditionFalse, "Its load balancer does not serve it."},
 }
 
-// failuresOfService are events that hold until the call succeeds, for a Service without
-// conditions.
+// failuresOfService has the reasons of events that stay true until a call succeeds.
+// They count for a Service without conditions.
 var failuresOfService = []string{"SyncLoadBalancerFailed", "UpdateLoadBalancerFailed", "LoadBalancerQueued", "LoadBalancerCleanupHeld", "UnAvailableLoadBalancer"}
 
 // service explains a Service.
@@ -63,8 +63,8 @@ func (all Reasons) service(v View) Answer {
 	return a
 }
 
-// ofClass names the class of a Service about which no daemon has said anything. It is
-// empty if the Service has no class.
+// ofClass returns a sentence about the class of a Service about which no daemon has
+// written anything. It returns "" if the Service has no class.
 func ofClass(s *corev1.Service) string {
 	if s.Spec.LoadBalancerClass == nil {
 		return ""

@@ -13,13 +13,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 )
 
-// eventAt returns an event that was recorded this long before noon.
+// eventAt returns an event that was recorded at the given time before noon.
 func eventAt(ago time.Duration, kind, reason, text string) corev1.Event {
 	at := metav1.NewTime(noon.Add(-ago))
 	return corev1.Event{Type: kind, Reason: reason, Message: text, FirstTimestamp: at, LastTimestamp: at}
 }
 
-// change returns the object after the function has changed it.
+// change changes the object with the function, and returns it.
 func change[T any](object *T, f func(*T)) *T {
 	f(object)
 	return object
@@ -49,7 +49,7 @@ func TestStates(t *testing.T) {
 	for name, row := range map[string]struct {
 		view  View
 		state State
-		why   string // reason
+		why   string // the reason
 		also  []string
 	}{
 		"NobodyHasSaidWhyANodeWaits": {ofNode(aNode()), Unknown, "", nil},
@@ -227,7 +227,7 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
-// What was said while a request waited is not shown once it is decided.
+// After a request is decided, the reasons why it waited are not shown any more.
 func TestWhatIsReportedOfARequest(t *testing.T) {
 	held := heldFor("csr-1", "AddressUnproven", time.Minute)
 	if a := all().Explain(ofRequest(change(aRequest(), decidedBy(certificatesv1.CertificateApproved, "FairleadKubeletServing")), held)); len(a.Reported) > 0 {
@@ -312,7 +312,7 @@ func TestWriters(t *testing.T) {
 func TestWhatHasWaitedLongestComesFirst(t *testing.T) {
 	old := change(aNode(), func(n *corev1.Node) { n.Name, n.CreationTimestamp = "old", metav1.NewTime(noon.Add(-time.Hour)) })
 	views := []View{ofService(aService()), ofNode(old), ofNode(change(aNode(), initialized))}
-	// No daemon has said anything about these volumes.
+	// No daemon has written anything about these volumes.
 	views = append(views, ofVolume(aVolume()), ofVolume(change(aVolume(), func(p *corev1.PersistentVolume) { p.DeletionTimestamp = &shownAt })))
 	w := all().Waiting(views, working(), noon)
 	var keys []string

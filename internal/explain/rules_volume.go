@@ -9,7 +9,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/volume"
 )
 
-// eventsOfVolume are the events that hold until the volume has its labels.
+// eventsOfVolume has the reasons of events that stay true until the volume has
+// its labels.
 var eventsOfVolume = []string{"VolumeTopologyUnknown", "VolumeTopologyContradicted", "VolumeLabelsFailed"}
 
 // volume explains a PersistentVolume.

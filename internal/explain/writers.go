@@ -14,7 +14,7 @@ import (
 )
 
 // field is a field of an object, with its path in metadata.managedFields. An answer names
-// the field's writers.
+// the writers of the field.
 type field struct {
 	name string
 	path []string
@@ -62,12 +62,12 @@ func condition(kind string) field {
 	return field{"condition " + kind, []string{"f:status", "f:conditions", `k:{"type":"` + kind + `"}`}}
 }
 
-// writers returns who has written the fields, in the order of the fields.
+// writers returns the writers of the fields, in the order of the fields.
 func writers(managed []metav1.ManagedFieldsEntry, fields []field) []Writer {
 	trees := make([]map[string]any, len(managed))
 	for i, m := range managed {
 		if m.FieldsV1 != nil {
-			_ = json.Unmarshal(m.FieldsV1.GetRawBytes(), &trees[i]) // An entry that cannot be read names no field.
+			_ = json.Unmarshal(m.FieldsV1.GetRawBytes(), &trees[i]) // An entry that cannot be parsed names no field.
 		}
 	}
 	var all []Writer

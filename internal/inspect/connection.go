@@ -13,7 +13,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// Connection has the flags that say which cluster is looked at. They are kubectl's.
+// Connection has the flags that select the cluster. They are the same as those of
+// kubectl.
 type Connection struct {
 	kubeconfig, context, namespace string
 }
@@ -36,11 +37,11 @@ const (
 	burst            = 100
 )
 
-// Cluster is a cluster that is looked at. Its clients only read: a request that could
-// change something fails with kube.ErrReadOnly before it is sent.
+// Cluster is the cluster that a command looks at. Its clients only read: if a request
+// could change something, it fails with kube.ErrReadOnly and is not sent.
 type Cluster struct {
 	kubernetes.Interface
-	// Config is for more clients that only read.
+	// Config is the configuration for more clients. These clients only read, too.
 	Config *rest.Config
 	// Namespace is the namespace of the flag or of the context.
 	Namespace string
@@ -48,15 +49,15 @@ type Cluster struct {
 	Server string
 }
 
-// explained returns the error with the flags to set. The library's text names a
-// variable that no code here reads.
+// explained returns the error with the names of the flags to set. The library's
+// own text names a variable that this program does not read.
 func (c *Connection) explained(err error) error {
 	switch {
 	case clientcmd.IsEmptyConfig(err):
 		return errors.New("no cluster is named: set --kubeconfig or $KUBECONFIG to a kubeconfig file")
 	case clientcmd.IsContextNotFound(err):
 		return fmt.Errorf("--context: %w", err)
-	case c.context != "" && strings.Contains(err.Error(), fmt.Sprintf("context %q does not exist", c.context)): // The library has no type for it.
+	case c.context != "" && strings.Contains(err.Error(), fmt.Sprintf("context %q does not exist", c.context)): // The library has no type for this error.
 		return fmt.Errorf("--context: %w in the kubeconfig file; kubectl config get-contexts lists those that do", err)
 	case c.kubeconfig != "":
 		return fmt.Errorf("--kubeconfig: %w", err)
@@ -65,8 +66,8 @@ func (c *Connection) explained(err error) error {
 	}
 }
 
-// Open returns the cluster. It sends no request. The user agent has the name of the
-// command. The error has the exit code CannotLook.
+// Open returns the cluster. It sends no request. The user agent of later requests
+// contains the name of the command. The error has the exit code CannotLook.
 func (c *Connection) Open(command string) (*Cluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
@@ -82,7 +83,7 @@ func (c *Connection) Open(command string) (*Cluster, error) {
 		return nil, Exit(CannotLook, fmt.Errorf("which namespace: %w", err))
 	}
 	config.QPS, config.Burst = queriesPerSecond, burst
-	config.WarningHandler = rest.NoWarnings{} // A warning is about requests that the user has not written.
+	config.WarningHandler = rest.NoWarnings{} // Warnings are about requests, and the user has not written these.
 	rest.AddUserAgent(config, "fairlead-"+command)
 	reading := rest.CopyConfig(config)
 	reading.Wrap(kube.ReadOnly(func(string) {}))

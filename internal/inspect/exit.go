@@ -4,11 +4,11 @@ import "errors"
 
 // The exit codes of the commands.
 const (
-	// Failed is the code of an error, or of a finding that is an error.
+	// Failed is the exit code after an error, or after a finding of level error.
 	Failed = 1
-	// Warned is the code of a finding that is a warning, if --strict asks for it.
+	// Warned is the exit code with --strict after a finding of level warning.
 	Warned = 2
-	// CannotLook is the code if the cluster could not be looked at.
+	// CannotLook is the exit code if the cluster could not be read.
 	CannotLook = 3
 )
 
@@ -20,12 +20,11 @@ type exit struct {
 
 func (e exit) Unwrap() error { return e.error }
 
-// errSaid stands for an error about which the output has said everything. Its text is
-// empty.
+// errSaid replaces an error that the output has already explained. Its text is empty.
 var errSaid = errors.New("")
 
-// Exit returns an error that ends the program with the code. A nil error means that the
-// output has said everything.
+// Exit returns an error that ends the program with the code. A nil err means that the
+// output has already explained the problem.
 func Exit(code int, err error) error {
 	if err == nil {
 		err = errSaid

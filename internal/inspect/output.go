@@ -13,21 +13,21 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
-// The formats that each command has.
+// The formats that each command supports.
 const (
 	Text = "text"
 	JSON = "json"
 	YAML = "yaml"
 )
 
-// Output is the format of what a command prints. It is a pflag.Value.
+// Output is the output format of a command. It is a pflag.Value.
 type Output struct {
 	format  string
 	formats []string
 }
 
-// NewOutput returns an Output with the format text. The user can choose JSON, YAML and
-// the formats in also.
+// NewOutput returns an Output with the format text. The user can also choose JSON,
+// YAML, or one of the formats in also.
 func NewOutput(also ...string) *Output {
 	return &Output{format: Text, formats: append([]string{Text, JSON, YAML}, also...)}
 }
@@ -47,7 +47,7 @@ func (o *Output) choices() string {
 // String returns the format.
 func (o *Output) String() string { return o.format }
 
-// Type is what the help calls the value.
+// Type returns the name of the value in the help.
 func (*Output) Type() string { return "format" }
 
 // Set chooses a format.
@@ -59,9 +59,9 @@ func (o *Output) Set(format string) error {
 	return nil
 }
 
-// Write writes the value as JSON or YAML, or what text returns for other formats. It
-// makes what others have written safe for a terminal. A YAML document begins with a
-// line of dashes, so that several make a stream.
+// Write writes the value as JSON or YAML. For other formats, it writes the result of
+// text. It makes texts that others have written safe for a terminal. A YAML document
+// begins with a line of dashes, so that several documents form a stream.
 func (o *Output) Write(out io.Writer, value any, text func() string) error {
 	if o.format != JSON && o.format != YAML {
 		_, err := io.WriteString(printable.Writer(out), text())
@@ -77,7 +77,7 @@ func (o *Output) Write(out io.Writer, value any, text func() string) error {
 		if data, err = yaml.JSONToYAML(data); err != nil {
 			return err
 		}
-		data = data[:len(data)-1] // its line feed
+		data = data[:len(data)-1] // without the line feed at the end
 	}
 	_, err = fmt.Fprintf(printable.JSON(out), "%s%s\n", before, data)
 	return err

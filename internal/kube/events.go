@@ -28,8 +28,8 @@ func NewRecorder(ctx context.Context, client kubernetes.Interface, component str
 // Node records an event on the Node. The type is corev1.EventTypeNormal or
 // corev1.EventTypeWarning.
 func (r *Recorder) Node(node *corev1.Node, eventType, reason, message string) {
-	// The reference is written out, because objects of an informer have no kind
-	// and apiVersion. Consumers of upstream's events rely on apiVersion v1.
+	// The reference names kind and apiVersion, because objects from an informer
+	// have neither. Consumers of upstream's events rely on apiVersion v1.
 	r.recorder.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, eventType, reason, message)
 }
 
@@ -47,8 +47,8 @@ func (r *Recorder) PersistentVolume(volume *corev1.PersistentVolume, eventType, 
 	r.recorder.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolume", Name: volume.Name, UID: volume.UID}, eventType, reason, message)
 }
 
-// Lease records an event on the Lease of this process. Events that belong to no
-// other object are recorded there.
+// Lease records an event on the Lease of this process. It is for events that do
+// not belong to another object.
 func (r *Recorder) Lease(lease types.NamespacedName, eventType, reason, message string) {
 	r.recorder.Event(&corev1.ObjectReference{
 		APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: lease.Namespace, Name: lease.Name,

@@ -9,7 +9,7 @@ import (
 const byProviderID = "byProviderID"
 
 // IndexProviderIDs makes the informer index Nodes by their provider IDs. Several
-// controllers may call it for one informer.
+// controllers may call it for the same informer.
 func IndexProviderIDs(informer cache.SharedIndexInformer) error {
 	err := informer.AddIndexers(cache.Indexers{byProviderID: func(obj any) ([]string, error) {
 		if id := obj.(*corev1.Node).Spec.ProviderID; id != "" {
@@ -18,13 +18,13 @@ func IndexProviderIDs(informer cache.SharedIndexInformer) error {
 		return nil, nil
 	}})
 	if _, missing := informer.GetIndexer().ByIndex(byProviderID, ""); missing == nil {
-		return nil // If AddIndexers failed, another controller had added the index.
+		return nil // If AddIndexers has failed, another controller has already added the index.
 	}
 	return err
 }
 
-// NodesWithProviderID returns the Nodes that have the provider ID. Nobody may change
-// them. The informer must have the index.
+// NodesWithProviderID returns the Nodes that have the provider ID. The caller must
+// not change them. The informer must have the index.
 func NodesWithProviderID(informer cache.SharedIndexInformer, id string) (nodes []*corev1.Node) {
 	found, err := informer.GetIndexer().ByIndex(byProviderID, id)
 	if err != nil { // The only error is a missing index.

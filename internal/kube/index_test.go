@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// TestNodesWithProviderID has several controllers that index one informer at the
-// same time.
+// TestNodesWithProviderID lets several controllers index one informer at the same
+// time.
 func TestNodesWithProviderID(t *testing.T) {
 	informer := NewInformerFactory(fake.NewClientset(), 0).Core().V1().Nodes().Informer() // It is never started.
 	if got := NodesWithProviderID(informer, "p://1"); got != nil {

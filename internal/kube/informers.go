@@ -13,26 +13,27 @@ import (
 )
 
 // loadBalancerFinalizer is the finalizer of the service controller. A test of that
-// controller fails if it has another one.
+// controller checks that both are equal.
 const loadBalancerFinalizer = "service.kubernetes.io/load-balancer-cleanup"
 
-// The informer keeps the managers of these fields of a Service, because events of the
-// service controller name the managers.
+// The informer keeps the managers of these two fields of a Service, because the
+// service controller names them in events.
 const (
 	fieldFinalizers   = "f:finalizers"
 	fieldLoadBalancer = "f:loadBalancer"
 )
 
-// NewInformerFactory returns the informers of our own controllers. Before an object
-// is cached, they drop what no rule reads: the managed fields, images and volumes of
-// Nodes, the managed fields of PersistentVolumes, and what TrimService drops. A
-// provider must not get this factory, because it may read these fields.
+// NewInformerFactory returns the informers of our own controllers. Before an
+// informer caches an object, it drops fields that no rule reads. These are the
+// managed fields, images and volumes of Nodes, the managed fields of
+// PersistentVolumes, and the fields of Services that TrimService drops. A provider
+// must not get this factory, because it might need these fields.
 func NewInformerFactory(client kubernetes.Interface, resync time.Duration) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trim))
 }
 
 // trim drops the fields of a Node, Service or PersistentVolume that no rule reads. It returns
-// objects of other kinds unchanged. Trimming twice is the same as once.
+// objects of other kinds unchanged. A second trim changes nothing.
 func trim(obj any) (any, error) {
 	switch whole := obj.(type) {
 	case *corev1.Node:
@@ -57,13 +58,13 @@ func trimNode(whole *corev1.Node) *corev1.Node {
 	return &node
 }
 
-// TrimService returns the Service as the informer keeps it. Anybody who may create
-// Services decides how large they are, so a Service that has no load balancer is
-// kept without labels, annotations, finalizers and ports. A Service of
-// type LoadBalancer, or with the controller's finalizer, is passed to the provider. It
-// loses nothing but managed fields that no rule reads. Its annotation
-// last-applied-configuration stays: a provider that writes the Service back would
-// otherwise delete it.
+// TrimService returns the Service in the form in which the informer keeps it.
+// Everybody with the right to create Services decides how large they are. So a Service
+// without a load balancer is kept without labels, annotations, finalizers and ports. A
+// Service of type LoadBalancer, or with the controller's finalizer, goes to the
+// provider. It loses only managed fields that no rule reads. Its annotation
+// last-applied-configuration stays, because a provider that writes the Service back
+// would otherwise delete the annotation.
 func TrimService(whole *corev1.Service) *corev1.Service {
 	if whole.Spec.Type == corev1.ServiceTypeLoadBalancer || slices.Contains(whole.Finalizers, loadBalancerFinalizer) {
 		service := *whole
@@ -76,16 +77,16 @@ func TrimService(whole *corev1.Service) *corev1.Service {
 			DeletionTimestamp: whole.DeletionTimestamp,
 		},
 		Spec:   corev1.ServiceSpec{Type: whole.Spec.Type, LoadBalancerClass: whole.Spec.LoadBalancerClass},
-		Status: whole.Status, // Whoever creates Services cannot make it large: that needs the right to write the status.
+		Status: whole.Status, // The right to create Services is not enough to make the status large. That needs the right to write the status.
 	}
 	if whole.Namespace == metav1.NamespaceDefault && whole.Name == "kubernetes" {
-		trimmed.Spec.ClusterIPs = whole.Spec.ClusterIPs // A rule reads them: no kubelet may get a certificate for the API server's addresses.
+		trimmed.Spec.ClusterIPs = whole.Spec.ClusterIPs // A rule reads these IPs, because no kubelet may get a certificate for the API server's addresses.
 	}
 	return trimmed
 }
 
-// ownersOf returns the managed fields of a Service with nothing but fieldFinalizers and
-// fieldLoadBalancer, each under its manager.
+// ownersOf returns the managed fields of a Service. For each manager it keeps only
+// fieldFinalizers and fieldLoadBalancer.
 func ownersOf(service *corev1.Service) (owners []metav1.ManagedFieldsEntry) {
 	for _, entry := range service.ManagedFields {
 		if entry.FieldsV1 == nil {

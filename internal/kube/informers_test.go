@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// bulky returns a Service with as much text as a tenant can put into one.
+// bulky returns a Service with as much text as a tenant can write into it.
 func bulky(name string, serviceType corev1.ServiceType, finalizers ...string) *corev1.Service {
 	much := strings.Repeat("x", 200<<10)
 	var fields metav1.FieldsV1
@@ -31,10 +31,10 @@ func bulky(name string, serviceType corev1.ServiceType, finalizers ...string) *c
 	}
 }
 
-// A tenant may create as many Services as there is room for in etcd. Those that
-// get no load balancer must not fill the memory of the daemon.
+// A tenant can create Services until etcd is full. Services without a load
+// balancer must not fill the memory of the daemon.
 func TestServicesWithoutLoadBalancerTakeNextToNoMemory(t *testing.T) {
-	const services, most = 50, 300 // most is in bytes for each Service
+	const services, most = 50, 300 // most is the maximum number of bytes for each Service
 	synctest.Test(t, func(t *testing.T) {
 		var objects []runtime.Object
 		for n := range services {
@@ -119,7 +119,8 @@ func apiServers() *corev1.Service {
 	return s
 }
 
-// withOwners returns a function that leaves a Service only the managers of these fields.
+// withOwners returns a function that replaces the managed fields of a Service by these
+// fields.
 func withOwners(fields metav1.FieldsV1) func(*corev1.Service) *corev1.Service {
 	return func(s *corev1.Service) *corev1.Service {
 		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: &fields}}
@@ -127,8 +128,8 @@ func withOwners(fields metav1.FieldsV1) func(*corev1.Service) *corev1.Service {
 	}
 }
 
-// A written Service is remembered in the form in which the informer keeps it, until
-// the informer has it.
+// After a write, the Service is remembered until the informer has it. It is
+// remembered in the form in which the informer keeps Services.
 func TestOwnWriteIsRememberedAsTheInformerKeepsIt(t *testing.T) {
 	client := fake.NewClientset(bulky("s", corev1.ServiceTypeClusterIP, loadBalancerFinalizer))
 	informer := NewInformerFactory(client, 0).Core().V1().Services() // This informer is never started.
@@ -148,9 +149,9 @@ func TestOwnWriteIsRememberedAsTheInformerKeepsIt(t *testing.T) {
 	}
 }
 
-// What was written to a Node is remembered without what the informer drops.
-// Otherwise up to 2,000 Nodes of each controller, each with its images and managed
-// fields, would take more memory than the informer.
+// After a write, the Node is remembered without the fields that the informer
+// drops. Otherwise each controller could remember 2,000 Nodes with their images
+// and managed fields, which need more memory than the informer.
 func TestOwnWriteOfANodeIsRememberedTrimmed(t *testing.T) {
 	whole := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "7", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}},

@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	// maxWriteAge is how long, at most, our own write is remembered while the
-	// informer has not seen it.
+	// maxWriteAge is the longest time for which our own write is remembered if
+	// the informer does not see it.
 	maxWriteAge = time.Minute
-	// maxWrites is how many writes are remembered. On a busy machine, an informer
-	// lags behind by the writes of some seconds.
+	// maxWrites is the maximum number of writes that are remembered. On a busy
+	// machine, an informer can be some seconds behind.
 	maxWrites = 2000
 )
 
@@ -53,38 +53,39 @@ func NewNodes(ctx context.Context, client kubernetes.Interface, informer informe
 	}
 }
 
-// NodePatch says what to change in a Node outside its status. A field with its
-// zero value changes nothing.
+// NodePatch is a change of a Node outside its status. A field with its zero value
+// changes nothing.
 type NodePatch struct {
 	// Node is the Node for which the decision was made. The API server refuses the
-	// patch if another Node has the name, or if a field that the patch changes
-	// differs from this Node. Changes of other fields do not conflict.
+	// patch if another Node now has this name. It also refuses the patch if one of
+	// the fields to change no longer has the value in this Node. Changes of other
+	// fields do not conflict.
 	Node *corev1.Node
-	// ProviderID can only be set, never changed.
+	// ProviderID is the provider ID to set. An existing one cannot be changed.
 	ProviderID string
 	// Labels and Annotations to set; a nil value removes the key.
 	Labels, Annotations map[string]*string
 	// Taints, if not nil, replace the Node's taints.
 	Taints *[]corev1.Taint
-	// PodCIDRs can only be set, never changed: the Node must have none. The first
-	// one is that of the primary family.
+	// PodCIDRs are the pod CIDRs to set. The Node must have none. The first CIDR
+	// is the one of the primary family.
 	PodCIDRs []string
 }
 
-// NodeStatusPatch says what to change in a Node's status.
+// NodeStatusPatch is a change of a Node's status.
 type NodeStatusPatch struct {
 	// UID identifies the Node. Another Node with the same name is not changed.
 	UID types.UID
 	// Addresses, if not nil, replace the Node's addresses.
 	Addresses []corev1.NodeAddress
-	// Condition, if not nil, replaces the condition of its type.
+	// Condition, if not nil, replaces the condition of the same type.
 	Condition *corev1.NodeCondition
 }
 
 // Cached returns the Node from the informer. If our own last write has not reached
-// the informer yet, Cached returns the Node as it was after that write. Otherwise
-// the same decision would be made twice. The caller must not change the Node. If
-// the Node does not exist, apierrors.IsNotFound reports true for the error.
+// the informer yet, Cached returns the result of that write, so that the same
+// decision is not made twice. The caller must not change the Node. If the Node
+// does not exist, apierrors.IsNotFound reports true for the error.
 func (n *Nodes) Cached(name string) (*corev1.Node, error) {
 	obj, exists, err := n.newest.GetByKey(name)
 	if err != nil {
@@ -105,8 +106,9 @@ func (n *Nodes) Live(ctx context.Context, name string) (*corev1.Node, error) {
 	return node, nil
 }
 
-// All reads all Nodes from the API server instead of a cache: at least those that
-// existed when the request was made. The answer is complete, or an error.
+// All reads all Nodes from the API server instead of a cache. The result has at
+// least the Nodes that existed when the request was made. If the list is not
+// complete, All returns an error.
 func (n *Nodes) All(ctx context.Context) ([]corev1.Node, error) {
 	// Without a resourceVersion the answer is never older than the request, even if it
 	// comes from the API server's own cache.
@@ -120,8 +122,8 @@ func (n *Nodes) All(ctx context.Context) ([]corev1.Node, error) {
 	return list.Items, nil
 }
 
-// Patch changes the Node and returns it as it then is. IsStale reports whether
-// an error means that the Node has changed since the decision.
+// Patch changes the Node and returns the changed Node. IsStale reports whether an
+// error means that the Node has changed since the decision.
 func (n *Nodes) Patch(ctx context.Context, p NodePatch) (*corev1.Node, error) {
 	return n.patch(ctx, p.Node.Name, types.JSONPatchType, p.operations())
 }
@@ -131,9 +133,9 @@ func (n *Nodes) PatchStatus(ctx context.Context, name string, p NodeStatusPatch)
 	return n.patch(ctx, name, types.StrategicMergePatchType, p.body(), "status")
 }
 
-// Delete deletes the Node if it is still exactly as it was read: with the same
-// UID and the same resourceVersion. IsStale reports whether an error means that
-// the Node has changed.
+// Delete deletes the Node if it still has the same UID and the same
+// resourceVersion. IsStale reports whether an error means that the Node has
+// changed.
 func (n *Nodes) Delete(ctx context.Context, node *corev1.Node) error {
 	return write(ctx, "delete node "+node.Name, func(ctx context.Context) error {
 		return n.client.Delete(ctx, node.Name, metav1.DeleteOptions{
@@ -151,9 +153,9 @@ type operation struct {
 	Value any    `json:"value,omitzero"`
 }
 
-// operations returns the operations of the patch: first the tests of the UID and of
-// the fields that it changes, then the changes. The provider ID needs no test, because
-// the API server itself refuses to change one.
+// operations returns the operations of the patch. The tests of the UID and of the
+// fields to change come first, and then the changes. The provider ID needs no test,
+// because the API server refuses to change an existing one.
 func (p NodePatch) operations() []operation {
 	tests := []operation{{Op: "test", Path: "/metadata/uid", Value: p.Node.UID}}
 	var changes []operation
@@ -183,8 +185,8 @@ func (p NodePatch) operations() []operation {
 	return append(tests, changes...)
 }
 
-// ofMap returns the tests and the changes for a map of strings. The map may not
-// exist yet.
+// ofMap returns the tests and the changes for a map of strings. The object might
+// not have the map yet.
 func ofMap(path string, have map[string]string, want map[string]*string) (tests, changes []operation) {
 	if len(want) == 0 {
 		return nil, nil
@@ -212,12 +214,12 @@ func ofMap(path string, have map[string]string, want map[string]*string) (tests,
 	return tests, changes
 }
 
-// null is the JSON value that a test expects of a missing field.
+// null is the JSON value with which a test checks that a field is missing.
 const null = jsonNull("null")
 
 type jsonNull string
 
-// MarshalJSON is part of json.Marshaler.
+// MarshalJSON implements json.Marshaler.
 func (n jsonNull) MarshalJSON() ([]byte, error) { return []byte(n), nil }
 
 // orNull returns the list, or null for an empty one. In a test, null means that the
@@ -233,7 +235,7 @@ func (p NodeStatusPatch) body() object {
 	status := object{}
 	if p.Addresses != nil {
 		// Without the directive $patch: replace, the API server merges the list by
-		// type and keeps only one of two addresses of the same type
+		// type. It then keeps only one of two addresses of the same type
 		// (upstream-behaviour 3.6).
 		list := make([]any, 0, len(p.Addresses)+1)
 		for _, address := range p.Addresses {

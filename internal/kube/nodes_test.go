@@ -101,7 +101,7 @@ func TestTrimDropsWhatNoRuleReads(t *testing.T) {
 }
 
 // If a thousand Nodes are written before the watch delivers them, Cached returns
-// the Nodes as they were written.
+// the written Nodes.
 func TestOwnWritesAreSeenWhileTheInformerIsBehind(t *testing.T) {
 	const nodes = 1000
 	client := fake.NewClientset()

@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// ErrReadOnly is the error of a request that a read-only client does not make.
+// ErrReadOnly is the error of a request that a read-only client does not send.
 var ErrReadOnly = errors.New("this client only reads")
 
-// ReadOnly makes a client read-only: a request that could change something does not
-// reach the API server. refused is called for each such request. Several goroutines may
-// call it.
+// ReadOnly makes a client read-only. If a request could change something, the client
+// does not send it, and calls refused. Several goroutines may call refused at the same
+// time.
 func ReadOnly(refused func(request string)) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper { return readOnly{next, refused} }
 }
@@ -33,19 +33,19 @@ func (r readOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 		return r.next.RoundTrip(req)
 	}
 	if req.Body != nil {
-		_ = req.Body.Close() // The contract of RoundTripper asks for it, and nothing was sent.
+		_ = req.Body.Close() // RoundTripper's contract asks for the Close, even if nothing was sent.
 	}
 	what := req.Method + " " + req.URL.Path
 	r.refused(what)
 	return nil, fmt.Errorf("%w: %s was not sent", ErrReadOnly, what)
 }
 
-// WrappedRoundTripper lets the client reach the transport behind r, to close its
-// connections.
+// WrappedRoundTripper returns the transport behind r, so that the client can
+// close its connections.
 func (r readOnly) WrappedRoundTripper() http.RoundTripper { return r.next }
 
-// TellDenied makes a client call tell for each request that the API server forbids.
-// Several goroutines may call tell.
+// TellDenied makes a client call tell for each request that the API server answers
+// with 403. Several goroutines may call tell at the same time.
 func TellDenied(tell func(request string)) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper { return tellDenied{next, tell} }
 }
@@ -64,18 +64,18 @@ func (t tellDenied) RoundTrip(req *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// WrappedRoundTripper lets the client reach the transport behind t, to close its
-// connections.
+// WrappedRoundTripper returns the transport behind t, so that the client can
+// close its connections.
 func (t tellDenied) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 var infos = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// commands are subresources that reach into a pod, a node or a service, whatever
-// the method of the request.
+// commands has subresources that reach into a pod, a node or a service, with any
+// method of the request.
 var commands = []string{"attach", "exec", "portforward", "proxy"}
 
-// onlyReads reports whether a request gets, lists or watches objects, or is a review
-// that asks who a user is or what a user may do.
+// onlyReads reports whether a request changes nothing. Such a request gets, lists or
+// watches objects, or is a review of the identity or the rights of a user.
 func onlyReads(req *http.Request) bool {
 	info, err := infos.NewRequestInfo(req)
 	if err != nil || req.Header.Get("Upgrade") != "" {

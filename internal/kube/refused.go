@@ -9,16 +9,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// failedTest is the message of the API server's answer to a JSON patch whose
-// tests fail. The answer has the status 422, like a rejected value, and says no
-// more.
+// failedTest is the message of the API server's answer to a JSON patch with a
+// failed test. The answer has the status 422, as for a rejected value, and no
+// other details.
 const failedTest = "the server rejected our request due to an error in our request"
 
 // IsStale reports whether a write was refused because the object has changed or has
-// been replaced since it was read. The API server answers 409, or 422 to a patch
-// with another UID, because a UID is immutable, and to a patch whose tests fail. A
-// webhook may refuse a write with the same status, although the object has not
-// changed.
+// been replaced since it was read. In this case, the API server answers 409. To a
+// patch with a failed test or another UID, it answers 422, because a UID is immutable.
+// A webhook can refuse a write with the same status although the object has not
+// changed. For that error IsStale returns false.
 func IsStale(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || isDenied(status.ErrStatus) {
@@ -31,8 +31,8 @@ func IsStale(err error) bool {
 }
 
 // IsRejected reports whether a write was refused for its content or for missing
-// permissions, so that the same write will be refused again until somebody
-// changes something.
+// permissions. The same write will be refused again until somebody changes
+// something.
 func IsRejected(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || IsStale(err) {
@@ -47,8 +47,8 @@ func IsRejected(err error) bool {
 }
 
 // isDenied reports whether an admission webhook has refused the request. The API
-// server puts these words before the webhook's message. The webhook chooses the
-// rest of the status.
+// server begins the message with these words. The webhook chooses the rest of the
+// status.
 func isDenied(s metav1.Status) bool {
 	return strings.HasPrefix(s.Message, "admission webhook ") && strings.Contains(s.Message, " denied the request")
 }

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// refusal is an answer of the API server as a policy or a webhook words it.
+// refusal returns an answer of the API server whose status and message a policy
+// or a webhook has chosen.
 func refusal(code int32, reason metav1.StatusReason, message string, details *metav1.StatusDetails) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message, Details: details}}
 }

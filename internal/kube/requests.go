@@ -16,9 +16,9 @@ import (
 	listersv1 "k8s.io/client-go/listers/certificates/v1"
 )
 
-// MaxRequestBytes is the length of the longest certificate request that is kept in
-// memory whole. A longer one is cut to MaxRequestBytes+1, so that a rule can see
-// that it is too long. A kubelet's own requests have less than 2 KiB.
+// MaxRequestBytes is the maximum length of a certificate request that is kept in
+// full. A longer request is cut to MaxRequestBytes+1, so that a rule can see that
+// it is too long. The requests of kubelets have less than 2 KiB.
 const MaxRequestBytes = 16 << 10
 
 // Requests reads and decides CertificateSigningRequests for one signer.
@@ -28,9 +28,9 @@ type Requests struct {
 	informer informersv1.CertificateSigningRequestInformer
 }
 
-// NewRequests returns the Requests for the signer. They have an informer of their
-// own, because the account of the shared informers may have no right to read
-// CertificateSigningRequests. resync is its resync period.
+// NewRequests returns the Requests for the signer. Requests has its own informer,
+// because the account of the shared informers might have no right to read
+// CertificateSigningRequests. resync is the resync period of that informer.
 func NewRequests(client kubernetes.Interface, signer string, resync time.Duration) *Requests {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trimRequest),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
@@ -46,15 +46,16 @@ func NewRequests(client kubernetes.Interface, signer string, resync time.Duratio
 // Informer returns the informer. It runs between Start and the end of the context.
 func (r *Requests) Informer() informersv1.CertificateSigningRequestInformer { return r.informer }
 
-// Start starts the informer. The returned function waits for it to end, which it
-// does when the context has ended.
+// Start starts the informer, which runs until the context ends. The returned
+// function waits for the end of the informer.
 func (r *Requests) Start(ctx context.Context) (wait func()) {
-	r.informer.Informer() // The factory starts only informers that were asked for.
+	r.informer.Informer() // The factory starts only informers that somebody has asked for.
 	r.factory.StartWithContext(ctx)
 	return r.factory.Shutdown
 }
 
-// Lister returns the requests that the informer has. They must not be changed.
+// Lister returns a lister of the informer's requests. The caller must not change
+// the requests.
 func (r *Requests) Lister() listersv1.CertificateSigningRequestLister { return r.informer.Lister() }
 
 // Live reads a request from the API server instead of a cache.
@@ -66,14 +67,14 @@ func (r *Requests) Live(ctx context.Context, name string) (*certificatesv1.Certi
 	return csr, nil
 }
 
-// Decision approves or denies a request.
+// Decision is the approval or the denial of a request.
 type Decision struct {
-	// Request is the request as it was read. IsStale reports whether an error means
-	// that it has changed since.
+	// Request is the request that was read. IsStale reports whether an error means
+	// that it has changed since then.
 	Request *certificatesv1.CertificateSigningRequest
 	// Verdict is certificatesv1.CertificateApproved or CertificateDenied.
 	Verdict certificatesv1.RequestConditionType
-	// Reason and Message say why.
+	// Reason and Message explain the verdict.
 	Reason, Message string
 }
 
@@ -89,8 +90,8 @@ func (r *Requests) Decide(ctx context.Context, d Decision) error {
 	})
 }
 
-// trimRequest drops what no rule reads. Whoever may create requests decides how
-// large they are.
+// trimRequest drops the fields that no rule reads, because the author of a
+// request decides how large it is.
 func trimRequest(obj any) (any, error) {
 	whole, ok := obj.(*certificatesv1.CertificateSigningRequest)
 	if !ok {
@@ -104,7 +105,7 @@ func trimRequest(obj any) (any, error) {
 		csr.Spec.Request = append([]byte(nil), csr.Spec.Request[:MaxRequestBytes+1]...)
 	}
 	if len(csr.Status.Certificate) > 1 {
-		csr.Status.Certificate = []byte{0} // Rules ask only whether there is a certificate.
+		csr.Status.Certificate = []byte{0} // Rules need to know only that there is a certificate.
 	}
 	return &csr, nil
 }

@@ -9,7 +9,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// TestRequestsTakeLittleMemory covers a request as large as its sender likes.
+// TestRequestsTakeLittleMemory covers a request that its author has made very
+// large.
 func TestRequestsTakeLittleMemory(t *testing.T) {
 	whole := &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: "r", UID: "u", Annotations: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{}}, OwnerReferences: make([]metav1.OwnerReference, 1000), Finalizers: make([]string, 1000)},

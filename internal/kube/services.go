@@ -15,14 +15,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Services reads and patches Services. It reads them from the informer only,
-// because upstream's roles do not allow it to get one from the API server.
+// Services reads and patches Services. It reads them only from the informer,
+// because upstream's roles do not include the right to get a Service.
 type Services struct {
 	client typedcorev1.ServicesGetter
 	newest cache.MutationCache
 }
 
-// NewServices returns the Services that client patches and informer caches.
+// NewServices returns a Services that reads from informer and writes with client.
 func NewServices(ctx context.Context, client kubernetes.Interface, informer informersv1.ServiceInformer) *Services {
 	return &Services{
 		client: client.CoreV1(),
@@ -30,9 +30,9 @@ func NewServices(ctx context.Context, client kubernetes.Interface, informer info
 	}
 }
 
-// Cached returns the Service from the informer. If the informer does not yet have
-// our own last write, it returns the Service as it was after that write. The
-// caller must not change the Service. If the Service does not exist,
+// Cached returns the Service from the informer. If our own last write has not
+// reached the informer yet, Cached returns the result of that write. The caller
+// must not change the Service. If the Service does not exist,
 // apierrors.IsNotFound reports true for the error.
 func (s *Services) Cached(key string) (*corev1.Service, error) {
 	obj, exists, err := s.newest.GetByKey(key)
@@ -45,27 +45,28 @@ func (s *Services) Cached(key string) (*corev1.Service, error) {
 	return obj.(*corev1.Service), nil
 }
 
-// ServicePatch says what to change in a Service. A field with its zero value
-// changes nothing. Everything is written through the status subresource, even the
-// finalizer, because upstream's roles allow nothing else.
+// ServicePatch is a change of a Service. A field with its zero value changes
+// nothing. All fields are written through the status subresource, even the
+// finalizer, because upstream's roles allow no other write.
 type ServicePatch struct {
 	// UID identifies the Service. Another Service with the same name is not
 	// changed.
 	UID types.UID
 	// AddFinalizer and RemoveFinalizer each name one finalizer.
 	AddFinalizer, RemoveFinalizer string
-	// Annotation, if not empty, gets Value. An empty Value removes it.
+	// Annotation, if not empty, is the key of an annotation to set to Value. An
+	// empty Value removes the annotation.
 	Annotation, Value string
 	// Ingress, if not nil, replaces status.loadBalancer.ingress.
 	Ingress *[]corev1.LoadBalancerIngress
-	// Conditions replace the conditions of the same types. DropConditions are the
+	// Conditions replace the conditions of the same types. DropConditions has the
 	// types of conditions to remove.
 	Conditions     []metav1.Condition
 	DropConditions []string
 }
 
-// PatchStatus changes the Service and returns it as it then is. IsStale reports
-// whether an error means that another Service has the name.
+// PatchStatus changes the Service and returns the changed Service. IsStale
+// reports whether an error means that another Service now has this name.
 func (s *Services) PatchStatus(ctx context.Context, namespace, name string, p ServicePatch) (*corev1.Service, error) {
 	data, err := json.Marshal(p.body())
 	if err != nil {

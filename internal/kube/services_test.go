@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The patch of a Service tests the UID and carries nothing but what changes. An
-// empty value removes the annotation.
+// The patch of a Service contains only the UID and the fields to change. An empty
+// value removes the annotation.
 func TestServicePatchCarriesNothingElse(t *testing.T) {
 	for name, c := range map[string]struct {
 		patch ServicePatch

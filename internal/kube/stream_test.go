@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// If the API server can stream a list, no ordinary list is requested, so that
-// neither side has all Nodes in memory a second time. If it cannot, an ordinary list
-// is requested.
+// If the API server can stream a list, the informer does not request an ordinary
+// list. So neither side has all Nodes in memory a second time. If the API server
+// cannot stream a list, the informer requests an ordinary one.
 func TestNodesAreStreamedWhereTheAPIServerCan(t *testing.T) {
 	for name, streams := range map[string]bool{"Streams": true, "CannotStream": false} {
 		t.Run(name, func(t *testing.T) {
@@ -29,7 +29,7 @@ func TestNodesAreStreamedWhereTheAPIServerCan(t *testing.T) {
 			var lists atomic.Int32
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
-				send := func(obj any) { _ = json.NewEncoder(w).Encode(obj) } // It fails only if the client has gone.
+				send := func(obj any) { _ = json.NewEncoder(w).Encode(obj) } // Encode fails only if the client has disconnected.
 				switch q := r.URL.Query(); {
 				case q.Get("watch") == "":
 					lists.Add(1)

@@ -26,8 +26,8 @@ func NewVolumes(ctx context.Context, client kubernetes.Interface, informer infor
 	return &Volumes{client: client.CoreV1().PersistentVolumes(), newest: newest(ctx, informer.Informer().GetStore())}
 }
 
-// Cached returns the volume from the informer. If the informer does not yet have
-// our own last write, it returns the volume as it was after that write. The caller
+// Cached returns the volume from the informer. If our own last write has not
+// reached the informer yet, Cached returns the result of that write. The caller
 // must not change the volume. If the volume does not exist, apierrors.IsNotFound
 // reports true for the error.
 func (v *Volumes) Cached(name string) (*corev1.PersistentVolume, error) {
@@ -41,11 +41,11 @@ func (v *Volumes) Cached(name string) (*corev1.PersistentVolume, error) {
 	return obj.(*corev1.PersistentVolume), nil
 }
 
-// VolumePatch says what to change in a PersistentVolume.
+// VolumePatch is a change of a PersistentVolume.
 type VolumePatch struct {
 	// Volume is the volume for which the decision was made. The API server refuses
-	// the patch if another volume has the name, or if a field that the patch changes
-	// differs from this volume.
+	// the patch if another volume now has this name, or if one of the fields to
+	// change no longer has the value in this volume.
 	Volume *corev1.PersistentVolume
 	// Labels to set; a nil value removes the label.
 	Labels map[string]*string
@@ -53,8 +53,8 @@ type VolumePatch struct {
 	NodeAffinity *corev1.VolumeNodeAffinity
 }
 
-// Patch changes the volume as the patch says, or not at all. IsStale reports
-// whether an error means that the volume has changed since the decision.
+// Patch makes all changes of the patch, or none. IsStale reports whether an error
+// means that the volume has changed since the decision.
 func (v *Volumes) Patch(ctx context.Context, p VolumePatch) error {
 	data, err := json.Marshal(p.operations())
 	if err != nil {
@@ -73,8 +73,8 @@ func (v *Volumes) Patch(ctx context.Context, p VolumePatch) error {
 	return nil
 }
 
-// operations returns the operations of the patch: first the tests of the UID and of
-// the fields that it changes, then the changes.
+// operations returns the operations of the patch. The tests of the UID and of the
+// fields to change come first, and then the changes.
 func (p VolumePatch) operations() []operation {
 	tests := []operation{{Op: "test", Path: "/metadata/uid", Value: p.Volume.UID}}
 	t, changes := ofMap("/metadata/labels", p.Volume.Labels, p.Labels)

@@ -47,8 +47,8 @@ func TestVolumePatch(t *testing.T) {
 	if diff := cmp.Diff(affinity, after.Spec.NodeAffinity); diff != "" {
 		t.Errorf("affinity (-want +got):\n%s", diff)
 	}
-	// The same patch, for the volume as it was before, is refused: the volume
-	// has the label and the affinity now.
+	// The same patch is refused the second time. It was made for the former
+	// volume, and the volume now has the label and the affinity.
 	if err := volumes.Patch(t.Context(), p); err == nil {
 		t.Error("a label that has changed meanwhile is overwritten")
 	}

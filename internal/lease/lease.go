@@ -1,10 +1,10 @@
-// Package lease says for how long this replica may begin a change of the cloud
-// or of an object. An election renews a Lease, and whoever is about to change
-// something awaits it: internal/cloud before each change, and internal/kube
-// before each write (promise S7).
+// Package lease limits the time in which this replica may begin changes of the
+// cloud or of objects. An election renews a Lease. internal/cloud awaits the
+// Lease before each change, and internal/kube awaits it before each write
+// (promise S7).
 //
-// The context of the work carries the Lease, so that every change that is
-// made under this context awaits the Lease.
+// The context of the work carries the Lease. So every change under that context
+// awaits the Lease.
 package lease
 
 import (
@@ -17,25 +17,25 @@ import (
 )
 
 // Lease is the right of this replica to begin changes. It ends by itself unless
-// it is renewed in time. A process that was frozen, or whose machine was
-// suspended, finds that its lease has ended.
+// it is renewed in time. If a process was frozen, or its machine was suspended,
+// the process finds that its lease has ended.
 type Lease struct {
 	period time.Duration
 
 	mu      sync.Mutex
-	asked   instant       // of the last request that has renewed it; guarded by mu
+	asked   instant       // the time of the last request that has renewed the lease; guarded by mu
 	renewed chan struct{} // closed at the next renewal; guarded by mu
 }
 
-// New returns a lease that each renewal makes valid for the period. The period
-// must be shorter than the time after which another replica may lead.
+// New returns a lease. Each renewal makes it valid for the period. The period
+// must be shorter than the time after which another replica can lead.
 func New(period time.Duration) *Lease {
 	return &Lease{period: period, renewed: make(chan struct{})}
 }
 
-// Ask is called before a request that renews the lease, and renew once the
-// request has succeeded. The lease counts from the request: no other replica
-// can have seen the renewal before, and the reply may come late.
+// Ask must be called before a request that renews the lease. The caller calls
+// renew after the request has succeeded. The period begins with the call of Ask
+// and not with the reply, because the reply might come late.
 func (l *Lease) Ask() (renew func()) {
 	asked := instantOf(time.Now())
 	return func() {
@@ -47,7 +47,8 @@ func (l *Lease) Ask() (renew func()) {
 	}
 }
 
-// await returns when the lease is valid, or with the cause of the end of ctx.
+// await returns nil when the lease is valid. If ctx ends first, it returns the
+// cause.
 func (l *Lease) await(ctx context.Context) error {
 	for told := false; ; told = true {
 		l.mu.Lock()
@@ -70,8 +71,7 @@ func (l *Lease) await(ctx context.Context) error {
 
 type leasesKey struct{}
 
-// NewContext returns a context for work under the lease, and under the leases
-// that ctx has already.
+// NewContext returns a copy of ctx that also carries the lease l.
 func NewContext(ctx context.Context, l *Lease) context.Context {
 	return context.WithValue(ctx, leasesKey{}, append(slices.Clone(of(ctx)), l))
 }
@@ -81,8 +81,9 @@ func of(ctx context.Context) []*Lease {
 	return all
 }
 
-// Await returns nil when all leases of the context are valid, at once if it has
-// none. The error is the cause of the end of the context.
+// Await waits until all leases of the context are valid, and returns nil. If the
+// context has no lease, Await does not wait. If the context ends first, Await
+// returns the cause.
 func Await(ctx context.Context) error {
 	for _, l := range of(ctx) {
 		if err := l.await(ctx); err != nil {
@@ -92,8 +93,8 @@ func Await(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// instant is a time by two clocks. The monotonic one stands still while the
-// machine is suspended; the wall clock may be set back.
+// instant is a time by two clocks. The monotonic clock stands still while the
+// machine is suspended. The wall clock can be set back.
 type instant struct {
 	monotonic time.Time
 	wall      time.Time
@@ -101,7 +102,8 @@ type instant struct {
 
 func instantOf(t time.Time) instant { return instant{t, t.Round(0)} }
 
-// until returns the time that has passed, by the clock that has gone further.
+// until returns the time between the two instants, by the clock that has advanced
+// more.
 func (i instant) until(later instant) time.Duration {
 	return max(later.monotonic.Sub(i.monotonic), later.wall.Sub(i.wall))
 }

@@ -12,9 +12,9 @@ func TestAwait(t *testing.T) {
 	const period = 10 * time.Second
 	for _, tc := range []struct {
 		name    string
-		age     time.Duration // of the last renewal
+		age     time.Duration // the age of the last renewal
 		renewed time.Duration // the next renewal comes after this time; 0: none
-		want    time.Duration // until the change begins; negative: never
+		want    time.Duration // the time until the change begins; negative: never
 	}{
 		{"FreshLeaseDoesNotWait", 9 * time.Second, 0, 0},
 		{"OldLeaseWaitsForItsRenewal", 10 * time.Second, 3 * time.Second, 3 * time.Second},
@@ -47,8 +47,8 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// A renewal counts from its request. A late reply to a request from before a
-// freeze does not renew the lease.
+// A renewal counts from its request. If a process was frozen after the request,
+// the late reply does not renew the lease.
 func TestLateReplyDoesNotRenew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(10 * time.Second)

@@ -2,14 +2,14 @@ package loop
 
 import "time"
 
-// backoff computes how long a key waits after failed passes.
+// backoff computes the delay of a key after failed passes.
 type backoff struct {
 	min, max time.Duration
 }
 
-// delay returns how long to wait after a number of failures in a row. The delay
-// doubles from min to max. spread, in [0, 1), adds up to a quarter of it, so that
-// keys that have failed together are not retried together.
+// delay returns the time to wait after a number of failures in a row. It doubles
+// from min to max. spread, in [0, 1), adds up to a quarter of the delay. So keys
+// that have failed together are not retried together.
 func (b backoff) delay(failures int, spread float64) time.Duration {
 	d := b.max
 	if doublings := max(failures-1, 0); doublings < 32 {

@@ -13,25 +13,25 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Result says when a key needs its next pass. The zero value means that it needs
-// none until the key is added again.
+// Result says when a key needs its next pass. The zero value means that the key
+// needs no pass until it is added again.
 type Result struct {
 	// Retry requests another pass after a growing delay, with high priority. The
-	// loop logs nothing, because the controller shows on the object why it waits.
+	// loop logs nothing, because the controller shows the reason on the object.
 	Retry bool
-	// After requests another pass after this time. It does not count as a
-	// failure. 0 requests none.
+	// After, if not 0, requests another pass after this time. That does not count
+	// as a failure.
 	After time.Duration
-	// HighPriority is the priority of the pass that After requests: high if
-	// true, otherwise low.
+	// HighPriority gives the pass that After requests a high priority instead of
+	// a low one.
 	HighPriority bool
-	// Unfinished says that the pass that After requests continues this one. So the
-	// failures before this pass still count.
+	// Unfinished means that the pass that After requests continues this one. So
+	// this pass does not reset the number of failures.
 	Unfinished bool
-	// Rest, if not nil, is the rest of the pass, and the other fields are ignored. It
-	// runs beside the workers, so that the worker of the pass can take the next key. If
-	// as many rests run already as there are workers, that worker runs it. Rest returns
-	// a Result without a Rest.
+	// Rest, if not nil, is the rest of the pass. The other fields are then ignored.
+	// Rest runs in a goroutine of its own, so that the worker can take the next key. If
+	// as many rests run as there are workers, the worker itself runs Rest. The Result
+	// of Rest must have no Rest.
 	Rest func(context.Context) (Result, error)
 }
 
@@ -39,8 +39,8 @@ type Result struct {
 // like Result.Retry.
 type Reconcile func(ctx context.Context, key string) (Result, error)
 
-// The growing delay begins small, because most failures are over soon. It stays
-// short enough for an operator to see the effect of a repair.
+// The bounds of the growing delay. It begins small, because most failures end
+// soon. It stays so short that an operator can see the effect of a repair.
 const (
 	minRetryDelay = 500 * time.Millisecond
 	maxRetryDelay = time.Minute
@@ -48,8 +48,8 @@ const (
 
 // Config configures a loop. The zero value is valid.
 type Config struct {
-	// Workers is how many passes run at the same time; 0 means 1. A pass whose
-	// Result.Rest runs beside the workers is not counted.
+	// Workers is the number of passes that can run at the same time; 0 means 1. A
+	// pass does not count while its Result.Rest runs in a goroutine of its own.
 	Workers int
 	// Clock is the clock for times and timers; nil means the real one.
 	Clock clock.WithTicker
@@ -64,12 +64,12 @@ type Loop struct {
 	clock     clock.WithTicker
 	queue     workqueue.TypedDelayingInterface[string]
 	waiting   *priorityQueue
-	rests     chan struct{} // has an element for each rest that runs beside the workers
+	rests     chan struct{} // has an element for each rest that runs in its own goroutine
 
 	mu       sync.Mutex
-	failures map[string]int       // in a row, by key; guarded by mu
-	busy     map[string]time.Time // when a worker took the key; guarded by mu
-	resting  map[string]bool      // keys with a rest that runs beside the workers; guarded by mu
+	failures map[string]int       // the number of failures in a row, by key; guarded by mu
+	busy     map[string]time.Time // the time at which a worker took the key; guarded by mu
+	resting  map[string]bool      // keys with a rest that runs in its own goroutine; guarded by mu
 }
 
 // New returns a loop; name is its name in the workqueue metrics.
@@ -94,17 +94,17 @@ func New(name string, reconcile Reconcile, cfg Config) *Loop {
 	return l
 }
 
-// Priority is the order in which keys get a worker.
+// Priority is the priority of a key that waits for a worker.
 type Priority int
 
 // The priorities.
 const (
 	High Priority = iota
-	Low           // a worker takes the key if no key with high priority waits, or when low priority gets its share
+	Low           // a key gets a worker if no key with high priority waits, or when low priority gets its share
 )
 
-// Add requests a pass over the key now, with high priority. If the key waits for
-// a delay, the delay ends.
+// Add requests a pass over the key now, with high priority. If the key also waits
+// for the end of a delay, there is another pass then.
 func (l *Loop) Add(key string) { l.AddWithPriority(key, High) }
 
 // AddWithPriority does the same as Add, with the given priority.
@@ -114,8 +114,7 @@ func (l *Loop) AddWithPriority(key string, p Priority) {
 }
 
 // AddAfter requests a pass over the key after some time, with high priority. If
-// another pass over the key is due earlier, only that pass is made. Several calls
-// within that time cause one pass.
+// several delayed passes over a key are requested, only the earliest one is made.
 func (l *Loop) AddAfter(key string, d time.Duration) {
 	l.waiting.request(key, High)
 	l.queue.AddAfter(key, d)
@@ -127,8 +126,9 @@ type Waiting struct {
 	Since time.Time
 }
 
-// Waiting returns the keys that have waited for a worker longer than the limit,
-// the oldest first. Keys that wait for the end of a delay are not included.
+// Waiting returns the keys that have waited for a worker longer than the limit.
+// The key that has waited longest comes first. Keys that wait for the end of a
+// delay are not included.
 func (l *Loop) Waiting(limit time.Duration) []Waiting { return l.waiting.waiting(limit) }
 
 // Next returns the key that the next free worker would take now. waits is false if no key
@@ -140,7 +140,7 @@ func (l *Loop) Next() (key string, waits bool) {
 	return key, waits && l.failures[key] == 0
 }
 
-// Busy returns the keys that keep a worker now, in order.
+// Busy returns the keys that a worker processes now, sorted.
 func (l *Loop) Busy() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +154,7 @@ func (l *Loop) Busy() []string {
 	return keys
 }
 
-// Run runs the workers until the context ends, and returns when the last pass has
+// Run runs the workers until the context ends. It returns when the last pass has
 // ended. No pass begins after the end of the context.
 func (l *Loop) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
@@ -167,8 +167,8 @@ func (l *Loop) Run(ctx context.Context) error {
 	return nil
 }
 
-// RunAs is Run with another pass, such as a pass that changes nothing. It is called
-// instead of Run.
+// RunAs is like Run, but with another pass, such as one that changes nothing. Call
+// either Run or RunAs.
 func (l *Loop) RunAs(ctx context.Context, pass Reconcile) error {
 	l.reconcile = pass
 	return l.Run(ctx)
@@ -216,14 +216,14 @@ func (l *Loop) work(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// leaves records that the pass over the key keeps no worker any more.
+// leaves records that the pass over the key no longer needs a worker.
 func (l *Loop) leaves(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.resting[key] = true
 }
 
-// rest makes the rest of a pass.
+// rest runs the rest of a pass.
 func (l *Loop) rest(ctx context.Context, key string, result Result) {
 	last, err := result.Rest(ctx)
 	l.finish(ctx, key, last, err)
@@ -257,8 +257,8 @@ func (l *Loop) started(key string) {
 	l.busy[key] = l.clock.Now()
 }
 
-// ended records the end of a pass and returns how often the key has failed in a
-// row.
+// ended records the end of a pass. It returns the number of failures of the key
+// in a row.
 func (l *Loop) ended(key string, failed, unfinished bool) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

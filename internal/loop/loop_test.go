@@ -67,7 +67,7 @@ func TestKeyComesBackWhenItAsks(t *testing.T) {
 	})
 }
 
-// A pass that goes on later is no success: the delays go on growing.
+// A pass that continues later is not a success: the delays go on growing.
 func TestUnfinishedPassForgetsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		passes := 0
@@ -134,8 +134,8 @@ func TestOneKeyIsNeverWorkedOnTwiceAtOnce(t *testing.T) {
 	})
 }
 
-// While the rest of a pass runs, the worker takes other keys but not the same one. The
-// result of the rest counts for the whole pass.
+// While the rest of a pass runs, the worker takes other keys, but not the key of the
+// pass. The result of the rest counts for the whole pass.
 func TestRestKeepsNoWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -172,7 +172,7 @@ func TestRestKeepsNoWorker(t *testing.T) {
 			t.Errorf("Stuck %v, want the pass of a, whose rest lasts", err)
 		}
 		time.Sleep(1500 * time.Millisecond)
-		// The worker itself makes the rest of b, because the one of a still runs.
+		// The worker itself runs the rest of b, because the rest of a still runs.
 		mu.Lock()
 		first := slices.Sorted(slices.Values(log))
 		mu.Unlock()
@@ -192,7 +192,7 @@ func TestRestKeepsNoWorker(t *testing.T) {
 	})
 }
 
-// Next returns the key that comes next, unless its last pass has failed.
+// Next returns the next key, unless the last pass over that key has failed.
 func TestNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var next []string
@@ -301,7 +301,7 @@ func TestKeysWithHighPriorityGoFirst(t *testing.T) {
 			l.AddWithPriority(key, Low)
 		}
 		l.Add("high")
-		l.Add("low-3") // raises its priority
+		l.Add("low-3") // raises the priority of low-3
 		l.AddWithPriority("high", Low)
 		if diff := cmp.Diff([]string{"first"}, l.Busy()); diff != "" {
 			t.Errorf("busy (-want +got):\n%s", diff)
@@ -344,7 +344,7 @@ func TestRequestsDuringAPassKeepTheirPriority(t *testing.T) {
 		l.Add("edited") // during its pass
 		l.AddWithPriority("awaited", Low)
 		time.Sleep(4*time.Minute + 30*time.Second)
-		l.AddWithPriority("awaited", Low) // does not lower its priority
+		l.AddWithPriority("awaited", Low) // does not lower the priority of awaited
 		time.Sleep(5 * time.Minute)
 		stop()
 		if diff := cmp.Diff([]string{"edited", "awaited", "refreshed", "low-0", "failing", "edited", "low-1", "awaited", "failing", "low-2"}, order); diff != "" {
@@ -353,8 +353,8 @@ func TestRequestsDuringAPassKeepTheirPriority(t *testing.T) {
 	})
 }
 
-// A key with low priority gets a worker although keys with high priority are
-// added all the time.
+// A key with low priority gets a worker even if keys with high priority are added
+// all the time.
 func TestLowPriorityHasAShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var order []string
@@ -387,8 +387,8 @@ func TestLowPriorityHasAShare(t *testing.T) {
 	})
 }
 
-// A namespace with many keys does not delay the keys of others, whatever their
-// priority.
+// A namespace with many keys does not delay the keys of other namespaces with the
+// same priority.
 func TestNamespacesTakeTurns(t *testing.T) {
 	for _, p := range []Priority{High, Low} {
 		q := newPriorityQueue(clock.RealClock{})
@@ -410,7 +410,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	}
 }
 
-// Whatever is added and taken, each key that was added is taken once.
+// In any sequence of operations, each key that was added is taken once.
 func TestQueueLosesNoKey(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -444,7 +444,8 @@ func TestQueueLosesNoKey(t *testing.T) {
 	}
 }
 
-// RunAs makes the passes that it is given, and none of the loop's own.
+// RunAs makes the passes that it gets as an argument, and none of the loop's own
+// passes.
 func TestRunAsMakesOtherPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks []string

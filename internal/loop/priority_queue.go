@@ -11,28 +11,28 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// lowEvery is the share of keys with low priority: while keys of both priorities
-// wait, one in lowEvery of those that get a worker has low priority. So no key
-// waits for ever, however many keys of the other priority are added.
+// lowEvery determines the share of keys with low priority. While keys of both
+// priorities wait, one of every lowEvery keys that get a worker has low priority.
+// So no key waits without end, even if many keys of the other priority are added.
 const lowEvery = 3
 
-// priorityQueue orders the waiting keys. Keys with high priority go first, apart
-// from the share of those with low priority. Among keys of one priority,
-// namespaces take turns, so that no tenant waits for all keys of another one.
-// Keys of one namespace are first in, first out. The workqueue calls the methods
-// with its own lock held.
+// priorityQueue orders the waiting keys. Keys with high priority go first, except
+// that keys with low priority get a share; see lowEvery. Among keys with the same
+// priority, namespaces take turns. So no tenant waits for all keys of another
+// tenant. Keys of one namespace are first in, first out. The workqueue holds its
+// own lock while it calls the methods.
 type priorityQueue struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
 	// raised has the keys with high priority, from the request until a worker
-	// takes them. They can be here while they wait for a delay or for the end of
-	// a pass; guarded by mu
+	// takes them. It includes keys that still wait for the end of a delay or of a
+	// pass; guarded by mu
 	raised    map[string]bool
-	since     map[string]time.Time // when a waiting key was queued; guarded by mu
+	since     map[string]time.Time // the time at which a waiting key was queued; guarded by mu
 	high, low namespaces           // guarded by mu
-	// passedOver is how many keys with high priority in a row have got a worker
-	// while a key with low priority waited; guarded by mu
+	// passedOver is the number of keys with high priority in a row that have got
+	// a worker while a key with low priority waited; guarded by mu
 	passedOver int
 }
 
@@ -50,7 +50,7 @@ func (q *priorityQueue) request(key string, p Priority) {
 	}
 }
 
-// Push is part of workqueue.Queue.
+// Push implements workqueue.Queue.
 func (q *priorityQueue) Push(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -62,7 +62,8 @@ func (q *priorityQueue) Push(key string) {
 	q.low.push(key)
 }
 
-// Touch is part of workqueue.Queue. It is called when a waiting key is added again.
+// Touch implements workqueue.Queue. The workqueue calls it when a waiting key is
+// added again.
 func (q *priorityQueue) Touch(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -71,14 +72,14 @@ func (q *priorityQueue) Touch(key string) {
 	}
 }
 
-// Len is part of workqueue.Queue.
+// Len implements workqueue.Queue.
 func (q *priorityQueue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.since)
 }
 
-// Pop is part of workqueue.Queue.
+// Pop implements workqueue.Queue.
 func (q *priorityQueue) Pop() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -94,7 +95,7 @@ func (q *priorityQueue) Pop() string {
 	return key
 }
 
-// turn returns the keys of the priority that comes next.
+// turn returns the keys of the priority whose turn is next.
 func (q *priorityQueue) turn() *namespaces {
 	if q.high.isEmpty() || !q.low.isEmpty() && q.passedOver == lowEvery-1 {
 		return &q.low
@@ -102,15 +103,15 @@ func (q *priorityQueue) turn() *namespaces {
 	return &q.high
 }
 
-// next returns the key that Pop would return. It reports whether a key waits.
+// next returns the key that Pop would return. waits reports whether there is one.
 func (q *priorityQueue) next() (key string, waits bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.turn().first()
 }
 
-// waiting returns the keys that have waited longer than the limit. Those that
-// have waited longest come first.
+// waiting returns the keys that have waited longer than the limit. The key that
+// has waited longest comes first.
 func (q *priorityQueue) waiting(limit time.Duration) []Waiting {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -126,17 +127,17 @@ func (q *priorityQueue) waiting(limit time.Duration) []Waiting {
 	return all
 }
 
-// namespaces are the waiting keys of one priority by namespace. To add and to take
-// a key takes the same time, however many there are.
+// namespaces has the waiting keys of one priority, by namespace. The time to add
+// or to take a key does not depend on the number of keys.
 type namespaces struct {
-	turns  *list.List               // of *namespace, in the order of their next turn; none is empty
-	byName map[string]*list.Element // of turns
-	byKey  map[string]*list.Element // of the keys of its namespace
+	turns  *list.List               // elements are *namespace, in the order of their next turn; none is empty
+	byName map[string]*list.Element // elements of turns
+	byKey  map[string]*list.Element // elements of namespace.keys
 }
 
 type namespace struct {
 	name string     // empty for keys without a namespace
-	keys *list.List // of string
+	keys *list.List // elements are strings
 }
 
 func newNamespaces() namespaces {
@@ -161,7 +162,7 @@ func (n *namespaces) push(key string) {
 	n.byKey[key] = n.byName[name].Value.(*namespace).keys.PushBack(key)
 }
 
-// first returns the key that pop would take. It reports whether there is one.
+// first returns the key that pop would take. ok reports whether there is one.
 func (n *namespaces) first() (key string, ok bool) {
 	turn := n.turns.Front()
 	if turn == nil {
@@ -170,8 +171,8 @@ func (n *namespaces) first() (key string, ok bool) {
 	return turn.Value.(*namespace).keys.Front().Value.(string), true
 }
 
-// pop takes the first key of the namespace whose turn it is. After that, the
-// namespace is the last in turn.
+// pop takes the first key of the namespace whose turn it is. Then that namespace
+// has its turn after all others.
 func (n *namespaces) pop() string {
 	key, _ := n.first()
 	n.turns.MoveToBack(n.turns.Front())
@@ -179,7 +180,7 @@ func (n *namespaces) pop() string {
 	return key
 }
 
-// remove takes out a key and reports whether it was there.
+// remove removes a key. It reports whether the key was there.
 func (n *namespaces) remove(key string) bool {
 	at, ok := n.byKey[key]
 	if !ok {

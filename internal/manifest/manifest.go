@@ -1,5 +1,5 @@
-// Package manifest reads manifests and applies them to a cluster. With it, the
-// playground and the tests give the daemon the rights of the chart's manifest.
+// Package manifest reads manifests and applies them to a cluster. The playground
+// and the tests use it to give the daemon the rights in the chart's manifest.
 package manifest
 
 import (
@@ -34,7 +34,7 @@ func Objects(manifest string) ([]*unstructured.Unstructured, error) {
 			return objects, nil
 		case err != nil:
 			return nil, fmt.Errorf("object %d of the manifest: %w", len(objects), err)
-		case o.Object != nil: // a document with only comments holds no object
+		case o.Object != nil: // a document that has only comments has no object
 			objects = append(objects, o)
 		}
 	}
@@ -43,10 +43,10 @@ func Objects(manifest string) ([]*unstructured.Unstructured, error) {
 // asUser is the suffix of the names of the objects that Access returns.
 const asUser = "-as-user"
 
-// Access returns the roles of a manifest and their bindings. Roles that the manifest
-// binds to its service account are bound to a user instead, and those that it binds
-// to one of the other accounts stay bound to that account. Roles and bindings have
-// other names than in the manifest, so that the manifest itself can be applied, too.
+// Access returns the roles of a manifest and their bindings. If the manifest binds a
+// role to one of the accounts in others, that binding stays. All other bindings bind
+// their role to the user instead. Access changes the names of roles and bindings, so
+// that the manifest itself can be applied, too.
 func Access(manifest, user string, others ...string) ([]*unstructured.Unstructured, error) {
 	objects, err := Objects(manifest)
 	if err != nil {
@@ -87,7 +87,7 @@ type Cluster struct {
 	mapper meta.RESTMapper
 }
 
-// In returns the Cluster for a client configuration.
+// In returns the Cluster to which a client configuration refers.
 func In(config *rest.Config) (Cluster, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -100,13 +100,13 @@ func In(config *rest.Config) (Cluster, error) {
 	return Cluster{client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))}, nil
 }
 
-// Apply sets the fields of o in the cluster's object, and creates the object if
-// it does not exist. It takes over fields that others have written.
+// Apply sets the fields of o in the cluster's object. If the object does not
+// exist, Apply creates it. Apply takes over fields that others have written.
 func (c Cluster) Apply(ctx context.Context, o *unstructured.Unstructured) error {
 	return c.apply(ctx, o)
 }
 
-// DryRun finds out whether the API server would accept the object.
+// DryRun returns an error if the API server would not accept the object.
 func (c Cluster) DryRun(ctx context.Context, o *unstructured.Unstructured) error {
 	return c.apply(ctx, o, metav1.DryRunAll)
 }

@@ -1,8 +1,8 @@
-// Package policy makes a ValidatingAdmissionPolicy of what a provider declares: it
-// says at "kubectl apply" which fields of a Service would have no effect.
+// Package policy makes a ValidatingAdmissionPolicy from the features that a
+// provider declares. At "kubectl apply", the policy says which fields of a Service
+// would have no effect.
 //
-// The API server evaluates the policy itself. There is no webhook, and nothing that
-// can be down.
+// The API server evaluates the policy itself. There is no webhook that can be down.
 package policy
 
 import (
@@ -18,29 +18,30 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// Config says what the policy is for.
+// Config is the configuration of the policy.
 type Config struct {
 	// Name is the name of the policy and of its binding.
 	Name string
 	// Provider is the provider's name, for messages.
 	Provider string
 	// Classes are the values of spec.loadBalancerClass that this daemon serves, in
-	// addition to Services without a class. With ClassesOnly it serves no Service
-	// without a class.
+	// addition to Services without a class. With ClassesOnly, the daemon does not
+	// serve Services without a class.
 	Classes     []string
 	ClassesOnly bool
-	// Action is what happens to a Service with a field that has no effect.
+	// Action is the action for a Service with a field that has no effect.
 	Action   admissionv1.ValidationAction
 	Features cloud.Features
 }
 
-// changed is an expression that is true for a request that creates a Service, or changes
-// its spec or its annotations. Only such a request can begin to use a field. So a new label
-// or the daemon's finalizer causes no warning.
+// changed is an expression. It is true for a request that creates a Service, or that
+// changes the spec or the annotations of a Service. No other request can begin to use a
+// field. So a new label or the daemon's finalizer causes no warning.
 const changed = "oldObject == null || object.spec != oldObject.spec || " +
 	"(has(object.metadata.annotations) ? object.metadata.annotations : {}) != (has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {})"
 
-// ofClasses returns an expression that is true for Services that the daemon serves.
+// ofClasses returns an expression that is true for the Services that the daemon
+// serves.
 func ofClasses(c Config) string {
 	if c.ClassesOnly {
 		return "has(object.spec.loadBalancerClass) && object.spec.loadBalancerClass in " + list(c.Classes)
@@ -48,10 +49,10 @@ func ofClasses(c Config) string {
 	return "!has(object.spec.loadBalancerClass) || object.spec.loadBalancerClass in " + list(c.Classes)
 }
 
-// Objects returns the policy and its binding. They do not cover Services that are
-// being deleted, so that the policy never blocks a deletion.
+// Objects returns the policy and its binding. The policy does not cover Services
+// that are being deleted, so it never blocks a deletion.
 func Objects(c Config) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
-	// A policy that cannot be evaluated must not stop anybody.
+	// If the policy cannot be evaluated, requests must not fail.
 	ignore := admissionv1.Ignore
 	name := metav1.ObjectMeta{Name: c.Name}
 	policy := &admissionv1.ValidatingAdmissionPolicy{
@@ -81,23 +82,23 @@ func Objects(c Config) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.Val
 	return policy, binding
 }
 
-// rule is about a field that has no effect unless the provider declares it.
+// rule describes a field that has no effect unless the provider declares it.
 type rule struct {
 	declared bool
-	holds    string // the expression is true for a Service that does not use the field
+	holds    string // an expression that is true for a Service that does not use the field
 	field    string
 	says     string
 }
 
-// before is an expression that is true for an update of a Service that was already of
-// type LoadBalancer.
+// before is an expression. It is true for an update of a Service that had the type
+// LoadBalancer before.
 const before = "oldObject != null && oldObject.spec.type == 'LoadBalancer'"
 
 // validations returns one validation for each field that the provider does not
-// declare. A policy that warns does so at each change of the spec or the annotations.
-// A policy that denies refuses only a change by which a Service begins to use the
-// field. Otherwise a provider could not write an annotation, for example the ID of the
-// load balancer, to a Service that already uses the field.
+// declare. With the action Warn, the policy warns at each change of the spec or the
+// annotations. With the action Deny, the policy refuses a change only if the Service
+// begins to use the field. Otherwise a provider could not write an annotation, such as
+// the ID of the load balancer, to a Service that already uses the field.
 func validations(c Config) []admissionv1.Validation {
 	var all []admissionv1.Validation
 	former := rules("oldObject", c.Features)
@@ -117,7 +118,7 @@ func validations(c Config) []admissionv1.Validation {
 	return all
 }
 
-// rules returns the rules. object is the variable that their expressions are about.
+// rules returns the rules. object is the name of the variable in their expressions.
 func rules(object string, f cloud.Features) []rule {
 	protocols, families := orDefault(f.Protocols, corev1.ProtocolTCP), orDefault(f.IPFamilies, corev1.IPv4Protocol)
 	spec, annotations := object+".spec.", object+".metadata.annotations"
@@ -151,7 +152,7 @@ func orDefault[T any](all []T, usual T) []T {
 	return all
 }
 
-// list returns the words as a list in the language of the expressions.
+// list returns the words as a list in CEL, the language of the expressions.
 func list[T ~string](all []T) string {
 	quoted := make([]string, 0, len(all))
 	for _, word := range all {

@@ -85,8 +85,8 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// A policy that denies refuses only a change by which a Service begins to use
-// the field.
+// With the action Deny, the policy refuses a change only if the Service begins to
+// use the field.
 func TestDenyLooksAtTheFormerService(t *testing.T) {
 	policy, binding := Objects(Config{Action: admissionv1.Deny, Features: cloud.Features{SessionAffinity: true, SourceRanges: true, MixedProtocols: true}})
 	const want = "(!has(object.spec.loadBalancerIP) || object.spec.loadBalancerIP == '') || " +

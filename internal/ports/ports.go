@@ -17,7 +17,8 @@ const (
 	tries = 1000
 )
 
-// Picker hands out ports, each of them once. Its zero value is ready.
+// Picker hands out ports. It never hands out the same port twice. The zero value
+// is ready to use.
 type Picker struct {
 	mu    sync.Mutex
 	taken map[int]bool // guarded by mu
@@ -49,7 +50,7 @@ func free(port int) bool {
 	return l.Close() == nil
 }
 
-// Address is the loopback address with port.
+// Address returns the loopback address with the port.
 func Address(port int) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }

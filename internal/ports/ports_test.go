@@ -8,7 +8,7 @@ import (
 func TestNext(t *testing.T) {
 	var p Picker
 	seen := map[int]bool{}
-	for range 2000 { // Of so many random ports, some are drawn twice.
+	for range 2000 { // Among 2,000 random ports, some are equal.
 		port, err := p.Next()
 		if err != nil {
 			t.Fatal(err)

@@ -1,8 +1,8 @@
-// Package printable makes text that others have written safe to show: in logs,
-// events, conditions, answers and on a terminal. The others are tenants, kubelets,
+// Package printable makes text from other sources safe to show in logs, events,
+// conditions and answers, and on a terminal. The sources are tenants, kubelets,
 // callers of webhooks, and the cloud.
 //
-// It is pure: rules and decisions may import it.
+// The package is pure, so rules and decisions may import it.
 package printable
 
 import (
@@ -13,14 +13,14 @@ import (
 	"unicode/utf8"
 )
 
-// ellipsis ends a text that was cut.
+// ellipsis is the end of a text that was cut.
 const ellipsis = "…"
 
 // Line returns the text as one line of at most limit bytes, without characters
-// that a terminal or a reader of logs would obey. A tab or a line break becomes a
-// space. Other control characters, those that change the direction of writing, and
-// what is not UTF-8 become U+FFFD. A text that was cut ends with "…". The limit is
-// at least 3.
+// that a terminal or a log viewer interprets. A tab or a line break becomes a
+// space. U+FFFD replaces other control characters, characters that change the
+// direction of writing, and bytes that are not UTF-8. A text that was cut ends
+// with "…". The limit must be at least 3.
 func Line(text string, limit int) string {
 	cut := Cut(text, limit)
 	clean := strings.Map(func(r rune) rune {
@@ -33,17 +33,17 @@ func Line(text string, limit int) string {
 			return r
 		}
 	}, cut)
-	return Cut(clean, limit) // a replacement may be longer than what it replaces
+	return Cut(clean, limit) // a replacement can be longer than the original
 }
 
-// obeyed reports whether a terminal or a viewer may do something else with the
-// character than show it.
+// obeyed reports whether a terminal or a viewer might interpret the character
+// instead of showing it.
 func obeyed(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
-// Cut returns the text, cut to limit bytes. What was cut ends with "…", which has 3
-// bytes. The limit must not be smaller than that.
+// Cut returns the text, cut to at most limit bytes. A text that was cut ends with
+// "…", which has 3 bytes. The limit must be at least 3.
 func Cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -56,7 +56,7 @@ func Cut(text string, limit int) string {
 }
 
 // Writer returns a writer to a terminal. Line feeds and tabs stay, because they
-// are the output's own form; all other control characters become U+FFFD.
+// format the output. All other control characters become U+FFFD.
 func Writer(to io.Writer) io.Writer { return writer{to} }
 
 type writer struct{ to io.Writer }
@@ -74,8 +74,8 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// JSON returns a writer of JSON to a terminal. Control characters in strings are
-// escaped, so that the values stay as they are.
+// JSON returns a writer of JSON to a terminal. It escapes control characters in
+// strings, so that the values do not change.
 func JSON(to io.Writer) io.Writer { return jsonWriter{to} }
 
 type jsonWriter struct{ to io.Writer }
@@ -95,9 +95,9 @@ func (w jsonWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// WithoutSecrets returns the text with user, password, query and fragment of each
-// URL in it replaced by "xxxxx". Errors of clients contain the URL that was
-// called, and tenants read events and conditions.
+// WithoutSecrets replaces parts of each URL in the text by "xxxxx": the user, the
+// password, the query and the fragment. Errors of clients contain the URL of the
+// request, and tenants can read events and conditions.
 func WithoutSecrets(text string) string {
 	var b strings.Builder
 	for {
@@ -119,7 +119,7 @@ func WithoutSecrets(text string) string {
 
 const secret = "xxxxx"
 
-// withoutSecrets replaces the secrets in what follows "://" in a URL.
+// withoutSecrets replaces the secrets in rest, the part of a URL after "://".
 func withoutSecrets(rest string) string {
 	host := strings.IndexAny(rest, "/?#")
 	if host < 0 {
@@ -127,8 +127,8 @@ func withoutSecrets(rest string) string {
 	}
 	at := strings.LastIndexByte(rest[:host], '@')
 	if _, port, found := strings.Cut(rest[:host], ":"); at < 0 && found && strings.Trim(port, "0123456789") != "" && rest[0] != '[' {
-		// This is not a port but a part of a password, which has a character that
-		// should have been escaped.
+		// The text after the colon is not a port. It is a part of a password with
+		// a character that should have been escaped.
 		at = strings.LastIndexByte(rest, '@')
 	}
 	user := ""

@@ -10,20 +10,20 @@ import (
 	"unicode/utf8"
 )
 
-// line is a line of the output, and when it came.
+// line is a line of the output, with the time at which it came.
 type line struct {
 	at   time.Duration
 	text string
 }
 
-// picture is what is drawn.
+// picture has the contents of the drawing.
 type picture struct {
 	command, title string
 	lines          []line
 }
 
-// Sizes in pixels. A column has the width of a character in most fonts of this size;
-// textLength squeezes a text that is wider.
+// Sizes in pixels. A column has the width of a character in most fonts of this size.
+// textLength squeezes wider text.
 const (
 	fontSize = 13
 	column   = 7.8
@@ -31,8 +31,9 @@ const (
 	margin   = 16
 )
 
-// style follows the reader's choice of dark or light, and of motion. A line waits,
-// invisible, until its time; where nothing is animated it is visible at once.
+// style respects the reader's preferences for dark or light colours and for
+// motion. A line is invisible until its time. Without animation it is visible at
+// once.
 const style = `
 svg { color-scheme: light dark }
 rect { fill: #f6f8fa; stroke: #d0d7de }
@@ -50,11 +51,11 @@ text { font: %dpx ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mo
 @media (prefers-reduced-motion: reduce) { .line { animation: none } }
 `
 
-// took matches the column with the time that a step took.
+// took matches the column with the duration of a step.
 var took = regexp.MustCompile(`^ *\d+\.\d s`)
 
-// before returns the lines before the first that matches, without empty ones at the
-// end.
+// before returns the lines before the first line that matches. It drops empty lines
+// at the end.
 func before(lines []line, end *regexp.Regexp) []line {
 	if n := slices.IndexFunc(lines, func(l line) bool { return end.MatchString(l.text) }); n >= 0 {
 		lines = lines[:n]

@@ -1,5 +1,6 @@
-// Program recording runs a command and draws what it prints as an animated picture,
-// each line at the time at which it came. make recording calls it.
+// Program recording runs a command and draws its output as an animated picture.
+// Each line appears at the time at which it came. "make recording" calls this
+// program.
 package main
 
 import (

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// release is what a bill is made from.
+// release is a release for which a bill is made.
 type release struct {
 	name, version string
 	made          time.Time
@@ -23,13 +23,15 @@ type release struct {
 	licences      map[string][]string // by the path of the module
 }
 
-// program is one file of the release, and what Go has recorded in it.
+// program is one file of the release, with the build information that Go has
+// recorded in it.
 type program struct {
 	name, sha256 string
 	info         *debug.BuildInfo
 }
 
-// bill and the types below are the part of CycloneDX 1.6 that we write.
+// bill and the types below it are the part of CycloneDX 1.6 that this program
+// writes.
 type bill struct {
 	Format       string       `json:"bomFormat"`
 	SpecVersion  string       `json:"specVersion"`
@@ -78,8 +80,8 @@ type dependency struct {
 	DependsOn []string `json:"dependsOn,omitempty"`
 }
 
-// billOf returns the bill of a release. It fails if the licence of a module is not
-// known, because then THIRD_PARTY.md is stale, too.
+// billOf returns the bill of a release. It returns an error if the licence of a
+// module is not known, because then THIRD_PARTY.md is out of date.
 func billOf(r release) (bill, error) {
 	if r.name == "" || r.version == "" || len(r.programs) == 0 {
 		return bill{}, errors.New("a release has a name, a version and programs")
@@ -119,8 +121,8 @@ func billOf(r release) (bill, error) {
 	}, nil
 }
 
-// modulesOf returns the modules in a program, with Go's standard library, sorted by
-// their references.
+// modulesOf returns the modules in a program, including Go's standard library. They
+// are sorted by their references.
 func modulesOf(p program, licences map[string][]string) ([]component, error) {
 	version := strings.TrimPrefix(p.info.GoVersion, "go")
 	std := component{Ref: "pkg:golang/std@" + version, Type: "library", Name: "std", Version: version, Licences: choices([]string{"BSD-3-Clause"})}
@@ -145,7 +147,7 @@ func modulesOf(p program, licences map[string][]string) ([]component, error) {
 	return found, nil
 }
 
-// choices returns licences as CycloneDX writes them.
+// choices returns the licences in the form of CycloneDX.
 func choices(ids []string) []licenceChoice {
 	var all []licenceChoice
 	for _, id := range ids {
@@ -170,7 +172,8 @@ func licencesOf(page string) map[string][]string {
 	return found
 }
 
-// readProgram reads what Go has recorded in a program.
+// readProgram reads a program with the build information that Go has recorded in
+// it.
 func readProgram(file string) (program, error) {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {

@@ -72,7 +72,7 @@ func TestBill(t *testing.T) {
 	}
 }
 
-// TestBillOfAProgram reads this test's own program, in which Go records no modules.
+// TestBillOfAProgram reads the program of this test. Go records no modules in it.
 func TestBillOfAProgram(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -1,5 +1,6 @@
-// Program sbom prints the bill of materials of programs, in CycloneDX's JSON: the
-// modules that Go has recorded in them, with their licences. make release calls it.
+// Program sbom prints the bill of materials of programs in the JSON format of
+// CycloneDX. The bill has the modules that Go has recorded in the programs, with
+// their licences. "make release" calls this program.
 package main
 
 import (

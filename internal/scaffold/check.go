@@ -7,7 +7,7 @@ import (
 )
 
 // maxName is the maximum length of a cloud's name. Names of images and objects
-// consist of that name and a suffix, and can have 63 characters.
+// consist of that name and a suffix, and have at most 63 characters.
 const maxName = 35
 
 var (
@@ -15,7 +15,7 @@ var (
 	element = regexp.MustCompile(`^[A-Za-z0-9_~-]([A-Za-z0-9._~-]*[A-Za-z0-9_~-])?$`)
 )
 
-// CheckName reports what is wrong with the name of a cloud.
+// CheckName returns an error if the name of a cloud is not valid.
 func CheckName(text string) error {
 	switch {
 	case text == "external":
@@ -28,7 +28,7 @@ func CheckName(text string) error {
 	return nil
 }
 
-// CheckModule reports what is wrong with the path of a Go module.
+// CheckModule returns an error if the path of a Go module is not valid.
 func CheckModule(path string) error {
 	const example = "such as github.com/acme/acme-cloud-controller-manager"
 	if strings.Contains(path, "://") || strings.HasSuffix(path, ".git") {

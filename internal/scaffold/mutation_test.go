@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestConformanceOfTheProjectFindsMistakes makes a mistake that authors of providers
-// make, and checks that the conformance test of a new project fails.
+// TestConformanceOfTheProjectFindsMistakes adds a typical mistake to a new project,
+// and checks that the conformance test of the project fails.
 func TestConformanceOfTheProjectFindsMistakes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the project's tests")

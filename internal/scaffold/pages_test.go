@@ -16,7 +16,8 @@ var pages = map[string]string{
 }
 
 var (
-	// block is one code block of a page. A comment before it names its file.
+	// block matches one code block of a page. The comment before the block names
+	// the file.
 	block = regexp.MustCompile("(?m)^(?:<!-- (.+) -->\n)? *```(\\w+)\n((?s:.*?))^ *```$")
 	// remark matches a comment for linters.
 	remark = regexp.MustCompile(" *//nolint:.*")
@@ -37,7 +38,7 @@ func TestPages(t *testing.T) {
 			for _, b := range blocks {
 				file, language, shown := b[1], b[2], b[3]
 				switch {
-				case file == "" && (language == "console" || language == "text"): // not code of this repository
+				case file == "" && (language == "console" || language == "text"): // the block is not code of this repository
 				case language == "sh" && file == "test/e2e": // an end-to-end test runs it
 				case language == "gomod":
 					for line := range strings.Lines(shown) {

@@ -21,15 +21,16 @@ const (
 
 // Project describes the project to make.
 type Project struct {
-	// Name is the name of the cloud: the value of --cloud-provider and the
+	// Name is the name of the cloud. It is the value of --cloud-provider and the
 	// scheme of provider IDs.
 	Name string
 	// Module is the path of the Go module.
 	Module string
-	// Version of Fairlead's module; empty if Checkout is given.
+	// Version is the version of Fairlead's module. It is empty if Checkout is
+	// given.
 	Version string
-	// Checkout is the folder with Fairlead's sources, in the form for go.mod;
-	// empty if Version is given.
+	// Checkout is the folder with Fairlead's sources, in the form for go.mod. It
+	// is empty if Version is given.
 	Checkout string
 }
 
@@ -46,7 +47,7 @@ func (p Project) Files() []File {
 	files := unpack(archive)
 	for n, f := range files {
 		files[n].Text = rename.Replace(f.Text)
-		if f.Path == "go.mod" { // After the renaming, because it must not change the path of the checkout.
+		if f.Path == "go.mod" { // This comes after the renaming, which must not change the path of the checkout.
 			files[n].Text = p.requirements(files[n].Text)
 		}
 	}
@@ -70,8 +71,8 @@ func quoted(path string) string {
 	return path
 }
 
-// The archive has the form of golang.org/x/tools/txtar: a line "-- path --"
-// before each file.
+// The archive has the format of golang.org/x/tools/txtar: a line "-- path --"
+// comes before each file.
 const marker, markerEnd = "-- ", " --"
 
 func unpack(archive string) []File {

@@ -17,9 +17,9 @@ const example = "../../examples/provider"
 
 var generate = flag.Bool("generate", false, "write project.txtar")
 
-// TestExample compares the archive with the example, and checks that writing
-// the project again does not change the example. With -generate it makes the
-// archive from the example.
+// TestExample compares the archive with the example. It also checks that a
+// project with the example's own names is equal to the example. With -generate it
+// makes the archive from the example.
 func TestExample(t *testing.T) {
 	want := read(t, example)
 	if *generate {
@@ -70,8 +70,8 @@ func pack(files []File) string {
 	return b.String()
 }
 
-// TestNames checks that a project with another name keeps no name of the
-// example and is formatted as by gofmt.
+// TestNames checks that a project with another name has no names of the example,
+// and that gofmt would not change it.
 func TestNames(t *testing.T) {
 	for _, p := range []Project{
 		{Name: "x", Module: "a.b/c", Version: "v1.2.3"},

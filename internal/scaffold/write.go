@@ -11,8 +11,9 @@ import (
 )
 
 // Write writes the files below a folder. It overwrites nothing: if one of the
-// files already exists, it writes none and returns an error. If a file cannot be
-// written, it removes those that it has written, and their new folders.
+// files already exists, Write returns an error and writes none. If a file cannot
+// be written, Write removes the files that it has written, and the folders that
+// it has made.
 func Write(dir string, files []File) error {
 	var there []string
 	for _, f := range files {
@@ -38,7 +39,7 @@ func Write(dir string, files []File) error {
 				err = errors.Join(err, os.Remove(filepath.Join(dir, filepath.FromSlash(written.Path))))
 			}
 			for _, folder := range slices.Backward(made) {
-				_ = os.Remove(folder) // The folder may not exist, because it could not be made.
+				_ = os.Remove(folder) // The folder might not exist, if it could not be made.
 			}
 			return err
 		}
@@ -46,8 +47,8 @@ func Write(dir string, files []File) error {
 	return nil
 }
 
-// missing returns the folder and those above it that do not exist, the outermost
-// first.
+// missing returns those folders of the path that do not exist. The outermost
+// folder comes first.
 func missing(folder string) []string {
 	if _, err := os.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
 		return nil

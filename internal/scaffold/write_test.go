@@ -13,7 +13,7 @@ func TestWrite(t *testing.T) {
 	files := []File{{"a", "1"}, {"b/c", "2"}, {"b/d", "3"}}
 	for name, row := range map[string]struct {
 		before []File
-		want   string // what follows the folder in the error; "" for no error
+		want   string // the text after the folder in the error; "" for no error
 		after  []File
 	}{
 		"IntoNothing":       {nil, "", files},
@@ -41,8 +41,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// A dangling link counts as a file, because a write through it would create a
-// file elsewhere.
+// A dangling link counts as a file, because a write through the link would create
+// a file elsewhere.
 func TestWriteFollowsNoLink(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink("elsewhere", filepath.Join(dir, "a")); err != nil {

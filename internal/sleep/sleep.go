@@ -1,4 +1,4 @@
-// Package sleep has a wait that ends with its context.
+// Package sleep has a sleep that ends early if its context ends.
 package sleep
 
 import (

@@ -1,8 +1,8 @@
-// Package typo finds the sub-command or the flag that was probably meant by a
-// mistyped one.
+// Package typo finds the sub-command or the flag that the user of a mistyped one
+// probably meant.
 //
-// The commands import it: fairlead and its sub-command doctor, simcloud, and the daemon's
-// in internal/app.
+// The packages of commands import this package: cmd/fairlead, cmd/simcloud,
+// internal/doctor, and internal/app with its settings.
 package typo
 
 import (
@@ -16,7 +16,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/kit/suggest"
 )
 
-// distance is how many letters of a sub-command may be wrong, missing or extra.
+// distance is the maximum number of wrong, missing or extra letters in a
+// sub-command.
 const distance = 2
 
 // NoArguments is the cobra.PositionalArgs of a command that takes no arguments. The
@@ -28,8 +29,8 @@ func NoArguments(c *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q for %q%s", args[0], c.CommandPath(), Command(c, args[0]))
 }
 
-// Completion makes cobra's sub-command "completion" fail for a shell that it does not
-// know. Otherwise it would print its help, and the exit code would be 0.
+// Completion makes cobra's sub-command "completion" fail for an unknown shell.
+// Otherwise the sub-command would print its help, and the exit code would be 0.
 func Completion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
@@ -51,7 +52,7 @@ func Completion(root *cobra.Command) {
 }
 
 // Help makes cobra's sub-command "help" fail for a command that does not exist.
-// Otherwise it would print the usage, and the exit code would be 0.
+// Otherwise "help" would print the usage, and the exit code would be 0.
 func Help(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
@@ -71,17 +72,17 @@ func Help(root *cobra.Command) {
 	}
 }
 
-// Command returns a question that names the sub-commands that were probably meant.
-// It is empty if there are none.
+// Command returns a question that names the sub-commands that the user probably
+// meant. The question is empty if no sub-command is similar.
 func Command(c *cobra.Command, word string) string {
 	c.SuggestionsMinimumDistance = distance
 	return suggest.Question(c.SuggestionsFor(word))
 }
 
-// FlagError is a function for cobra.Command.SetFlagErrorFunc. It says which flag
-// was probably meant and where all flags are listed. If a word stands where only a
-// sub-command can stand, the error is about the word, because the flag then belongs
-// to the sub-command that was meant.
+// FlagError is a function for cobra.Command.SetFlagErrorFunc. The error names the
+// flag that the user probably meant, and the command that lists all flags. If there
+// is an unknown word in the place of a sub-command, the error is about that word.
+// In this case the flag probably belongs to the sub-command that the user meant.
 func FlagError(c *cobra.Command, err error) error {
 	if words := c.Flags().Args(); len(words) > 0 && c.HasAvailableSubCommands() {
 		return NoArguments(c, words)
@@ -93,7 +94,8 @@ func FlagError(c *cobra.Command, err error) error {
 }
 
 // Flag adds a question to an error about a flag that does not exist. The question
-// names the flags that were probably meant. Flag returns other errors as they are.
+// names the flags that the user probably meant. Flag returns any other error
+// unchanged.
 func Flag(err error, flags *pflag.FlagSet) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -105,8 +107,8 @@ func Flag(err error, flags *pflag.FlagSet) error {
 	return err
 }
 
-// near returns the flags whose names are closest to the word, if any is close
-// enough.
+// near returns the flags whose names are most similar to the word. It returns
+// none if no name is similar enough.
 func near(word string, flags *pflag.FlagSet) (all []string) {
 	var known []string
 	flags.VisitAll(func(f *pflag.Flag) {

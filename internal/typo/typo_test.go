@@ -30,7 +30,7 @@ func TestFlag(t *testing.T) {
 		}
 	}
 	other := errors.New("x")
-	if got := Flag(other, flags); got != other { //nolint:errorlint // the very error
+	if got := Flag(other, flags); got != other { //nolint:errorlint // it must be the same value
 		t.Errorf("another error: %v", got)
 	}
 }

@@ -6,35 +6,35 @@ import (
 	"strings"
 )
 
-// published matches a version that can be fetched: a release or a commit. The
-// version of a changed checkout ends with +dirty and does not match.
+// published matches the version of a release or of a commit, which Go can fetch.
+// The version of a changed checkout ends with +dirty, so it does not match.
 var published = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
-// unset is the beginning of the Kubernetes libraries' version in a program whose
-// linker has not set one.
+// unset is the beginning of the Kubernetes libraries' version if the linker has
+// not set that version.
 const unset = "v0.0.0-master+"
 
 // Version is the version of a program.
 type Version struct {
 	// Text is for people. It is never empty.
 	Text string
-	// Module is the version by which Go can fetch the program. It is empty if there
-	// is no such version, for example if the program was built from a checkout.
+	// Module is the version with which Go can fetch the program. It is empty if Go
+	// cannot fetch the program, for example because it was built from a checkout.
 	Module string
 	// Libraries is the version of the Kubernetes libraries.
 	Libraries string
 }
 
 // Own returns the version of this program. libraries is the version that the
-// Kubernetes libraries report. If make has built the program, our own version is a
-// part of that text.
+// Kubernetes libraries report. If make has built the program, libraries also
+// contains our own version.
 func Own(libraries string) Version {
 	info, _ := debug.ReadBuildInfo()
 	return own(info, libraries)
 }
 
-// own prefers the version that go install has recorded, then that of make, then
-// that of go build.
+// own prefers the version that go install has recorded. The second choice is the
+// version from make, and the third is the version from go build.
 func own(info *debug.BuildInfo, libraries string) Version {
 	v := Version{Text: "unversioned", Libraries: libraries}
 	if info == nil {

@@ -1,15 +1,16 @@
-// Package versions knows the version of the program, and finds modules of
-// Kubernetes that are older than the others in the binary.
+// Package versions has the version of the program, and finds modules of
+// Kubernetes that are older than the other ones in the binary.
 //
-// Kubernetes releases its modules together, as v0.37.1 and so on, and they are
-// made for each other. If a provider requires older ones than Fairlead, Go takes
-// Fairlead's versions. A module that only the provider requires stays old, and may
-// then panic before main runs, for example because two modules declare one feature
-// gate in two ways. So this package writes a warning to standard error when it is
-// initialised. It imports only the standard library, so that Go initialises it
-// before any package of Kubernetes.
+// Kubernetes releases its modules together with one version, such as v0.37.1. They
+// work only with modules of the same release. If a provider requires older modules
+// than Fairlead, Go takes Fairlead's versions. But a module that only the provider
+// requires stays old. It might then panic before main runs, for example because
+// two modules declare one feature gate in two ways. So this package writes a
+// warning to standard error when it is initialised. It imports only the standard
+// library, so that Go initialises it before any package of Kubernetes.
 //
-// The programs and package app import it.
+// cmd/fairlead, cmd/simcloud, and internal/app with its settings import this
+// package.
 package versions
 
 import (
@@ -20,25 +21,25 @@ import (
 	"strings"
 )
 
-// Behind is a module that is older than the others.
+// Behind is a module of Kubernetes that is older than the others.
 type Behind struct {
 	Module, Version string
-	Needed          string // the version that belongs to the newest of the others
+	Needed          string // the version that matches the newest of the others
 }
 
-// String says what to do.
+// String returns a warning with the command that updates the module.
 func (b Behind) String() string {
 	return fmt.Sprintf("%s is at %s while other modules of Kubernetes are at %s, and may not work: go get %s@%s", b.Module, b.Version, b.Needed, b.Module, b.Needed)
 }
 
-//nolint:gochecknoinits // what it warns of may end the process before main
+//nolint:gochecknoinits // the reported problem might end the process before main
 func init() {
 	for _, b := range Linked() {
 		fmt.Fprintln(os.Stderr, "Warning:", b)
 	}
 }
 
-// Linked returns the modules of this binary that are behind.
+// Linked returns the modules of this binary that are too old.
 func Linked() []Behind {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -47,7 +48,7 @@ func Linked() []Behind {
 	return of(info.Deps)
 }
 
-// of returns the modules that are behind, in their order.
+// of returns the modules that are too old, in the order of the argument.
 func of(modules []*debug.Module) []Behind {
 	newest, needed := 0, ""
 	for _, m := range modules {
@@ -68,13 +69,13 @@ func of(modules []*debug.Module) []Behind {
 	return all
 }
 
-// kubernetes is the module of all of Kubernetes. Its version v1.37.1 belongs
-// to v0.37.1 of the others.
+// kubernetes is the module of Kubernetes itself. Its version v1.37.1 matches
+// v0.37.1 of the other modules.
 const kubernetes = "k8s.io/kubernetes"
 
-// minorOf returns the minor version of Kubernetes that a module was released with.
-// It returns 0 for other modules, for one that a folder replaces, and for one that is
-// not a release.
+// minorOf returns the minor version of the Kubernetes release to which a module
+// belongs. It returns 0 for a module that is not of Kubernetes, is replaced by a
+// folder, or is not a release.
 func minorOf(m *debug.Module) int {
 	name, ok := strings.CutPrefix(m.Path, "k8s.io/")
 	if !ok || strings.Contains(name, "/") {
@@ -96,7 +97,7 @@ func minorOf(m *debug.Module) int {
 	return minor
 }
 
-// inUse returns the module that replaces m, or m if none does.
+// inUse returns the module that replaces m, or m if there is no replacement.
 func inUse(m *debug.Module) *debug.Module {
 	if m.Replace != nil {
 		return m.Replace

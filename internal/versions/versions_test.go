@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// modules parses modules that are written as path@version, and as
-// path@version=>version if replaced.
+// modules parses a list of modules. Each module is written as path@version or, if
+// it is replaced, as path@version=>version.
 func modules(list string) []*debug.Module {
 	var all []*debug.Module
 	for text := range strings.FieldsSeq(list) {
