@@ -25,10 +25,10 @@ const (
 	maxAnswer = 32 << 20
 )
 
-// Client is a client of a simulated cloud. Each method makes one request, or
-// one for each page. It does not retry. If the answer has the status of an error,
-// the error is an *APIError. If there is no answer, or if the answer cannot be
-// read, the error is a *url.Error. A Client is safe for concurrent use.
+// Client is a client of a simulated cloud. Each method makes one request, or one
+// request for each page. A Client never retries. If the answer has an error
+// status, the error is an *APIError. If there is no answer, or if the answer
+// cannot be read, the error is a *url.Error. A Client is safe for concurrent use.
 type Client struct {
 	base     string
 	path     string
@@ -59,8 +59,8 @@ func NewClient(baseURL string) *Client {
 	}
 }
 
-// Operator returns a client of the same cloud in the role of its operator. Its
-// calls meet no faults and no quota, and they are not counted.
+// Operator returns a client of the same cloud in the role of its operator.
+// Faults and quotas do not apply to its calls, and its calls are not counted.
 func (c *Client) Operator() *Client {
 	o := *c
 	o.path = wire.OperatorPath
@@ -89,7 +89,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) error
 	if err != nil {
 		return err // *url.Error names the method and the URL
 	}
-	defer func() { _ = resp.Body.Close() }() // its error does not matter, because the body has been read by then
+	defer func() { _ = resp.Body.Close() }() // an error does not matter: the body has been read
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
 		return &url.Error{Op: method, URL: req.URL.Redacted(), Err: fmt.Errorf("reading the answer: %w", err)}
@@ -120,9 +120,9 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 		body = bytes.NewReader(encoded)
 	}
 	if method == http.MethodGet {
-		// net/http silently repeats a GET when a kept-alive connection breaks, unless
-		// the body cannot be rewound. This body cannot, so one method call is always
-		// one call to the cloud.
+		// When a kept-alive connection breaks, net/http silently repeats a GET if it
+		// can rewind the body. It cannot rewind this body, so one method call is
+		// always one call to the cloud.
 		body = struct{ io.Reader }{http.NoBody}
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
@@ -183,7 +183,7 @@ func listAll[T any](ctx context.Context, c *Client, path string, query url.Value
 		}
 		var page wire.List[T]
 		if err := c.do(ctx, http.MethodGet, full, nil, &page); err != nil {
-			return nil, err // without the earlier pages: an incomplete list must not look complete
+			return nil, err // the earlier pages are dropped, because an incomplete list must not look complete
 		}
 		all = append(all, page.Items...)
 		if page.Continue == "" {

@@ -50,11 +50,12 @@ func (c *Client) InstancePage(ctx context.Context, token string) (InstanceList, 
 	return page, err
 }
 
-// WatchInstances returns the instances that have changed. The argument since is a
-// place in the cloud's log of changes, and only the changes after it count. The call
-// waits until an instance has changed, but no longer than wait, and may return none.
-// If since is empty, it returns the present place at once. If the cloud no longer
-// knows the place, IsExpired reports true for the error.
+// WatchInstances waits for changes of instances. The argument since is a place in
+// the cloud's log of changes. WatchInstances returns the instances that have changed
+// after that place. If there are none yet, it waits for a change, but not longer
+// than the duration wait. If nothing changes in that time, the result names no
+// instances. If since is empty, WatchInstances returns the present place at once. If
+// the cloud no longer knows the place, IsExpired reports true for the error.
 func (c *Client) WatchInstances(ctx context.Context, since string, wait time.Duration) (InstanceChanges, error) {
 	query := url.Values{"since": {since}, "wait": {wait.String()}}
 	var changes InstanceChanges
@@ -95,7 +96,8 @@ func (c *Client) StopInstance(ctx context.Context, id string) error {
 	return c.do(ctx, http.MethodPost, c.instancePath(id)+"/stop", nil, nil)
 }
 
-// TerminateInstance terminates an instance for good.
+// TerminateInstance terminates an instance. The instance cannot be started
+// again.
 func (c *Client) TerminateInstance(ctx context.Context, id string) error {
 	return c.do(ctx, http.MethodDelete, c.instancePath(id), nil, nil)
 }

@@ -61,7 +61,7 @@ func (c *Client) UpdateLoadBalancer(ctx context.Context, id string, patch LoadBa
 
 // SetBackends gives several load balancers the same backends in one call. The number
 // of names must not exceed MaxSharedBackends. The returned slice has an error or nil
-// for each of them, in the same order. If the whole call fails, there is no slice.
+// for each name, in the same order. If the whole call fails, the slice is nil.
 func (c *Client) SetBackends(ctx context.Context, wanted SharedBackends) (each []error, err error) {
 	var answer wire.BackendOutcomes
 	if err := c.do(ctx, http.MethodPost, c.path+"/load-balancers/backends", wanted, &answer); err != nil {

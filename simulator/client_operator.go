@@ -8,8 +8,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// The methods in this file always use the operator's API, whatever the client's
-// role.
+// The methods in this file always use the operator's API, even if the client
+// has the role of a customer.
 
 // Faults lists the faults that are set, by name.
 func (c *Client) Faults(ctx context.Context) ([]Fault, error) {
@@ -18,7 +18,7 @@ func (c *Client) Faults(ctx context.Context) ([]Fault, error) {
 	return list.Items, err
 }
 
-// SetFault switches a fault on, or replaces the one of the same name.
+// SetFault switches a fault on, or replaces the fault with the same name.
 func (c *Client) SetFault(ctx context.Context, f Fault) error {
 	return c.do(ctx, http.MethodPut, faultPath(f.Name), f, nil)
 }

@@ -45,9 +45,9 @@ func (c *Client) Route(ctx context.Context, id string) (Route, error) {
 }
 
 // CreateRoute creates a route. ID and Created must be empty, because the cloud
-// decides them. State must be empty, too, or RouteBlackhole for a route without a
-// target. If the name belongs to another route, IsAlreadyExists reports true for
-// the error.
+// decides them. State must be empty too, but a route without a target can have
+// RouteBlackhole. If the name belongs to another route, IsAlreadyExists reports
+// true for the error.
 func (c *Client) CreateRoute(ctx context.Context, r Route) (Route, error) {
 	var created Route
 	err := c.do(ctx, http.MethodPost, c.path+"/routes", r, &created)
@@ -60,10 +60,10 @@ func (c *Client) DeleteRoute(ctx context.Context, id string) error {
 }
 
 // ChangeRoutes creates and deletes routes in one call. The number of changes
-// must not exceed MaxRouteChanges. The changes are made one after the
-// other, and a failed one does not stop the others. ChangeRoutes returns one
-// outcome for each change, in the same order. If it returns an error, there are
-// no outcomes.
+// must not exceed MaxRouteChanges. The changes are made one after the other. A
+// failed change does not stop the later ones. ChangeRoutes returns one outcome
+// for each change, in the same order. If it returns an error, there are no
+// outcomes.
 func (c *Client) ChangeRoutes(ctx context.Context, changes []RouteChange) ([]RouteOutcome, error) {
 	var answer wire.RouteOutcomes
 	if err := c.do(ctx, http.MethodPost, c.path+"/routes/changes", wire.RouteChanges{Changes: changes}, &answer); err != nil {

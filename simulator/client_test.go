@@ -183,7 +183,7 @@ func TestHealthz(t *testing.T) {
 }
 
 // TestErrorsShowNoPassword uses URLs with a password. A proxy in front of a cloud may
-// need one.
+// need a password.
 func TestErrorsShowNoPassword(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {

@@ -25,8 +25,9 @@ func start(t *testing.T, config Config) *Client {
 	return client
 }
 
-// startInBubble serves a cloud over pipes, because time in a synctest bubble passes
-// only while all goroutines of the bubble wait. Waiting for a socket does not count.
+// startInBubble serves a cloud over pipes, not sockets. In a synctest bubble, time
+// passes only while all goroutines of the bubble wait, and waiting for a socket does
+// not count.
 func startInBubble(t *testing.T, config Config) *Client {
 	t.Helper()
 	cloud, err := New(config)

@@ -31,38 +31,41 @@ type Config struct {
 	// PageSize is the default and the maximum size of a page; 0 means
 	// DefaultPageSize.
 	PageSize int
-	// Transition is how long an instance is pending or stopping.
+	// Transition is the time that an instance is pending or stopping.
 	Transition time.Duration
-	// TerminatedFor is how long a terminated instance is still listed.
+	// TerminatedFor is the time that a terminated instance is still listed.
 	TerminatedFor time.Duration
-	// Provisioning is how long a load balancer is pending.
+	// Provisioning is the time that a load balancer is pending.
 	Provisioning time.Duration
-	// MaxLoadBalancers is how many load balancers the account may have, and
-	// MaxBackends is how many backends each of them may have; 0 means no limit.
+	// MaxLoadBalancers is the maximum number of load balancers in the account.
+	// MaxBackends is the maximum number of backends of each load balancer. 0 means
+	// no limit.
 	MaxLoadBalancers int
 	MaxBackends      int
-	// MaxRoutes is how many routes the table may have; 0 means no limit.
+	// MaxRoutes is the maximum number of routes in the table; 0 means no limit.
 	MaxRoutes int
-	// UniqueRoutes allows only one route for each destination. If it is false,
-	// there may be several. Real clouds differ in this.
+	// UniqueRoutes allows only one route for each destination. If it is false, a
+	// destination can have several routes. Real clouds differ in this.
 	UniqueRoutes bool
 	// Drain is the drain time of load balancers that do not set their own.
 	Drain time.Duration
 	// Traffic makes Serve carry traffic: active load balancers listen at their
-	// addresses and forward to their backends. Without it no socket is opened.
+	// addresses and forward to their backends. Without Traffic, no socket is
+	// opened.
 	Traffic bool
 	// Checks says how the health of backends is checked.
 	Checks Checks
-	// AllowedHosts are the names, in lower case, by which the cloud may be reached,
-	// beside localhost and IP addresses. A request by another name is refused,
-	// because a website can point its own name at this machine.
+	// AllowedHosts are additional host names, in lower case, that requests may use.
+	// IP addresses and localhost are always allowed. A request with any other host
+	// name is refused, because a website can point its own name at this machine.
 	AllowedHosts []string
-	// Cluster returns what the page shows of a cluster that uses this cloud: a JSON
-	// object, which the cloud passes on without reading it. If Cluster is nil, the
-	// page shows the cloud only. An error says why the cluster cannot be read.
+	// Cluster returns the page's description of a cluster that uses this cloud. The
+	// description is a JSON object, which the cloud passes on without reading it.
+	// An error says why the cluster cannot be described. If Cluster is nil, the
+	// page shows only the cloud.
 	Cluster func(context.Context) (json.RawMessage, error)
-	// Standing are permanent faults of this cloud, such as its request quota.
-	// Client.Faults does not list them, and they cannot be cleared.
+	// Standing lists the permanent faults of this cloud, such as its request
+	// quota. Client.Faults does not return them, and they cannot be cleared.
 	Standing []Fault
 }
 

@@ -1,17 +1,17 @@
-// Package simulator is a small cloud to develop and test against: instances, load
-// balancers, static IPs, volumes and routes behind an HTTP/JSON API with paged lists, a
-// request quota, eventual consistency and faults that can be switched on while it runs.
-// Its load balancers carry traffic if Config.Traffic is set. Its routes carry
-// none: they are a table that clients read and change.
+// Package simulator is a small cloud to develop and test against. It has instances,
+// load balancers, static IPs, volumes and routes behind an HTTP/JSON API with paged
+// lists. A request quota, eventual consistency and other faults can be switched on
+// while it runs. Its load balancers carry traffic if Config.Traffic is set. Its routes
+// carry no traffic: they are a table that clients read and change.
 //
 // Cloud is the cloud itself, an http.Handler. Client is its client. The cloud
-// serves the same resources twice. Under /v1, customers see them: calls are
-// counted, and meet the quota and the faults. Under /operator/v1, the operator
-// sees them: calls are always answered and never counted.
+// serves the same resources twice. /v1 is for customers: calls are counted, and
+// the quota and the faults apply to them. /operator/v1 is for the operator:
+// calls are always answered and never counted.
 //
 //	GET    /v1/instances?limit=&continue=&ids=&names=   a page of instances
 //	POST   /v1/instances                                create one
-//	GET    /v1/instances/changes?since=&wait=           what has changed (InstanceChanges), as soon as something has
+//	GET    /v1/instances/changes?since=&wait=           wait for changes of instances (InstanceChanges)
 //	GET    /v1/instances/{id}                           one instance
 //	PATCH  /v1/instances/{id}                           change name, type, zone, region, addresses, labels
 //	POST   /v1/instances/{id}/start, …/stop
@@ -39,10 +39,10 @@
 //	PUT    /operator/v1/faults/{name}                   set one (Fault)
 //	DELETE /operator/v1/faults[/{name}]                 clear one or all
 //	GET    /operator/v1/calls, POST …/calls/reset       what customers called (CallReport)
-//	GET    /operator/v1/cluster                         what Config.Cluster reads, if it is set
-//	GET    /operator/v1/watch                           all of this as it changes, as server-sent events
+//	GET    /operator/v1/cluster                         the result of Config.Cluster, if that is set
+//	GET    /operator/v1/watch                           resources, faults and calls as they change, as server-sent events
 //	GET    /healthz
-//	GET    /                                            a page that shows it live, for browsers
+//	GET    /                                            a page for browsers that shows the cloud live
 //
 // Each kind of resource has its own files for its wire types, its rules and its
 // HTTP endpoints. The code for calls, faults and the state file is

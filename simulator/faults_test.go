@@ -434,8 +434,8 @@ func TestFaultSparesTheFirstCalls(t *testing.T) {
 	diff(t, "hits", []bool{false, false, true, false, false}, hits)
 }
 
-// Faults act in the order of their kinds in FaultKinds. A fault that answers a call
-// keeps the later faults from counting it.
+// Faults act in the order of their kinds in FaultKinds. If a fault answers a call,
+// the later faults do not count that call.
 func TestACallThatGetsNoFurtherIsNotCounted(t *testing.T) {
 	c := start(t, Config{})
 	mustSet(t, c, Fault{Kind: FaultLostReply, Count: 1})

@@ -131,8 +131,8 @@ func withAddress(kind AddressType, address string) Instance {
 	return Instance{Name: "n", Addresses: []Address{{Type: kind, Address: address}}}
 }
 
-// checkInvalid checks for a 400 with the message; empty means that there must
-// be no error.
+// checkInvalid requires a 400 with the message want. If want is empty, it
+// requires that there is no error.
 func checkInvalid(t *testing.T, want string, err error) {
 	t.Helper()
 	if want == "" {

@@ -168,7 +168,7 @@ func TestUniqueRoutes(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	mustRoute(t, c, routeTo("third", "10.244.0.0/15", ""))
-	for range 20 { // the name must be checked before the destination, in whatever order the map returns the routes
+	for range 20 { // the order of a map is random, and the name must always be checked before the destination
 		_, err = c.CreateRoute(t.Context(), routeTo("third", "10.244.1.0/24", ""))
 		diff(t, "the name is taken", true, IsAlreadyExists(err))
 	}

@@ -10,13 +10,14 @@ import (
 
 const (
 	serverIdleTimeout = 3 * time.Minute
-	// shutdownGrace is how long open requests may take to end when the server stops.
+	// shutdownGrace is the time that open requests have to end when the server
+	// stops.
 	shutdownGrace = 5 * time.Second
 )
 
-// Serve serves the cloud on the listener until the context ends, then closes the
-// listener. Calls that a fault delays (latency, hang) then end without an answer.
-// With Config.Traffic, Serve also carries the load balancers' traffic.
+// Serve serves the cloud on the listener until the context ends. Then it closes
+// the listener, and calls that a fault delays (latency, hang) end without an
+// answer. With Config.Traffic, Serve also carries the load balancers' traffic.
 func (c *Cloud) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           c,

@@ -74,9 +74,8 @@ func TestRoutesSurviveARestart(t *testing.T) {
 		mustRoute(t, before, routeTo("stopped", "10.244.2.0/24", stopped.ID)),
 	}
 	diff(t, "error", nil, before.DeleteRoute(t.Context(), mustRoute(t, before, routeTo("gone", "10.244.3.0/24", "")).ID))
-	// The file is written when the instance stops, and the state of its route
-	// changes only afterwards. So the state of the route must be computed again
-	// when the file is read.
+	// The file is written when the instance stops. The state of its route changes
+	// only afterwards, so it must be computed again when the file is read.
 	diff(t, "error", nil, before.StopInstance(t.Context(), stopped.ID))
 	want[2].State = RouteBlackhole
 

@@ -59,7 +59,7 @@ func startCarrying(t *testing.T, config Config) served {
 	return s
 }
 
-// await calls ask until ok is true. After 30 seconds the test fails.
+// await calls ask until ok is true. After 30 seconds, the test fails.
 func await(t *testing.T, what string, ask func() (got string, ok bool)) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -163,8 +163,8 @@ func TestLoadBalancerCarriesTraffic(t *testing.T) {
 	told := awaitHealth(t, c, "i-00000001 healthy, i-00000002 healthy")
 	diff(t, "where it listens", address, told.Listeners[0].Address)
 
-	// Once the cloud has answered the request to remove a backend, the backend
-	// gets no new connection.
+	// After the cloud has answered the request to remove a backend, the backend
+	// gets no new connections.
 	if _, err := c.UpdateLoadBalancer(t.Context(), created.ID, LoadBalancerPatch{Backends: []string{two.ID}}); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestLoadBalancerCarriesTraffic(t *testing.T) {
 	mustDo(c.TerminateInstance(t.Context(), two.ID))
 	awaitHealth(t, c, "i-00000002 unhealthy the instance does not exist")
 
-	mustDo(c.Operator().DeleteLoadBalancer(t.Context(), created.ID)) // the operator's changes take effect at once, too
+	mustDo(c.Operator().DeleteLoadBalancer(t.Context(), created.ID)) // changes by the operator take effect at once, too
 	if _, err := curl(t, address); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("deleted: got %v, want to be refused", err)
 	}

@@ -43,8 +43,8 @@ type (
 	// HealthCheck says how the health of backends is checked.
 	HealthCheck = wire.HealthCheck
 	// Traffic reports the traffic of a load balancer: its open connections, and
-	// the counts since it was created or the cloud was started, whichever is
-	// later.
+	// its counts. The counts begin when the load balancer is created or the cloud
+	// is started, whichever is later.
 	Traffic = wire.Traffic
 	// ListenerTraffic reports the traffic of one listener.
 	ListenerTraffic = wire.ListenerTraffic
@@ -76,7 +76,7 @@ type (
 )
 
 type (
-	// Volume is a disk. An instance can use it only in one of the volume's zones.
+	// Volume is a disk. Only instances in one of the volume's zones can use it.
 	Volume = wire.Volume
 	// VolumeList is one page of volumes, ordered by ID.
 	VolumeList = wire.VolumeList
@@ -246,11 +246,11 @@ func FaultKinds() []FaultKind { return wire.FaultKinds() }
 func CallNames() []Call { return wire.CallNames() }
 
 // IsNotFound reports whether err is the cloud's answer that a resource does not
-// exist. A 404 of a proxy or for an unknown path is not such an answer.
+// exist. It reports false for a 404 of a proxy or for an unknown path.
 func IsNotFound(err error) bool { return wire.IsNotFound(err) }
 
 // IsExpired reports whether err is the cloud's answer that it no longer knows the
-// changes since the place in its log that the request names.
+// place in its log of changes that the request names.
 func IsExpired(err error) bool { return wire.IsExpired(err) }
 
 // IsAlreadyExists reports whether err is the cloud's answer that the name

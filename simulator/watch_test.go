@@ -86,8 +86,7 @@ func (r *reading) next() event {
 	return event{}
 }
 
-// skip reads the first events. There is one for each collection, and the last
-// one is "calls".
+// skip reads the events with which a watch begins. The last one is "calls".
 func (r *reading) skip() {
 	r.t.Helper()
 	for r.next().name != "calls" {

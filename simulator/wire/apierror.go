@@ -14,11 +14,11 @@ const (
 	CodeForbidden    = "Forbidden"
 	CodeNotFound     = "NotFound"
 	CodeUnknownPath  = "UnknownPath"
-	// CodeExpired means that the cloud no longer knows the changes since the place
-	// in its log that the request names.
+	// CodeExpired means that the cloud no longer knows the place in its log of
+	// changes that the request names.
 	CodeExpired  = "Expired"
 	CodeConflict = "Conflict"
-	// CodeTargetNotFound means that there is no instance for a route to lead to.
+	// CodeTargetNotFound means that no instance has the TargetName of a new route.
 	CodeTargetNotFound = "TargetNotFound"
 	// CodeAlreadyExists means that the name belongs to another resource.
 	CodeAlreadyExists = "AlreadyExists"
@@ -37,7 +37,8 @@ type APIError struct {
 	// from a simulated cloud.
 	Code    string
 	Message string
-	// RetryAfter is how long the cloud asks the caller to wait; 0 if it did not.
+	// RetryAfter is the time that the cloud asks the caller to wait; 0 if it did
+	// not ask.
 	RetryAfter time.Duration
 }
 
@@ -54,14 +55,14 @@ func (e *APIError) Error() string {
 }
 
 // IsNotFound reports whether err is the cloud's answer that a resource does not
-// exist. A 404 of a proxy or for an unknown path is not such an answer.
+// exist. It reports false for a 404 of a proxy or for an unknown path.
 func IsNotFound(err error) bool {
 	var e *APIError
 	return errors.As(err, &e) && e.StatusCode == http.StatusNotFound && e.Code == CodeNotFound
 }
 
 // IsExpired reports whether err is the cloud's answer that it no longer knows the
-// changes since the place in its log that the request names.
+// place in its log of changes that the request names.
 func IsExpired(err error) bool {
 	var e *APIError
 	return errors.As(err, &e) && e.Code == CodeExpired

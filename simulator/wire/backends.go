@@ -22,7 +22,7 @@ type BackendOutcomes struct {
 }
 
 // BackendResult is the outcome for one load balancer. Status is the HTTP status that a
-// request for only this one would get.
+// request for only this load balancer would get.
 type BackendResult struct {
 	Status int          `json:"status"`
 	Error  *ErrorDetail `json:"error,omitempty"`

@@ -60,7 +60,7 @@ func CallNames() []Call {
 // other result is the code of an error, or one of the Result constants below.
 const (
 	ResultOK = "OK"
-	// ResultReplyLost means that the call was carried out, but the connection
+	// ResultReplyLost means that the call was carried out, but that the connection
 	// was cut before the answer.
 	ResultReplyLost = "ReplyLost"
 	// ResultReset means that the connection was reset and the call was not
@@ -80,8 +80,8 @@ type CallReport struct {
 	Last []CallRecord `json:"last"`
 }
 
-// Count returns how many of these calls were made, with any result. Without
-// arguments, it counts all calls.
+// Count returns the number of times that these calls were made, with any
+// result. Without arguments, it counts all calls.
 func (r CallReport) Count(calls ...Call) int64 {
 	var n int64
 	for _, c := range r.Counters {

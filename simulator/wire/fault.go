@@ -23,15 +23,15 @@ const (
 	FaultError FaultKind = "error"
 	// FaultNotFound answers 404 to every call.
 	FaultNotFound FaultKind = "notFound"
-	// FaultStale answers reads with the state of some time ago; Age says how long.
+	// FaultStale answers reads with an old state. Age says how old.
 	FaultStale FaultKind = "stale"
 	// FaultInvisible hides each resource until it is Age old.
 	FaultInvisible FaultKind = "invisible"
 	// FaultEmptyList leaves all resources out of a list, and all changes out of a
 	// watch.
 	FaultEmptyList FaultKind = "emptyList"
-	// FaultTruncatedList leaves out the last items of a page, and the answer says
-	// that there is no further page. Fraction says how many items are left out.
+	// FaultTruncatedList leaves out the last items of a page. Fraction says how
+	// many. The answer says that there are no more pages.
 	FaultTruncatedList FaultKind = "truncatedList"
 	// FaultDoubledList lists the items of a page twice: first in reverse order,
 	// then in their order.
@@ -54,18 +54,18 @@ type Fault struct {
 	// Name identifies the fault when it is set and cleared.
 	Name string    `json:"name"`
 	Kind FaultKind `json:"kind"`
-	// Calls are the calls that the fault can hit; empty means all that its kind
-	// can hit.
+	// Calls are the calls that the fault can hit; empty means all calls that its
+	// kind can hit.
 	Calls []Call `json:"calls,omitempty"`
 	// Match is a pattern of path.Match, such as "node-1*". It limits the fault to
 	// resources, of any kind, whose ID or name matches. The fault then hits calls
-	// that ask for such a resource by ID, name or tags. In a list without a
-	// filter, the kinds stale, invisible and emptyList change only these
+	// that ask for a matching resource by ID, name or tags. In a list without a
+	// filter, the kinds stale, invisible and emptyList change only the matching
 	// resources.
 	Match string `json:"match,omitempty"`
-	// Skip is how many calls the fault lets pass before it hits one.
+	// Skip is the number of calls that the fault lets pass before it hits one.
 	Skip int `json:"skip,omitempty"`
-	// Count is how many calls the fault hits at most; 0 means no limit.
+	// Count is the maximum number of calls that the fault hits; 0 means no limit.
 	Count int `json:"count,omitempty"`
 	// Probability is the probability that the fault hits a call; 0 means always.
 	Probability float64 `json:"probability,omitempty"`
@@ -85,8 +85,8 @@ type Fault struct {
 	// Age belongs to kinds stale and invisible; 0 means one minute.
 	Age Duration `json:"age,omitempty"`
 
-	// Hits is how many calls the fault has hit. The cloud counts it; in a
-	// request it is ignored.
+	// Hits is the number of calls that the fault has hit. The cloud sets it, and
+	// ignores it in a request.
 	Hits int `json:"hits,omitempty"`
 }
 

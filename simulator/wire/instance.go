@@ -53,7 +53,8 @@ type Instance struct {
 type InstanceChanges struct {
 	// Changed are ordered by the time of their last change.
 	Changed []InstanceRef `json:"changed"`
-	// Resume is the query parameter "since" that asks for later changes.
+	// Resume is the value of the query parameter "since" in a request for later
+	// changes.
 	Resume string `json:"resume"`
 }
 

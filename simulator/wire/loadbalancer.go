@@ -27,7 +27,8 @@ func Protocols() []Protocol { return []Protocol{TCP, UDP} }
 // only IPv4.
 const Everyone = "0.0.0.0/0"
 
-// MaxLoadBalancerName is how many bytes the name of a load balancer may have.
+// MaxLoadBalancerName is the maximum length in bytes of the name of a load
+// balancer.
 const MaxLoadBalancerName = 63
 
 // LoadBalancer forwards traffic from its address to its backends. Its ID and its
@@ -39,33 +40,34 @@ type LoadBalancer struct {
 	State LoadBalancerState `json:"state,omitempty"`
 	// Tags are chosen by the owner. Lists can be filtered by tags.
 	Tags map[string]string `json:"tags,omitempty"`
-	// Address is where the load balancer listens, once it is active.
+	// Address is the IP address at which the load balancer listens. It is empty
+	// until the load balancer is active.
 	Address string `json:"address,omitempty"`
 	// StaticIP is the ID of the static IP that the load balancer uses. If StaticIP
-	// is empty, the cloud assigns an address, which is released with the load
-	// balancer.
+	// is empty, the cloud assigns an address. It releases this address when the
+	// load balancer is deleted.
 	StaticIP  string     `json:"staticIP,omitempty"`
 	Listeners []Listener `json:"listeners"`
 	// Backends are IDs of instances. The cloud sorts them and drops duplicates.
-	// They are looked up when traffic is forwarded, so an instance need not exist
-	// yet.
+	// The cloud looks them up when it forwards traffic, so an instance need not
+	// exist yet.
 	Backends []string `json:"backends"`
 	// SourceRanges are the client addresses whose traffic is accepted. In a
 	// creation, nil means Everyone. An empty list is refused, because it could
 	// mean everyone or no one.
 	SourceRanges []string `json:"sourceRanges,omitzero"`
-	// Affinity is how long after its last connection a client IP stays with its
-	// backend; 0 means that each connection goes to the next backend.
+	// Affinity is the time that a client IP stays with its backend after its last
+	// connection; 0 means that each connection goes to the next backend.
 	Affinity    Duration    `json:"affinity,omitempty"`
 	HealthCheck HealthCheck `json:"healthCheck,omitzero"`
-	// Drain is how long a removed backend keeps its open connections. 0 cuts them
-	// at once, and nil means the cloud's default. A removed backend never gets
-	// new connections.
+	// Drain is the time that a removed backend keeps its open connections. 0 cuts
+	// them at once, and nil means the cloud's default. A removed backend never
+	// gets new connections.
 	Drain *Duration `json:"drain,omitempty"`
 
 	// Traffic reports the traffic that the load balancer carries. It is nil in
-	// requests, while the load balancer is pending, and if the cloud carries no
-	// traffic.
+	// each of these cases: in requests, while the load balancer is pending, and if
+	// the cloud carries no traffic.
 	Traffic *Traffic `json:"traffic,omitempty"`
 }
 
@@ -73,19 +75,19 @@ type LoadBalancer struct {
 type Listener struct {
 	Protocol Protocol `json:"protocol"`
 	Port     int      `json:"port"`
-	// BackendPort is where backends listen, such as a node port.
+	// BackendPort is the port on which backends listen, such as a node port.
 	BackendPort int `json:"backendPort"`
 }
 
-// HealthCheck says how the health of backends is checked. For the zero value, a
-// check is a TCP connection to the backend port of each TCP listener. Backends of
-// a UDP listener are then never checked, and count as healthy.
+// HealthCheck says how the health of backends is checked. With the zero value, a
+// check is a TCP connection to the backend port of each TCP listener. The
+// backends of a UDP listener are then never checked, and count as healthy.
 type HealthCheck struct {
 	// Port is checked instead of the listeners' backend ports, and the result
-	// counts for all listeners. 0 means that there is no such port.
+	// counts for all listeners. 0 means that the backend ports are checked.
 	Port int `json:"port,omitempty"`
-	// Path, such as /healthz, is requested by HTTP, and the answer must be 200.
-	// It needs a Port. If it is empty, a TCP connection is enough.
+	// Path, such as /healthz, is requested over HTTP, and the answer must be 200.
+	// Path needs a Port. If Path is empty, a TCP connection is enough.
 	Path string `json:"path,omitempty"`
 }
 
@@ -104,6 +106,6 @@ type LoadBalancerPatch struct {
 	SourceRanges []string     `json:"sourceRanges,omitzero"`
 	Affinity     *Duration    `json:"affinity,omitempty"`
 	HealthCheck  *HealthCheck `json:"healthCheck,omitempty"`
-	// Drain sets the drain time. A negative one means the cloud's default.
+	// Drain sets the drain time. A negative value means the cloud's default.
 	Drain *Duration `json:"drain,omitempty"`
 }

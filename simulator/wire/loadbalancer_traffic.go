@@ -1,11 +1,12 @@
 package wire
 
-// Traffic reports the traffic of a load balancer: its open connections, and the
-// counts since it was created or the cloud was started, whichever is later.
+// Traffic reports the traffic of a load balancer: its open connections, and its
+// counts. The counts begin when the load balancer is created or the cloud is
+// started, whichever is later.
 type Traffic struct {
 	Listeners []ListenerTraffic `json:"listeners"`
-	// Backends are those of the load balancer, in its order, and then those that
-	// were removed and still drain.
+	// Backends are the backends of the load balancer, in its order. After them
+	// come the removed backends that still drain.
 	Backends []BackendTraffic `json:"backends"`
 }
 
@@ -17,7 +18,7 @@ type ListenerTraffic struct {
 	// if it does not listen. If the process has no privilege for the listener's
 	// port, the load balancer listens at another port.
 	Address string `json:"address,omitempty"`
-	// Problem is why it does not listen; empty if it listens.
+	// Problem says why it does not listen; empty if it listens.
 	Problem string `json:"problem,omitempty"`
 	// Connections counts the connections that were forwarded. For UDP, all
 	// datagrams of one client address without a long pause between them count as
@@ -37,10 +38,10 @@ const (
 	// BackendChecking has not passed a check yet, and gets no connections.
 	BackendChecking BackendHealth = "checking"
 	BackendHealthy  BackendHealth = "healthy"
-	// BackendUnhealthy gets no new connections, but keeps its open ones.
+	// BackendUnhealthy gets no new connections, but keeps its open connections.
 	BackendUnhealthy BackendHealth = "unhealthy"
 	// BackendDraining was removed and gets no new connections. It keeps its open
-	// ones for the drain time.
+	// connections for the drain time.
 	BackendDraining BackendHealth = "draining"
 )
 
@@ -57,7 +58,7 @@ type BackendTraffic struct {
 	// Failures counts the connections that it did not take. They were offered to
 	// another backend.
 	Failures int64 `json:"failures"`
-	// BytesIn counts the bytes from clients, BytesOut those to clients.
+	// BytesIn counts the bytes from clients. BytesOut counts the bytes to clients.
 	BytesIn  int64 `json:"bytesIn"`
 	BytesOut int64 `json:"bytesOut"`
 }

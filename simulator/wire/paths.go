@@ -2,9 +2,10 @@ package wire
 
 // The paths under which the same resources are served.
 const (
-	// CustomerPath is for customers. Calls are counted, and meet the quota and
-	// the faults.
+	// CustomerPath is for customers. Calls are counted, and the quota and the
+	// faults apply to them.
 	CustomerPath = "/v1"
-	// OperatorPath is for the operator. Calls are not counted and meet no faults.
+	// OperatorPath is for the operator. Calls are not counted, and no faults apply
+	// to them.
 	OperatorPath = "/operator/v1"
 )

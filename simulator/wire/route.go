@@ -8,15 +8,16 @@ type RouteState string
 // The states of a route.
 const (
 	RouteActive RouteState = "active"
-	// RouteBlackhole drops the packets: its target is neither pending nor running,
-	// or the route was created as a blackhole without a target.
+	// RouteBlackhole drops the packets. Either the target of the route is neither
+	// pending nor running, or the route was created as a blackhole without a
+	// target.
 	RouteBlackhole RouteState = "blackhole"
 )
 
 // RouteStates returns all states of routes.
 func RouteStates() []RouteState { return []RouteState{RouteActive, RouteBlackhole} }
 
-// MaxRouteName is how many bytes the name of a route may have.
+// MaxRouteName is the maximum length in bytes of the name of a route.
 const MaxRouteName = 63
 
 // Route leads packets for a destination to an instance. All routes are in one
@@ -27,21 +28,20 @@ const MaxRouteName = 63
 type Route struct {
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name"`
-	// Destination is a range such as 10.244.1.0/24, or a name such as
-	// pl-00000001. A name stands for a list of ranges, such as the prefix lists
-	// and service tags of other clouds.
+	// Destination is a range such as 10.244.1.0/24, or a name such as pl-00000001.
+	// A name stands for a list of ranges, like the prefix lists and service tags
+	// of other clouds.
 	Destination string `json:"destination"`
 	// Target is the ID of an instance; empty if the route leads elsewhere, such
 	// as to a gateway. It does not change when the instance is deleted.
 	Target string `json:"target,omitempty"`
-	// TargetName is a name that only one instance has. Whoever creates a route
-	// may give it in place of Target. The cloud then sets Target, empties
-	// TargetName and appends the ID of the instance to Name. So if a new
-	// instance gets the name of an old one, the route to the new one has
-	// another name.
+	// TargetName is a name that only one instance has. The creator of a route may
+	// set it instead of Target. The cloud then sets Target, empties TargetName and
+	// appends the ID of the instance to Name. So if a new instance gets the name
+	// of an old one, the route to the new instance has another name.
 	TargetName string `json:"targetName,omitempty"`
-	// TargetAddresses are addresses of the target. Whoever creates the route may
-	// give them. The cloud only stores them.
+	// TargetAddresses are addresses of the target. The creator of the route may
+	// set them. The cloud only stores them.
 	TargetAddresses []Address `json:"targetAddresses,omitempty"`
 	// Tags are chosen by the owner. Lists can be filtered by tags.
 	Tags map[string]string `json:"tags,omitempty"`

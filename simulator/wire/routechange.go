@@ -1,6 +1,6 @@
 package wire
 
-// MaxRouteChanges is how many changes of routes one call may make.
+// MaxRouteChanges is the maximum number of changes of routes in one call.
 const MaxRouteChanges = 250
 
 // RouteChange is the creation or the deletion of one route.

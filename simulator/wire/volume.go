@@ -1,6 +1,6 @@
 package wire
 
-// Volume is a disk. An instance can use it only in one of the volume's zones. Its ID,
+// Volume is a disk. Only instances in one of the volume's zones can use it. Its ID,
 // name, zones and region never change. Two volumes never have the same name at the
 // same time.
 type Volume struct {

@@ -21,7 +21,7 @@ var (
 	errReplyLost = errors.New("the reply was lost on purpose")
 )
 
-// result returns the result of a call with this error, as CallRecord names it.
+// result returns the Result of a CallRecord for a call that ended with err.
 func result(err error) string {
 	switch {
 	case err == nil:
@@ -74,8 +74,8 @@ func write(w http.ResponseWriter, r *http.Request, answer reply, err error) {
 	}
 }
 
-// cut closes the connection without an answer, with a reset if the error asks
-// for one.
+// cut closes the connection without an answer. If why is errReset, it resets
+// the connection.
 func cut(w http.ResponseWriter, r *http.Request, why error) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -89,7 +89,7 @@ func cut(w http.ResponseWriter, r *http.Request, why error) {
 	}
 }
 
-// answerTo returns the answer to an error.
+// answerTo returns the cloud's answer to a call that failed with err.
 func answerTo(err error) *wire.APIError {
 	var answered *wire.APIError
 	var input *input.Error

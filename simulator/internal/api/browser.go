@@ -9,16 +9,17 @@ import (
 )
 
 // refusedBrowser refuses requests that a browser may have sent for another
-// website. It returns the reason, or "" if the request is allowed. The cloud has
-// no authentication, and every website can make a browser on this machine send
-// requests to it.
+// website. It returns the reason, or "" if the request is allowed. The check is
+// needed because the cloud has no authentication, and any website can make a
+// browser on this machine send requests to the cloud.
 //
-// Requests that reach the cloud by a host name are refused, unless the name is
-// localhost, ends in .localhost or is in allowed, because an attacker can point any
-// other name at this machine. They are refused from every program, because a browser
-// that reads over HTTP from such a name does not show that it is a browser. In the
-// remaining requests a browser names the site for which it sends them. If that is
-// another site, the request is refused, unless the user has followed a link to the page.
+// The host of a request must be an IP address, localhost, a name that ends in
+// .localhost, or a name in allowed. An attacker can point any other name at this
+// machine. Requests with any other name are refused from every program, because a
+// browser that reads from that name over plain HTTP does not show that it is a browser.
+// In all remaining requests, a browser names the website that sends them. If it names
+// another website, the request is refused, unless the user has followed a link to the
+// page.
 func refusedBrowser(r *http.Request, allowed []string) string {
 	const page = "/" // only browsers request it
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
@@ -46,8 +47,8 @@ func hostOf(origin string) string {
 }
 
 // isFixedHost reports whether the host, with or without a port, is an IP address,
-// localhost, a name that ends in .localhost, or in allowed. An attacker cannot point
-// the first three at another machine.
+// localhost, a name that ends in .localhost, or in allowed. An attacker has no
+// control over where the first three lead.
 func isFixedHost(host string, allowed []string) bool {
 	name := strings.TrimSuffix(strings.ToLower((&url.URL{Host: host}).Hostname()), ".")
 	_, err := netip.ParseAddr(name)

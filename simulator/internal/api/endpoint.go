@@ -86,8 +86,8 @@ type reply struct {
 }
 
 // understand reads the whole request and parses it. It reads to the end, because
-// only then an http.Server notices that a client goes away. A request that cannot
-// be parsed becomes an operation that fails.
+// an http.Server does not notice that its client goes away until the body has
+// been read. A request that cannot be parsed becomes an operation that fails.
 func understand(w http.ResponseWriter, r *http.Request, read reader) operation {
 	var op operation
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))

@@ -36,7 +36,7 @@ func (s *Server) instanceEndpoints() []endpoint {
 	}
 }
 
-// longestWatch is how long a call waits for a change at most.
+// longestWatch is the maximum time that a call waits for a change.
 const longestWatch = 5 * time.Minute
 
 // readWatch returns the reader for requests that wait for changes.

@@ -21,7 +21,7 @@ type kind struct {
 	note func(*wire.CallRecord, string)
 }
 
-// kinds are all kinds of resources.
+// kinds returns all kinds of resources.
 func (s *Server) kinds() []kind {
 	return []kind{
 		s.instances(),

@@ -19,7 +19,8 @@ import (
 type listQuery struct{ state.Query }
 
 // readListQuery parses the parameters of a request for a list. All lists have
-// some parameters in common; extra names the others that this list accepts.
+// some parameters in common. The argument extra names the additional parameters
+// of this list.
 func (s *Server) readListQuery(raw string, extra []string) (state.Query, error) {
 	q := listQuery{state.Query{Limit: s.pageSize}}
 	values, err := url.ParseQuery(raw)
@@ -81,12 +82,12 @@ func (q *listQuery) setTags(values []string) error {
 	return nil
 }
 
-// lister returns a page of one kind. If there is a further page, it also
-// returns the last ID of this one.
+// lister returns a page of one kind. If there are more pages, it also returns
+// the last ID on this page.
 type lister[T any] func(context.Context, state.Query, state.Distortions) (items []T, next string)
 
-// listing returns the reader for requests for a page. extra means the same as in
-// readListQuery.
+// listing returns the reader for requests for a page. The argument extra has the
+// same meaning as in readListQuery.
 func listing[T any](s *Server, list lister[T], extra ...string) reader {
 	return func(r *http.Request, _ []byte) (operation, error) {
 		query, err := s.readListQuery(r.URL.RawQuery, extra)

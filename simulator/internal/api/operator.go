@@ -77,7 +77,7 @@ func (s *Server) readClearFault(r *http.Request, _ []byte) (operation, error) {
 	return operation{run: run}, nil
 }
 
-// readCluster reads a request for what the page shows of a cluster.
+// readCluster reads a request for the description of the cluster.
 func (s *Server) readCluster(*http.Request, []byte) (operation, error) {
 	run := func(ctx context.Context, _ state.Distortions) (reply, error) {
 		seen, err := s.cluster(ctx)

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// Config is what the API serves.
+// Config configures a Server.
 type Config struct {
 	Clock clock.Clock
 	// PageSize is the default and the maximum size of a page.
@@ -27,10 +27,10 @@ type Config struct {
 	Store     *state.Store
 	Faults    *faults.Set
 	Forwarder *forward.Forwarder
-	// AllowedHosts are the names by which the API may be reached, beside localhost
-	// and IP addresses. They are in lower case.
+	// AllowedHosts are additional host names, in lower case, that requests may
+	// use. IP addresses and localhost are always allowed.
 	AllowedHosts []string
-	// Cluster reads what the page shows of a cluster; nil if there is none.
+	// Cluster describes the cluster that the page shows; nil if there is none.
 	Cluster func(context.Context) (json.RawMessage, error)
 }
 
@@ -144,8 +144,8 @@ func (s *Server) forCustomer(k kind, e endpoint) http.HandlerFunc {
 			Duration: wire.Duration(s.clock.Since(started)),
 		}
 		k.note(&record, op.about.One())
-		// The call is counted before the answer is sent. So a caller that has its
-		// answer finds the call in the report.
+		// The call is counted before the answer is sent. So a caller that has
+		// received its answer finds the call in the report.
 		s.meter.Record(record)
 		s.feed.Wake()
 		klog.FromContext(r.Context()).V(4).Info("Call", "call", e.call, k.name, op.about.One(),

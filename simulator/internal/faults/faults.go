@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// tenure is how long a fault stays: until it is cleared, or always.
+// tenure reports whether a fault stays until it is cleared, or always.
 type tenure int
 
 const (
@@ -46,7 +46,7 @@ type activeFault struct {
 // Fate says what the faults do to a call.
 type Fate struct {
 	Delay time.Duration
-	// Holds delay the call until each of these channels is closed.
+	// Holds lists channels. The call is delayed until all of them are closed.
 	Holds []<-chan struct{}
 	Reset bool
 	// Answer is sent instead of carrying out the call; nil if no fault answers.
@@ -59,7 +59,7 @@ type Fate struct {
 // same order meet the same faults.
 func New(seed uint64) *Set { return &Set{seed: seed} }
 
-// Set switches a fault on. It replaces a fault of the same name.
+// Set switches a fault on. It replaces a fault with the same name.
 func (s *Set) Set(f wire.Fault) error { return s.set(f, clearable) }
 
 // SetStanding switches on a fault that cannot be cleared.
@@ -115,8 +115,8 @@ func (s *Set) ClearAll() {
 	s.remove(func(a *activeFault) bool { return a.tenure == clearable })
 }
 
-// remove removes faults, and lets the calls that hang on them continue. s.mu is
-// held.
+// remove removes the faults that its argument selects. Calls that hang on one
+// of these faults continue. s.mu is held.
 func (s *Set) remove(which func(*activeFault) bool) (removed int) {
 	before := len(s.active)
 	s.active = slices.DeleteFunc(s.active, func(a *activeFault) bool {
@@ -148,8 +148,8 @@ func (s *Set) List() wire.FaultList {
 	return all
 }
 
-// Decide returns the fate of a call, and counts the hit of each fault that hits
-// it.
+// Decide returns the fate of a call. It counts a hit for each fault that hits
+// the call.
 func (s *Set) Decide(call wire.Call, about state.Subject, now time.Time) Fate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +163,7 @@ func (s *Set) Decide(call wire.Call, about state.Subject, now time.Time) Fate {
 		}
 		a.Hits++
 		if f.Reset || f.Answer != nil {
-			break // later faults do not meet the call
+			break // the later faults do not act on the call
 		}
 	}
 	return f
@@ -228,8 +228,8 @@ func (a *activeFault) failure(status int, code, message string) *wire.APIError {
 }
 
 // wait takes a token from the bucket. If the bucket is empty, it returns the
-// time until the next token, rounded up to whole seconds, because Retry-After
-// has no smaller unit.
+// time until the next token. It rounds this time up to whole seconds, because
+// Retry-After has no smaller unit.
 func (a *activeFault) wait(now time.Time) time.Duration {
 	token := a.bucket.ReserveN(now, 1)
 	delay := token.DelayFrom(now)

@@ -13,8 +13,8 @@ import (
 
 // Claims keep two clouds on one machine from listening at the same addresses. A
 // cloud that carries traffic claims a network of 256 addresses before it assigns
-// one of them to a load balancer. A claim is a listening socket, so it ends with
-// its process at the latest. The zero value claims nothing until start is called.
+// one of them to a load balancer. A claim is a listening socket, so no claim
+// outlives its process. The zero value claims nothing until start is called.
 type Claims struct {
 	mu     sync.Mutex
 	active bool                   // guarded by mu
@@ -32,8 +32,8 @@ const (
 	claimPort = 7641
 )
 
-// IsForeign reports whether an address belongs to another cloud. It claims the
-// network of the address, unless that was done before.
+// IsForeign reports whether an address belongs to another cloud. It first tries
+// to claim the network of the address, unless it has tried before.
 func (c *Claims) IsForeign(ctx context.Context, ip netip.Addr) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,7 +41,7 @@ func (c *Claims) IsForeign(ctx context.Context, ip netip.Addr) bool {
 }
 
 // start claims the networks of the addresses that load balancers already have.
-// Others are claimed when IsForeign is called.
+// Other networks are claimed when IsForeign is called.
 func (c *Claims) start(ctx context.Context, given []netip.Addr) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,12 +14,12 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/internal/traffic"
 )
 
-// Config is what a forwarder needs.
+// Config configures a Forwarder.
 type Config struct {
 	Clock  clock.Clock
 	Store  *state.Store
 	Claims *Claims
-	// Enabled opens listeners. Without it Start does nothing.
+	// Enabled makes Start open listeners. If it is false, Start does nothing.
 	Enabled bool
 	Checks  traffic.Checks
 	// Drain is the drain time of load balancers that do not set their own.
@@ -36,7 +36,7 @@ type Forwarder struct {
 	changed chan struct{}
 
 	carrying sync.Mutex
-	revision int64     // guarded by carrying; of what is carried
+	revision int64     // guarded by carrying; the revision of the state that is carried
 	problem  string    // guarded by carrying; why some traffic is not carried
 	again    time.Time // guarded by carrying; when to retry after a problem
 }
@@ -113,8 +113,9 @@ func (f *Forwarder) Apply(ctx context.Context) {
 	}
 }
 
-// carry updates the traffic to the present state. It returns when the next update is
-// due, zero if none is, and whether the state had changed.
+// carry updates the traffic to the present state. It returns the time at which the
+// next update is due, or zero if none is due. It also reports whether the state had
+// changed.
 func (f *Forwarder) carry(ctx context.Context) (next time.Time, changed bool) {
 	f.carrying.Lock()
 	defer f.carrying.Unlock()

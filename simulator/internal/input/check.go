@@ -32,8 +32,8 @@ func CheckWord(field, word string) error {
 	return nil
 }
 
-// CheckName is CheckWord for the field "name", with a limit of its own for the length
-// in bytes.
+// CheckName is like CheckWord for the field "name". It also limits the length of the
+// name in bytes.
 func CheckName(name string, longest int) error {
 	if len(name) > longest {
 		return Invalid("name", "is longer than %d bytes", longest)
@@ -41,7 +41,7 @@ func CheckName(name string, longest int) error {
 	return CheckWord("name", name)
 }
 
-// CheckTags requires keys that the filter KEY=VALUE can contain.
+// CheckTags requires keys that can be written in the filter KEY=VALUE.
 func CheckTags(tags map[string]string) error {
 	for key := range tags {
 		if key == "" || strings.Contains(key, "=") {

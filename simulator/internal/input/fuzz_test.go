@@ -8,7 +8,8 @@ import (
 )
 
 // FuzzDecode checks that a body is either read or refused with an error that names a
-// field. If what was read is encoded and read again, it must be the same.
+// field. If the value that was read is encoded and read again, the result must be
+// the same value.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"name":"a"}`, `{"name":1}`, `{"nobody":1}`, `{"name":"a"}{}`, `[]`, `null`, ``, `{"count":1e99}`,

@@ -11,7 +11,7 @@ import (
 // Remembered is the number of recent calls that are kept and reported.
 const Remembered = 200
 
-// Meter counts calls and remembers the last ones.
+// Meter counts calls and remembers the most recent calls.
 type Meter struct {
 	mu         sync.Mutex
 	generation int64             // guarded by mu; begins at 1 and grows with each reset
@@ -47,10 +47,10 @@ func (m *Meter) Report() wire.CallReport {
 }
 
 // Bookmark is a position in the sequence of calls. The zero value is before the
-// first.
+// first call.
 type Bookmark struct{ generation, total int64 }
 
-// News is what happened after a Bookmark.
+// News reports the calls after a Bookmark.
 type News struct {
 	wire.CallReport
 

@@ -12,9 +12,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/internal/state"
 )
 
-// stateVersion is the version that is written. Versions 1 to stateVersion are
-// read. Version 1 had only instances. Version 2 added load balancers and static
-// IPs. Version 3 added routes. Version 4 added volumes.
+// stateVersion is the version of the files that File writes. File can read
+// versions 1 to stateVersion. Version 1 had only instances. Version 2 added
+// load balancers and static IPs. Version 3 added routes. Version 4 added
+// volumes.
 const stateVersion = 4
 
 // document is the content of the file.
@@ -91,7 +92,7 @@ func (f File) replace(content []byte) error {
 
 // syncDirectory makes a rename in the directory durable.
 func syncDirectory(path string) error {
-	directory, err := os.Open(path) //nolint:gosec // a flag names it
+	directory, err := os.Open(path) //nolint:gosec // the path comes from a flag
 	if err != nil {
 		return err
 	}

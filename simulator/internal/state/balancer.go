@@ -13,7 +13,8 @@ type balancer struct {
 	wire.LoadBalancer
 
 	Created time.Time `json:"created"`
-	// ActiveAt is when it will be active; zero once it is.
+	// ActiveAt is the time at which the load balancer becomes active; zero once it
+	// is active.
 	ActiveAt time.Time `json:"activeAt,omitzero"`
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Distortions are the differences between the data that a caller sees and the
-// true data. The zero value has none.
+// true data. The zero value has no differences.
 type Distortions struct {
 	stale, invisible, emptied, truncated []distortion
 	doubled                              bool
@@ -33,8 +33,8 @@ func matches(pattern, name string) bool {
 	return err == nil && ok
 }
 
-// With returns the distortions and that of one more fault. If the fault does not
-// change what a caller sees, it returns them unchanged.
+// With returns v with the distortion of the fault added. If the fault does not
+// change what a caller sees, With returns v unchanged.
 func (v Distortions) With(f wire.Fault) Distortions {
 	d := distortion{match: f.Match, age: time.Duration(f.Age), fraction: f.Fraction}
 	switch f.Kind {
@@ -73,7 +73,7 @@ func (v Distortions) leavesOut(i identity) bool {
 	return false
 }
 
-// cut returns how many of the n items of a page remain.
+// cut returns the number of items that remain of a page with n items.
 func (v Distortions) cut(n int) int {
 	for _, d := range v.truncated {
 		n -= min(n, max(1, int(d.fraction*float64(n))))

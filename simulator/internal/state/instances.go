@@ -22,8 +22,8 @@ func (s *Store) Instance(ctx context.Context, id string, v Distortions) (wire.In
 	return m.Instance, nil
 }
 
-// ListInstances returns a page of instances. If there is a further page, it also
-// returns the last ID of this one.
+// ListInstances returns a page of instances. If there are more pages, it also
+// returns the last ID on this page.
 func (s *Store) ListInstances(ctx context.Context, q Query, v Distortions) ([]wire.Instance, string) {
 	rows, next := page(ctx, s, s.instances, q, v)
 	all := make([]wire.Instance, len(rows))
@@ -87,7 +87,8 @@ func (s *Store) StopInstance(ctx context.Context, id string, v Distortions) (wir
 	return s.change(ctx, id, v, func(m machine, now time.Time) (machine, error) { return m.stop(now, s.config.Delays) })
 }
 
-// TerminateInstance terminates an instance for good.
+// TerminateInstance terminates an instance. The instance cannot be started
+// again.
 func (s *Store) TerminateInstance(ctx context.Context, id string, v Distortions) (wire.Instance, error) {
 	return s.change(ctx, id, v, func(m machine, now time.Time) (machine, error) { return m.terminate(now, s.config.Delays), nil })
 }

@@ -22,8 +22,8 @@ func (s *Store) LoadBalancer(ctx context.Context, id string, v Distortions) (wir
 	return b.shown(), nil
 }
 
-// ListLoadBalancers returns a page of load balancers. If there is a further
-// page, it also returns the last ID of this one.
+// ListLoadBalancers returns a page of load balancers. If there are more pages,
+// it also returns the last ID on this page.
 func (s *Store) ListLoadBalancers(ctx context.Context, q Query, v Distortions) ([]wire.LoadBalancer, string) {
 	rows, next := page(ctx, s, s.loadBalancers, q, v)
 	all := make([]wire.LoadBalancer, len(rows))
@@ -86,7 +86,7 @@ func (s *Store) UpdateLoadBalancer(ctx context.Context, id string, patch wire.Lo
 }
 
 // SetBackends gives several load balancers the same backends. It returns an error or
-// nil for each of them. If one fails, the others still get their backends.
+// nil for each load balancer. If one fails, the others still get their backends.
 func (s *Store) SetBackends(ctx context.Context, wanted wire.SharedBackends, v Distortions) []error {
 	ids := s.balancersNamed(ctx, wanted)
 	errs := make([]error, len(wanted.Names))
@@ -100,7 +100,8 @@ func (s *Store) SetBackends(ctx context.Context, wanted wire.SharedBackends, v D
 	return errs
 }
 
-// balancersNamed returns the IDs of the load balancers with the tags, by name.
+// balancersNamed finds the load balancers that have all wanted tags. It returns
+// their IDs by name.
 func (s *Store) balancersNamed(ctx context.Context, wanted wire.SharedBackends) map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,8 +191,7 @@ func (s *Store) balancerAddress(ctx context.Context, l wire.LoadBalancer) (strin
 	return s.freeBalancerAddress(ctx)
 }
 
-// settleLoadBalancers makes those load balancers active whose time has come.
-// s.mu is held.
+// settleLoadBalancers activates the load balancers that are due. s.mu is held.
 func (s *Store) settleLoadBalancers(ctx context.Context, now time.Time) {
 	for _, b := range s.loadBalancers.all() {
 		if b.ActiveAt.IsZero() || b.ActiveAt.After(now) {

@@ -14,7 +14,8 @@ type machine struct {
 	wire.Instance
 
 	Created time.Time `json:"created"`
-	// Next is the state that the instance takes at NextAt; empty if it stays.
+	// Next is the state that the instance takes at NextAt; empty if the state
+	// stays.
 	Next   wire.State `json:"next,omitempty"`
 	NextAt time.Time  `json:"nextAt,omitzero"`
 }

@@ -21,7 +21,7 @@ type Query struct {
 	After string // the last ID of the previous page
 }
 
-// look calls show with the resources of a kind as a caller sees them. show must
+// look calls show with the table of one kind, as a caller sees it. show must
 // not keep the table, but it may keep the rows.
 func look[T any](ctx context.Context, s *Store, of *table[T], v Distortions, show func(*table[T])) {
 	s.mu.Lock()
@@ -37,8 +37,8 @@ func look[T any](ctx context.Context, s *Store, of *table[T], v Distortions, sho
 	show(seen)
 }
 
-// mix returns the resources that the distortion matches as they were in the
-// past, and the others as they are now.
+// mix combines two tables. It takes the resources that match the distortion
+// from past, and all other resources from present.
 func mix[T any](present, past *table[T], d distortion) *table[T] {
 	mixed := present.where(func(row *T) bool { return !d.matches(present.identify(*row)) })
 	for _, row := range past.all() {
@@ -56,8 +56,8 @@ func seen[T any](ctx context.Context, s *Store, of *table[T], v Distortions, id 
 	return row
 }
 
-// page returns one page of a table as a caller sees it. If there is a further
-// page, it also returns the last ID of this one.
+// page returns one page of a table as a caller sees it. If there are more
+// pages, it also returns the last ID on this page.
 func page[T any](ctx context.Context, s *Store, of *table[T], q Query, v Distortions) (rows []*T, next string) {
 	asked := q.About.filter()
 	more := false
@@ -102,8 +102,8 @@ func identified[T any](ctx context.Context, s *Store, of *table[T], about Subjec
 	return full
 }
 
-// named returns the rows with the IDs of the subject, and those that its names and
-// tags select.
+// named returns the rows that have one of the subject's IDs, and the rows that its
+// names and tags select.
 func named[T any](about Subject, t *table[T]) []*T {
 	var rows []*T
 	for _, id := range about.IDs {

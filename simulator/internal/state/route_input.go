@@ -52,7 +52,7 @@ func checkedRoute(r wire.Route) (wire.Route, error) {
 }
 
 // checkedDestination returns a destination in its stored form. It accepts a
-// range, or a word that cannot be a mistyped range.
+// range. It also accepts a word, unless the word could be a mistyped range.
 func checkedDestination(text string) (string, error) {
 	if prefix, err := netip.ParsePrefix(text); err == nil {
 		return prefix.Masked().String(), nil

@@ -24,8 +24,8 @@ func (s *Store) Route(ctx context.Context, id string, v Distortions) (wire.Route
 	return *r, nil
 }
 
-// ListRoutes returns a page of routes. If there is a further page, it also
-// returns the last ID of this one.
+// ListRoutes returns a page of routes. If there are more pages, it also returns
+// the last ID on this page.
 func (s *Store) ListRoutes(ctx context.Context, q Query, v Distortions) ([]wire.Route, string) {
 	rows, next := page(ctx, s, s.routes, q, v)
 	all := make([]wire.Route, len(rows))
@@ -97,7 +97,7 @@ func (s *Store) ChangeRoutes(ctx context.Context, wanted []wire.RouteChange, v D
 }
 
 // changedRoute returns the route that a change is about, before and after the
-// change. before is nil for a creation, and after is nil for a deletion. s.mu is
+// change. For a creation, before is nil. For a deletion, after is nil. s.mu is
 // held.
 func (s *Store) changedRoute(w wire.RouteChange, now time.Time, v Distortions) (before, after *wire.Route, err error) {
 	if w.Create != nil {

@@ -26,8 +26,8 @@ type Saved struct {
 	Volumes    []*disk `json:"volumes"`
 }
 
-// maxNumber is the maximum of a number in a saved ID, so that there is always a
-// next one.
+// maxNumber is the maximum number in a saved ID. The limit ensures that there
+// is always a next number.
 const maxNumber = 1 << 53
 
 // saved is the state as it is now. s.mu is held.
@@ -41,8 +41,8 @@ func (s *Store) saved() Saved {
 	}
 }
 
-// Restore fills an empty store with a saved state, or returns why that state is
-// invalid.
+// Restore fills an empty store with a saved state. If the state is invalid, it
+// returns an error that says why.
 func (s *Store) Restore(saved Saved) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,8 +79,8 @@ func (s *Store) Restore(saved Saved) error {
 	return nil
 }
 
-// restoreAll restores the saved resources of one kind, or returns why one of
-// them is invalid.
+// restoreAll restores the saved resources of one kind. If a resource is
+// invalid, it returns an error that says why.
 func restoreAll[T any](kind string, saved []*T, into *table[T], restorable func(*T) error) error {
 	for n, row := range saved {
 		if row == nil {

@@ -46,8 +46,8 @@ func (s *Store) shownStaticIPs(all []*reserved) []wire.StaticIP {
 	return shown
 }
 
-// ListStaticIPs returns a page of static IPs. If there is a further page, it
-// also returns the last ID of this one.
+// ListStaticIPs returns a page of static IPs. If there are more pages, it also
+// returns the last ID on this page.
 func (s *Store) ListStaticIPs(ctx context.Context, q Query, v Distortions) ([]wire.StaticIP, string) {
 	rows, next := page(ctx, s, s.staticIPs, q, v)
 	return s.shownStaticIPs(rows), next
@@ -141,9 +141,9 @@ func (s *Store) addressUser(address string) string {
 	return ""
 }
 
-// freeBalancerAddress returns a free address. The more load balancers and static IPs
-// have been created, the further up it begins to look, so the address of a deleted one
-// is rarely reused. s.mu is held.
+// freeBalancerAddress returns a free address. Its search begins at a higher address
+// after each creation of a load balancer or static IP. So the address of a deleted
+// resource is rarely reused. s.mu is held.
 func (s *Store) freeBalancerAddress(ctx context.Context) (string, error) {
 	ip, err := balancerAddresses.free(s.lastLoadBalancer+s.lastStaticIP, func(ip netip.Addr) bool {
 		return s.config.IsForeign(ctx, ip) || s.addressUser(ip.String()) != ""

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// Config says how resources change, and how many there may be.
+// Config configures a Store.
 type Config struct {
 	Clock  clock.Clock
 	Delays Delays
@@ -27,14 +27,14 @@ type Config struct {
 	IsForeign func(context.Context, netip.Addr) bool
 }
 
-// Delays says how long the temporary states of resources last.
+// Delays are the durations of the temporary states of resources.
 type Delays struct {
-	Transition   time.Duration // how long an instance is pending or stopping
-	Terminated   time.Duration // how long a terminated instance is listed
-	Provisioning time.Duration // how long a load balancer is pending
+	Transition   time.Duration // time that an instance is pending or stopping
+	Terminated   time.Duration // time that a terminated instance is listed
+	Provisioning time.Duration // time that a load balancer is pending
 }
 
-// Limits says how many resources there may be; 0 means no limit.
+// Limits are the maximum numbers of resources; 0 means no limit.
 type Limits struct {
 	LoadBalancers int
 	Backends      int // of each load balancer
@@ -92,9 +92,9 @@ func New(config Config) *Store {
 	return s
 }
 
-// Revision returns the revision of the state, and the time at which the state
-// will next change by itself, which is zero if it will not. While the revision
-// stays the same, nothing has changed.
+// Revision returns the revision of the state. While the revision stays the
+// same, nothing has changed. Revision also returns the time at which the state
+// will next change by itself; zero if it will not.
 func (s *Store) Revision(ctx context.Context) (revision int64, nextMove time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,9 +102,9 @@ func (s *Store) Revision(ctx context.Context) (revision int64, nextMove time.Tim
 	return s.revision, s.nextMove
 }
 
-// settle applies the changes that are due, and returns the present time. It saves
-// nothing: the saved state contains the times of these changes, so they are made
-// again after a restart. s.mu is held.
+// settle applies the changes that are due, and returns the present time. It does
+// not save them: the saved state contains the times of these changes, so they are
+// made again after a restart. s.mu is held.
 func (s *Store) settle(ctx context.Context) time.Time {
 	now := s.clock.Now()
 	if s.nextMove.IsZero() || now.Before(s.nextMove) {

@@ -32,8 +32,8 @@ func (s *Store) Volume(ctx context.Context, id string, v Distortions) (wire.Volu
 	return d.Volume, nil
 }
 
-// ListVolumes returns a page of volumes. If there is a further page, it also returns
-// the last ID of this one.
+// ListVolumes returns a page of volumes. If there are more pages, it also returns
+// the last ID on this page.
 func (s *Store) ListVolumes(ctx context.Context, q Query, v Distortions) ([]wire.Volume, string) {
 	rows, next := page(ctx, s, s.volumes, q, v)
 	all := make([]wire.Volume, len(rows))

@@ -16,12 +16,13 @@ type Watch struct {
 	// Since is a place in the log of changes. If it is empty, the caller gets the
 	// present place at once, and no changes.
 	Since string
-	// Wait is how long to wait for a change.
+	// Wait is the maximum time to wait for a change.
 	Wait time.Duration
 }
 
-// WatchInstances returns the instances that have changed, as soon as one has. It
-// returns none if none has changed in time, or if the context has ended.
+// WatchInstances waits until an instance has changed, and returns the instances
+// that have changed. It returns no instances if none has changed in time, or if
+// the context has ended.
 func (s *Store) WatchInstances(ctx context.Context, w Watch, v Distortions) (wire.InstanceChanges, error) {
 	end := s.clock.Now().Add(w.Wait)
 	for {
@@ -54,7 +55,7 @@ func (s *Store) changesSince(ctx context.Context, since string, v Distortions) (
 	defer s.mu.Unlock()
 	s.settle(ctx)
 	next := expected{s.changed, s.nextMove}
-	// A place is valid for this process only, because another process has another
+	// A place is valid only for this process, because each process has its own
 	// log.
 	process := strconv.FormatInt(s.began.UnixNano(), 36)
 	found := wire.InstanceChanges{Changed: []wire.InstanceRef{}, Resume: process + "." + strconv.FormatInt(s.instances.changes, 10)}

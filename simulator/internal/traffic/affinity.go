@@ -15,7 +15,7 @@ type stickiness struct {
 	mu      sync.Mutex
 	timeout time.Duration         // guarded by mu; 0 means that no client is remembered
 	visits  map[netip.Addr]*visit // guarded by mu
-	prune   int                   // guarded by mu; at this number of visits, old ones are removed
+	prune   int                   // guarded by mu; number of visits at which old ones are removed
 }
 
 // visit is the last connection of a client.
@@ -24,7 +24,7 @@ type visit struct {
 	at      time.Time
 }
 
-// fewVisits is the number of visits up to which old ones are not removed.
+// fewVisits is the number of visits up to which no old visits are removed.
 const fewVisits = 1024
 
 func newStickiness(c clock.PassiveClock) *stickiness {

@@ -38,8 +38,8 @@ func (w Balancer) door(l Listener) door {
 	return door{l.Protocol, netip.AddrPortFrom(w.Address, l.Port)}
 }
 
-// giveUp closes the fronts that are not wanted. Their TCP connections drain, and
-// their UDP sessions end at once.
+// giveUp closes the fronts that are no longer wanted. Their TCP connections
+// drain, and their UDP sessions end at once.
 func (b *balancer) giveUp(w Balancer) {
 	keep := map[door]bool{}
 	for _, l := range w.Listeners {

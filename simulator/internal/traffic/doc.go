@@ -2,13 +2,13 @@
 // addresses, forwards TCP and UDP to their backends, and checks the health of
 // the backends.
 //
-// Apply passes all wanted load balancers to a Plane, and Report returns what
-// they carry. Each listener is a front with a socket. Behind it, a pool has one
+// Apply passes all wanted load balancers to a Plane, and Report describes their
+// traffic. Each listener is a front with a socket. Behind it, a pool has one
 // member for each backend, and chooses a member for each connection. A member
 // that is no longer wanted drains: it gets no new connections, and keeps its
 // open ones for a limited time.
 //
-// What holds at any time:
+// The following is always true:
 //
 //   - A change of backends interrupts nothing: the socket of a front stays open,
 //     and an accepted connection tries one backend after the other until one
@@ -23,5 +23,6 @@
 // A new backend is checked at once, and gets connections after its first
 // success. A healthy backend becomes unhealthy after Checks.UnhealthyAfter
 // failures in a row, and healthy again after Checks.HealthyAfter successes in a
-// row. An unhealthy backend gets no new connections, but keeps its open ones.
+// row. An unhealthy backend gets no new connections, but keeps its open
+// connections.
 package traffic

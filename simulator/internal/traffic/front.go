@@ -119,8 +119,8 @@ func client(address net.Addr) netip.Addr {
 }
 
 // connect opens a connection to the first backend that accepts one. The function hold
-// makes a link of the connection. connect returns the link and the member to which it
-// leads, or nil if no backend accepts.
+// turns the connection into a link. connect returns the link and the member to which
+// it leads, or nil if no backend accepts.
 func (f *front) connect(client netip.Addr, hold func(*member, net.Conn) link) (link, *member) {
 	var tried []*member
 	for {

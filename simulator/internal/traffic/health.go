@@ -16,7 +16,7 @@ import (
 type verdict struct {
 	health Health
 	why    string // why the backend is not healthy
-	streak int    // successive results against the present verdict
+	streak int    // number of successive results that contradict the verdict
 }
 
 // after returns the verdict after one more check.

@@ -12,12 +12,12 @@ type link interface {
 }
 
 // member is a backend in one pool, with its connections there. After it leaves
-// the pool it drains. Then it either joins the pool again or ends.
+// the pool, it drains. Then it either joins the pool again or ends.
 type member struct {
 	membership // off and probe are guarded by pool.mu; the rest never changes
 
-	// dials counts connections that are being opened. They are added only with
-	// pool.mu held, and only while the member belongs to the pool.
+	// dials counts connections that are being opened. A connection is added only
+	// with pool.mu held, and only while the member belongs to the pool.
 	dials sync.WaitGroup
 	// stay is the context for opening connections. It is canceled when the member
 	// leaves the pool. While the member drains, stay is another context, which is

@@ -19,8 +19,8 @@ type Config struct {
 	// sockets always follow the real clock.
 	Clock  clock.Clock
 	Checks Checks
-	// IdleUDP is how long a UDP session may be idle before it ends; default one
-	// minute.
+	// IdleUDP is the time that a UDP session may be idle before it ends; default
+	// one minute.
 	IdleUDP time.Duration
 	// Sockets opens the listening sockets; nil means real sockets of the machine.
 	Sockets Sockets

@@ -90,8 +90,8 @@ func (p *pool) choose(favourite string, tried []*member) *member {
 }
 
 // set replaces the members. A member that is no longer wanted keeps its
-// connections for the drain time. Once set has returned, such a member gets no
-// new ones.
+// connections for the drain time. After set returns, that member gets no new
+// connections.
 func (p *pool) set(ranges []netip.Prefix, wanted []membership, drain time.Duration) {
 	for m, stay := range p.replace(ranges, wanted) {
 		if drain == 0 {
@@ -107,7 +107,7 @@ func (p *pool) set(ranges []netip.Prefix, wanted []membership, drain time.Durati
 }
 
 // replace sets the source ranges and the members. It returns the members that have
-// to drain, each with its context stay, which ends when the drain does.
+// to drain, each with its context stay. That context ends when the drain ends.
 func (p *pool) replace(ranges []netip.Prefix, wanted []membership) map[*member]context.Context {
 	p.mu.Lock()
 	defer p.mu.Unlock()

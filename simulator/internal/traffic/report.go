@@ -17,50 +17,50 @@ const (
 	Draining  Health = "draining" // it was removed
 )
 
-// Report says what a load balancer carries.
+// Report describes the traffic of a load balancer.
 type Report struct {
 	Listeners []ListenerReport
-	// Backends are the wanted backends, in order, and then the draining ones.
+	// Backends are the wanted backends, in order, and then the draining backends.
 	Backends []BackendReport
 }
 
-// ListenerReport is what one listener carries.
+// ListenerReport describes the traffic of one listener.
 type ListenerReport struct {
 	Listener
 	// Address is the address at which it listens; empty if it does not listen.
 	Address string
-	// Problem is the error of listening; empty if it listens.
+	// Problem says why it does not listen; empty if it listens.
 	Problem string
-	// Connections counts connections that were forwarded. Denied counts those
-	// from outside the source ranges, and Rejected those for which no backend
-	// was found.
+	// Connections counts the connections that were forwarded. Denied counts the
+	// connections from outside the source ranges. Rejected counts the connections
+	// for which no backend was found.
 	Connections, Denied, Rejected int64
 }
 
-// BackendReport is what one backend gets.
+// BackendReport describes the traffic of one backend.
 type BackendReport struct {
 	ID     string
 	Health Health
 	Why    string // why it is not healthy
-	// Open counts the open connections, Connections all connections so far, and
-	// Failures the connections that the backend did not take.
+	// Open counts the open connections. Connections counts all connections so far.
+	// Failures counts the connections that the backend did not take.
 	Open, Connections, Failures int64
-	// BytesIn counts the bytes from clients, BytesOut those to clients.
+	// BytesIn counts the bytes from clients. BytesOut counts the bytes to clients.
 	BytesIn, BytesOut int64
 }
 
-// tally counts what one backend gets, on all listeners.
+// tally counts the traffic of one backend, on all listeners.
 type tally struct {
 	open, connections, failures, bytesIn, bytesOut atomic.Int64
 }
 
-// doorTally counts what comes to one listener.
+// doorTally counts the traffic of one listener.
 type doorTally struct {
 	connections, denied, rejected atomic.Int64
 }
 
-// Report returns what a load balancer carries; false if there is none with that
-// ID.
+// Report describes the traffic of a load balancer. It returns false if no load
+// balancer has that ID.
 func (p *Plane) Report(id string) (Report, bool) {
 	p.mu.Lock()
 	b := p.balancers[id]

@@ -99,7 +99,7 @@ func (m *machine) answer(conn net.Conn) {
 			return
 		}
 	}
-	_, _ = fmt.Fprintf(conn, "%s: the end\n", m.name) // a client reads this only if it has closed no more than its sending side
+	_, _ = fmt.Fprintf(conn, "%s: the end\n", m.name) // a client that has closed only its sending side reads this
 }
 
 // stop accepts no more connections, and keeps those that are open.
@@ -178,7 +178,7 @@ func awaitHealth(t *testing.T, p *Plane, id string, ok func([]Health) bool) {
 	})
 }
 
-// await calls ask until ok is true. After 30 seconds the test fails.
+// await calls ask until ok is true. After 30 seconds, the test fails.
 func await(t *testing.T, what string, ask func() (got string, ok bool)) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -280,7 +280,7 @@ func mustBeTurnedAway(t *testing.T, address string, from ...string) {
 	}
 }
 
-// mustNotListen checks that no one listens.
+// mustNotListen checks that nothing listens at the address.
 func mustNotListen(t *testing.T, address string) {
 	t.Helper()
 	if v, err := arrive(t.Context(), address); !errors.Is(err, syscall.ECONNREFUSED) {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// dialTimeout is how long one backend may take to accept a connection.
+	// dialTimeout is the time that one backend has to accept a connection.
 	dialTimeout = 5 * time.Second
 	// acceptPause is the pause after an accept that failed, such as when the
 	// process has no file descriptors left.

@@ -214,8 +214,8 @@ func TestBackendThatIsSwitchedOff(t *testing.T) {
 	diff(t, "why", "the instance is stopping", report(t, p, w.ID).Backends[0].Why)
 }
 
-// Clients are sent to another backend even before the checks have noticed that one is
-// dead.
+// If a backend is dead, clients are sent to another backend even before the checks
+// notice it.
 func TestConnectionThatIsNotTakenGoesElsewhere(t *testing.T) {
 	p := newPlane(t, Config{Checks: Checks{Interval: time.Hour}})
 	a, b := newMachine(t, "a"), newMachine(t, "b")

@@ -92,8 +92,8 @@ func (s *udpSocket) session(from netip.AddrPort) *session {
 	return begun
 }
 
-// known returns the session of a client and marks it as active; nil if there is
-// none. If there is none, known also reports whether the number of sessions has
+// known finds the session of a client and marks it as active. If there is no
+// session, it returns nil, and reports whether the number of sessions has
 // reached its limit.
 func (s *udpSocket) known(from netip.AddrPort) (known *session, many bool) {
 	s.mu.Lock()

@@ -78,7 +78,7 @@ func (c caller) ask(t *testing.T, word string, timeout time.Duration) string {
 
 const (
 	longTimeout  = 30 * time.Second
-	shortTimeout = 50 * time.Millisecond // how long to wait for an answer that must not come
+	shortTimeout = 50 * time.Millisecond // time to wait for an answer that must not come
 )
 
 func udpBalancer(machines ...*machine) Balancer {
@@ -94,7 +94,7 @@ func TestUDP(t *testing.T) {
 	b.answerUDP(t)
 	w := udpBalancer(a, b)
 	w.Drain = time.Hour
-	apply(t, p, w) // without checks both are healthy at once
+	apply(t, p, w) // without checks, both are healthy at once
 	one, two := newCaller(t, w.at(), "127.0.0.2"), newCaller(t, w.at(), "127.0.0.2")
 	first, second := one.ask(t, "1", longTimeout), two.ask(t, "1", longTimeout)
 	names := []string{first, second}

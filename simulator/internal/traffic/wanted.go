@@ -24,10 +24,10 @@ type Balancer struct {
 	// SourceRanges are the sources whose traffic is accepted. Without ranges no
 	// traffic is accepted.
 	SourceRanges []netip.Prefix
-	// Affinity is how long after its last connection a client stays with its
-	// backend; 0 means that it does not stay.
+	// Affinity is the time that a client stays with its backend after its last
+	// connection; 0 means that it does not stay.
 	Affinity time.Duration
-	// Drain is how long a removed backend keeps its connections.
+	// Drain is the time that a removed backend keeps its connections.
 	Drain time.Duration
 	Check Check
 }
@@ -43,8 +43,8 @@ type Backend struct {
 	ID string
 	// Address may be invalid if Off is set.
 	Address netip.Addr
-	// Off is the reason why the backend gets no new connections, whatever a check
-	// says; empty if it may get some.
+	// Off is the reason why the backend gets no new connections. It overrides the
+	// result of a check. If Off is empty, the backend can get new connections.
 	Off string
 }
 
@@ -53,8 +53,8 @@ type Backend struct {
 // listener then always count as healthy.
 type Check struct {
 	Port uint16
-	// Path is requested by HTTP, and the answer must be 200. It needs a port. If
-	// it is empty, a TCP connection is enough.
+	// Path is requested over HTTP, and the answer must be 200. Path needs a port.
+	// If Path is empty, a TCP connection is enough.
 	Path string
 }
 
@@ -62,13 +62,13 @@ type Check struct {
 type Checks struct {
 	// Interval is the pause between two checks of a backend; default 1s.
 	Interval time.Duration
-	// Timeout is how long a check may take; default 1s.
+	// Timeout is the maximum duration of a check; default 1s.
 	Timeout time.Duration
-	// HealthyAfter is how many successes in a row make an unhealthy backend
-	// healthy again; default 2. A new backend needs only one.
+	// HealthyAfter is the number of successes in a row after which an unhealthy
+	// backend is healthy again; default 2. A new backend needs only one success.
 	HealthyAfter int
-	// UnhealthyAfter is how many failures in a row make a healthy backend
-	// unhealthy; default 3.
+	// UnhealthyAfter is the number of failures in a row after which a healthy
+	// backend is unhealthy; default 3.
 	UnhealthyAfter int
 }
 

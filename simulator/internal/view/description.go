@@ -13,7 +13,7 @@ type Description struct {
 	PageSize int       `json:"pageSize"`
 	// Traffic reports whether load balancers carry traffic.
 	Traffic bool `json:"traffic"`
-	// Cluster reports whether the page can show a cluster beside the cloud.
+	// Cluster reports whether the page can also show a cluster.
 	Cluster          bool                 `json:"cluster,omitempty"`
 	MaxLoadBalancers int                  `json:"maxLoadBalancers,omitempty"`
 	MaxBackends      int                  `json:"maxBackends,omitempty"`

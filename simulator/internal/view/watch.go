@@ -17,18 +17,19 @@ import (
 )
 
 const (
-	// minPause is the shortest time between two rounds of a watch. In each round a
-	// watch sends what has changed since the last one.
+	// minPause is the shortest time between two rounds of a watch. In each round,
+	// a watch sends the changes since the last round.
 	minPause = 200 * time.Millisecond
 	// MaxIdle is the longest time between two rounds, unless pauseFactor makes it
-	// longer. It is needed because a resource that changes by itself does not wake
-	// a watch.
+	// longer. This limit is needed because a resource that changes by itself does
+	// not wake a watch.
 	MaxIdle = time.Second
-	// pauseFactor: a watch pauses for this many times the duration of its last
-	// round, at most maxPause. So it uses only a small part of the machine's time.
+	// pauseFactor determines the pause before the next round: pauseFactor times
+	// the duration of the last round, but at most maxPause. So a watch uses only a
+	// small part of the machine's time.
 	pauseFactor = 20
 	maxPause    = 5 * time.Second
-	// WriteTimeout is how long a watcher may take to read what it was sent.
+	// WriteTimeout is the time that a watcher has to read the data of one round.
 	WriteTimeout = 10 * time.Second
 )
 
@@ -64,14 +65,15 @@ func (f *Feed) Watchers() int { return f.watchers.count() }
 // Wake tells the watchers that something may have changed. It does not block.
 func (f *Feed) Wake() { f.watchers.wake() }
 
-// ServeHTTP sends all collections, and then each one that changes, as
-// server-sent events until the caller goes away. Each event has the name of a
-// collection under /operator/v1. Its data is what a GET of that path would return if
-// all items were on one page. The event "calls" lists only new calls. The event "cloud" holds the
-// Description. If there is nothing to send, ServeHTTP sends the event "beat".
+// ServeHTTP sends server-sent events until the caller goes away. First it sends all collections,
+// and then each collection that changes. Each event has the name of a collection under
+// /operator/v1. Its data is what a GET of that path would return if all items were on one page.
+// The event "calls" lists only new calls. The event "cloud" holds the Description. If there is
+// nothing to send, ServeHTTP sends the event "beat".
 //
-// Only the data that was sent last is kept for a watcher. So a slow reader skips
-// states and gets the newest one, with the number of calls that it has missed.
+// For each watcher, only the data that was sent last is kept. So a slow reader
+// skips some states and gets the newest one, with the number of calls that it
+// has missed.
 func (f *Feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")

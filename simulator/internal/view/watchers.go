@@ -2,14 +2,15 @@ package view
 
 import "sync"
 
-// watchers are woken when something may have changed. The zero value has none.
+// watchers are woken when something may have changed. The zero value has no
+// watchers.
 type watchers struct {
 	mu  sync.Mutex
 	all map[chan struct{}]bool // guarded by mu
 }
 
-// join returns a channel that gets a value when something may have changed,
-// until leave is called.
+// join returns a channel. Until leave is called, the channel gets a value
+// whenever something may have changed.
 func (w *watchers) join() (woken <-chan struct{}, leave func()) {
 	bell := make(chan struct{}, 1)
 	w.mu.Lock()
