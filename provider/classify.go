@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// Classify returns what an error of the cloud means, as far as its shape shows
-// it. It imports no SDK. It recognises the errors of the common SDKs by what
-// they have: a status or a code in a method or a field, an *http.Response, the
-// name of a type, and words or numbers in the text of an error that does not
-// wrap its cause. It returns Classification{} for an error that it cannot read.
-// It never panics, even if a method of the error does.
+// Classify returns the meaning of an error of the cloud. It imports no SDK. It
+// recognises the errors of the common SDKs by their shape: a status or a code
+// in a method or a field, an *http.Response, and the name of a type. Words and
+// numbers in the error's text count, too, because an error may not wrap its
+// cause. Classify returns Classification{} for an error that it cannot read. It
+// never panics, even if a method of the error does.
 //
 // There is no kind for "not found", because only the provider knows what was not
-// found. A status 400 alone has no kind either, because clouds also answer with
-// it if credentials have expired or an object is busy.
+// found. The status 400 alone has no kind either: clouds also use it for expired
+// credentials and busy objects.
 func Classify(err error) Classification { return ClassifyAbout(err) }
 
-// ClassifyAbout is Classify for the error of a call about one object. The names
-// are words that the object's owner has chosen. They are removed from the
-// error's text before words are looked for in it, and so is everything between quotes.
-// A code that the cloud is known to use counts between quotes, too.
+// ClassifyAbout is Classify for the error of a call about one object. The names are
+// words that the object's owner has chosen. They are removed from the error's text
+// before the text is searched for words. Everything between quotes is removed, too,
+// except a known code behind a word such as "code".
 func ClassifyAbout(err error, names ...string) Classification {
 	c := collect(err)
 	t := newText(err, names)
@@ -38,9 +38,9 @@ func ClassifyAbout(err error, names ...string) Classification {
 	return said
 }
 
-// classifyCodes returns what the first known code means. Some clouds answer with
-// the same code if there are too many requests and if there are too many
-// resources in the account.
+// classifyCodes returns the meaning of the first known code. Some clouds have
+// the same code for too many requests and for too many resources in the account.
+// For such a code the text decides.
 func (c *clues) classifyCodes(t text) Classification {
 	if slices.Contains(c.statuses, http.StatusTooManyRequests) {
 		return Classification{Kind: Throttled} // whatever the reason
@@ -58,8 +58,8 @@ func (c *clues) classifyCodes(t text) Classification {
 	return Classification{}
 }
 
-// classifyStatus classifies an error in which no code stands for a kind: by its
-// status, else by its network error or its text.
+// classifyStatus classifies an error in which no code stands for a kind. It
+// uses the status. Without a status, it uses the network error or the text.
 func (c *clues) classifyStatus(t text) Classification {
 	switch {
 	case len(c.statuses) > 0:
@@ -89,14 +89,14 @@ func (c *clues) classifyText(t text) Classification {
 	return Classification{Kind: kind, FromText: kind != Unclassified}
 }
 
-// kindOfStatus returns what an HTTP status means. Words count where clouds use
-// one status for several things.
+// kindOfStatus returns the meaning of an HTTP status. If clouds use a status
+// for several things, the words in the text decide.
 func (c *clues) kindOfStatus(status int, t text) Classification {
 	byText := func(kind ErrorKind) Classification { return Classification{Kind: kind, FromText: true} }
 	switch {
 	case status == http.StatusTooManyRequests, status == 498: // 498 is OpenStack's
 		return Classification{Kind: Throttled}
-	case status == http.StatusRequestEntityTooLarge && c.retryAfter(Unavailable, time.Time{}) > 0: // OpenStack answers with this, too
+	case status == http.StatusRequestEntityTooLarge && c.retryAfter(Unavailable, time.Time{}) > 0: // OpenStack uses this status, too
 		return Classification{Kind: Throttled}
 	case t.saysThrottled():
 		return byText(Throttled)

@@ -24,8 +24,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// The errors that the SDKs of clouds return, with the kind of each. "Not found"
-// is never a kind.
+// TestKindsOfSDKs lists errors of the SDKs of clouds, each with its kind. "Not
+// found" is never a kind.
 func TestKindsOfSDKs(t *testing.T) {
 	const (
 		none        = provider.Unclassified
@@ -366,7 +366,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// If an answer has no date, the clock of this machine counts.
+// Without a date in the answer, the time to wait is computed with the clock of this
+// machine.
 func TestRetryAfterWithoutADateOfTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := answer(429, "Retry-After", time.Now().Add(time.Minute).UTC().Format(http.TimeFormat))
@@ -377,7 +378,7 @@ func TestRetryAfterWithoutADateOfTheAnswer(t *testing.T) {
 	})
 }
 
-// An error may be known without having a kind. Then its text is not searched for
+// An error may be known and have no kind. Then its text is not searched for
 // words of a refusal.
 func TestKnownErrorsOfNoKind(t *testing.T) {
 	for _, tt := range []struct {
@@ -422,13 +423,13 @@ func TestBrokenErrorsDoNotPanic(t *testing.T) {
 	}
 }
 
-// A page that was cut off has many braces and quotes that nothing closes. The page
-// is not read again from each of them.
+// A page that was cut off has many braces and quotes that are never closed. The
+// page is not read again from each brace or quote.
 func TestBrokenTextIsReadOnce(t *testing.T) {
 	for name, piece := range map[string]string{"Objects": `{"a":`, "Braces": "{", "Quotes": `\"`, "Both": `{"a\"`} {
 		t.Run(name, func(t *testing.T) {
-			// Four times the text is four times the work. If the rest were read again
-			// from each piece, it would be sixteen times.
+			// Four times the text is four times the work. It would be sixteen times
+			// the work if the rest of the text were read again from each piece.
 			read := func(size int) (provider.Classification, uint64) {
 				err := errors.New("load balancer limit reached: " + strings.Repeat(piece, size/len(piece)))
 				var before, after runtime.MemStats
@@ -449,8 +450,8 @@ func TestBrokenTextIsReadOnce(t *testing.T) {
 	}
 }
 
-// Any text is read without a panic. Its kind has FromText set, and words in
-// quotes have no effect.
+// Any text is read without a panic. Its Classification has FromText set. Words
+// in quotes have no effect.
 func FuzzClassifyText(f *testing.F) {
 	for _, seed := range []string{
 		`{"error":"Rate-limit hit","status":429}`, "POST https://api.example.com: 401 (request 5f3a)", "limit (rate_limit_exceeded, 3f1b)",
@@ -483,7 +484,7 @@ func TestRetriesAreNoQuota(t *testing.T) {
 	}
 }
 
-// reasoned is an error that has a sentence where others have a code.
+// reasoned is an error whose field Reason has a sentence instead of a code.
 type reasoned struct{ Reason string }
 
 func (e *reasoned) Error() string { return e.Reason }

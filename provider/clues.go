@@ -15,11 +15,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxErrors bounds how many errors are looked at. An error may wrap itself.
+// maxErrors is the largest number of errors that are read. An error may wrap
+// itself.
 const maxErrors = 64
 
-// clues is what can be read from an error and from all errors that it wraps. Lists
-// begin with what the outermost error says.
+// clues has everything that was read from an error and from the errors that it
+// wraps. In each list, the entries of the outermost error come first.
 type clues struct {
 	visited  int
 	codes    []string
@@ -41,8 +42,8 @@ func collect(err error) *clues {
 	return c
 }
 
-// safely reads something of an error that may panic, as the methods of a typed
-// nil do.
+// safely calls read, and recovers from its panic. For example, the methods of a
+// typed nil may panic.
 func safely(read func()) {
 	defer func() { _ = recover() }()
 	read()
@@ -62,8 +63,8 @@ func (c *clues) visit(err error) {
 	}
 }
 
-// unwrap returns what the error wraps. Aggregates of apimachinery and older SDKs
-// have methods of their own for it.
+// unwrap returns the errors that the error wraps. Aggregates of apimachinery and
+// errors of older SDKs have other methods for this.
 func unwrap(err error) (wrapped []error) {
 	safely(func() {
 		switch e := err.(type) { //nolint:errorlint // this is the unwrapping
@@ -105,18 +106,18 @@ func (c *clues) network(err error) {
 	}
 }
 
-// isBroken reports whether the error is about a connection. Other errors of the
-// operating system are about files.
+// isBroken reports whether the error is about a connection. Most other errors
+// of the operating system are about files.
 func isBroken(e syscall.Errno) bool {
-	switch e { //nolint:exhaustive // those of connections
+	switch e { //nolint:exhaustive // only the errors of connections
 	case syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE, syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH:
 		return true
 	}
 	return false
 }
 
-// methods reads the results of methods that errors of SDKs have, if the results are
-// of a type that any program has, such as string.
+// methods calls the methods that errors of SDKs have and whose results have a
+// common type, such as string. The method objects calls the others.
 func (c *clues) methods(err error) {
 	if e, ok := err.(interface{ ErrorCode() string }); ok {
 		safely(func() { c.code(e.ErrorCode()) })
@@ -138,8 +139,8 @@ func (c *clues) methods(err error) {
 	}
 }
 
-// statusMethods read the status by one method each. They return 0 if the error does
-// not have the method.
+// statusMethods are functions that read the status. Each one calls one method of
+// the error, and returns 0 if the error does not have that method.
 var statusMethods = []func(error) int{
 	func(err error) int {
 		if e, ok := err.(interface{ HTTPStatusCode() int }); ok {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// kindOfCode returns the kind of a code of the cloud, in the spelling of any
-// cloud. A code may be known and have no kind, because it says what is wrong with one object.
+// kindOfCode returns the kind of a code, in the spelling of any cloud. Some known codes have
+// no kind, because they say what is wrong with one object.
 func kindOfCode(code string) (kind ErrorKind, known bool) {
 	code = plain(code)
 	for _, spelling := range []string{code, short(code)} {
@@ -22,8 +22,8 @@ func kindOfCode(code string) (kind ErrorKind, known bool) {
 	return Unclassified, false
 }
 
-// typeCode returns the name of an error's type if it is a code. Some SDKs have a
-// type for each code and show the code in no other way.
+// typeCode returns the name of an error's type if that name is a code. Some SDKs
+// have a type for each code and show the code nowhere else.
 func typeCode(t reflect.Type) string {
 	if isListed(t.Name()) {
 		return t.Name()
@@ -31,7 +31,7 @@ func typeCode(t reflect.Type) string {
 	return ""
 }
 
-// isListed reports whether the code itself is in the list. It does not use
+// isListed reports whether the code itself is in codes. It does not use
 // codeRules, because it is also called for words that are not codes.
 func isListed(code string) bool {
 	code = plain(code)
@@ -90,7 +90,7 @@ var codes = byKind(map[ErrorKind]string{
 		invalidatedretrytoken retryable serverlocked resourceconflict notready externalserverincorrectstate immutable`,
 	QuotaExceeded: `quotaexceeded quotasexceeded overquota resourcelimitexceeded limitexceeded limitsexceeded limitreached quota quotalimit
 		insufficientquota accountlimit accountlimitreached resourcequotaexceeded`,
-	// These say what happened, and no kind stands for that.
+	// These codes say what happened, but no kind stands for that.
 	Unclassified: `notfound resourcenotfound alreadyexists uniqueness duplicate duplicated protected gone unknown notauthorizedornotfound
 		notacceptable notimplemented`,
 })
@@ -105,9 +105,8 @@ func byKind(lists map[ErrorKind]string) map[string]ErrorKind {
 	return all
 }
 
-// codeRules are for codes that name an object, too, such as
-// VpcLimitExceeded and InvalidInstanceID.NotFound. The first one that holds
-// counts.
+// codeRules are for codes that also name an object, such as VpcLimitExceeded
+// and InvalidInstanceID.NotFound. The first rule that matches counts.
 var codeRules = []struct {
 	kind  ErrorKind
 	holds func(code string) bool

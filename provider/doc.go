@@ -1,11 +1,12 @@
-// Package provider holds what a cloud provider may offer beyond
-// cloudprovider.Interface. Each interface is optional. It is found by a type
-// assertion on what the provider returns, as io.ReaderFrom is, or on what a
-// wrapper's Unwrap returns. A provider without them works, too: then each call
-// is about one object, and only some calls run at the same time.
+// Package provider has the optional interfaces that a cloud provider can
+// implement beyond cloudprovider.Interface. The daemon finds each one by a type
+// assertion, as io.Copy finds io.ReaderFrom. The assertion is on the value that
+// the provider returns, or that a wrapper's Unwrap returns. A provider without
+// these interfaces works, too: then each call is about one object, and only
+// some calls run at the same time.
 //
-// For its errors a provider needs nothing of this package: the daemon
-// recognises the errors of the common SDKs by their shape, as Classify does. A
+// A provider's errors need nothing from this package: the daemon calls
+// Classify, which recognises the errors of the common SDKs by their shape. A
 // provider that knows its errors better can be an ErrorClassifier. It need not
 // classify all of them.
 //

@@ -2,61 +2,64 @@ package provider
 
 import "time"
 
-// ErrorKind is what an error of the cloud means. The zero value means that
+// ErrorKind is the meaning of an error of the cloud. The zero value means that
 // nothing is known.
 type ErrorKind string
 
-// The kinds of errors. They are label values of metrics and reasons of
-// conditions, so the set is closed.
+// The kinds of errors. They are used as label values of metrics and as reasons
+// of conditions, so a provider cannot add any.
 const (
 	// Unclassified means that the provider does not know the error.
 	Unclassified ErrorKind = ""
 	// Throttled means that the cloud's request quota is used up. The same call
 	// will be accepted later.
 	Throttled ErrorKind = "Throttled"
-	// Denied means that credentials are missing, wrong, expired or not allowed
-	// to do this. A permission has to be changed.
+	// Denied means that the credentials are missing, wrong or expired, or that
+	// they do not allow the call. Somebody has to change the credentials or a
+	// permission.
 	Denied ErrorKind = "Denied"
 	// Invalid means that the cloud understood the request and will never accept
-	// it as it is. The object has to be changed.
+	// it as it is. Somebody has to change the object.
 	Invalid ErrorKind = "Invalid"
 	// Unavailable means that the cloud could not be reached or had an internal
 	// error.
 	Unavailable ErrorKind = "Unavailable"
-	// Conflict means that the cloud's object is locked, busy or was changed
-	// meanwhile. The same call will be accepted later, without a change.
+	// Conflict means that the cloud's object is locked or busy, or that it was
+	// changed meanwhile. The same call will be accepted later.
 	Conflict ErrorKind = "Conflict"
-	// QuotaExceeded means that the account may not have more of something, such
-	// as load balancers. Calls are not too frequent. The quota has to be raised,
-	// or something has to be deleted.
+	// QuotaExceeded means that the account is not allowed to have more of
+	// something, such as load balancers. It does not mean that calls are too
+	// frequent. Somebody has to raise the quota or delete something.
 	QuotaExceeded ErrorKind = "QuotaExceeded"
 )
 
 // Classification is what a provider knows about one of its own errors.
 type Classification struct {
 	Kind ErrorKind
-	// RetryAfter is how long the cloud asked to wait before the next call; 0
-	// means that it did not say. It is read only with Throttled, Unavailable and
-	// Conflict.
+	// RetryAfter is the time to wait before the next call. 0 means that the
+	// cloud named no time. RetryAfter is ignored unless Kind is Throttled,
+	// Unavailable or Conflict.
 	RetryAfter time.Duration
-	// Known means that the provider knows the error, although it is of no kind. An
-	// example is an object that is not found. Then no other rule classifies the
-	// error. If Kind is set, Known is ignored.
+	// Known means that the provider knows the error, although no kind stands for
+	// it. An example is the error for an object that is not found. No other rule
+	// then classifies the error. If Kind is set, Known is ignored.
 	Known bool
-	// FromText means that the kind was read from words or a number in the text
-	// of the error, which may quote names that users have chosen. Such an error says
-	// something about the object of its call. On its own it says nothing about
-	// the whole cloud. A classifier that recognises its error by a type, a
-	// status or a code leaves FromText false.
+	// FromText means that the kind was read from words or a number in the text of
+	// the error. That text may quote names that users have chosen. So the kind says
+	// something about the object of the call, but by itself nothing about the whole
+	// cloud. A classifier that recognises its error by a type, a status or a code
+	// leaves FromText false.
 	FromText bool
 }
 
-// ErrorClassifier is a cloudprovider.Interface that can classify the errors which
-// its own methods return. Without it, errors are read by Classify, which recognises
-// those of the common SDKs by their shape.
+// ErrorClassifier is a cloudprovider.Interface that can classify the errors of its
+// own methods.
+//
+// Without it, the daemon calls Classify, which recognises the errors of the common
+// SDKs by their shape.
 type ErrorClassifier interface {
-	// ClassifyError must find a known error through wrapping and must not do I/O. It
-	// returns Classification{} for an error that it does not know. Then Classify is
-	// called with that error.
+	// ClassifyError must also recognise an error that is wrapped. It must not do
+	// I/O. It returns Classification{} for an error that it does not know. The
+	// daemon then calls Classify with that error.
 	ClassifyError(err error) Classification
 }

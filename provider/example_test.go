@@ -41,7 +41,8 @@ func ExampleInstanceLister() {
 	// example://i-2
 }
 
-// journal is a cloud that numbers its changes, and has dropped the first ones.
+// journal is a cloud that numbers its changes. It no longer has the first 100
+// changes.
 type journal struct {
 	cloudprovider.InstancesV2
 
@@ -156,7 +157,7 @@ func ExampleBackendSetter() {
 	// <nil>
 }
 
-// counted wraps a provider and keeps its optional interfaces.
+// counted wraps a provider without hiding the provider's optional interfaces.
 type counted struct{ cloudprovider.Interface }
 
 func (c counted) Unwrap() cloudprovider.Interface { return c.Interface }
@@ -168,7 +169,7 @@ func (steady) MaxConcurrentCalls(kind provider.CallKind) int {
 	if kind == provider.RouteCalls {
 		return 50
 	}
-	return 0 // The default holds.
+	return 0 // The default applies.
 }
 
 func ExampleConcurrentCaller() {

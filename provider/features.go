@@ -3,13 +3,16 @@ package provider
 import corev1 "k8s.io/api/core/v1"
 
 // FeatureDeclarer is a cloudprovider.Interface that says which fields of Services its
-// load balancers implement. The daemon's sub-command "policy" makes a
-// ValidatingAdmissionPolicy of the answer, so that users learn at "kubectl apply"
-// which fields would have no effect. Without it, "policy" prints an error, and users
-// learn from events or not at all which fields have no effect.
+// load balancers implement. The daemon's sub-command "policy" turns the answer into a
+// ValidatingAdmissionPolicy. With that policy, "kubectl apply" tells users which
+// fields would have no effect.
+//
+// Without it, "policy" prints an error. Users then learn from events, or not at all,
+// which fields have no effect.
 type FeatureDeclarer interface {
-	// LoadBalancerFeatures returns what the provider implements. The answer must be
-	// constant. It is asked for before Initialize, so it must not call the cloud.
+	// LoadBalancerFeatures returns the fields that the provider implements. The
+	// answer must be constant. The method is called before Initialize, so it must
+	// not call the cloud.
 	LoadBalancerFeatures() LoadBalancerFeatures
 }
 
@@ -28,9 +31,9 @@ type LoadBalancerFeatures struct {
 	Protocols []corev1.Protocol
 	// IPFamilies in spec.ipFamilies. Empty means IPv4 only.
 	IPFamilies []corev1.IPFamily
-	// AnnotationPrefix is what the keys of the provider's own annotations begin with,
-	// such as "acme.example.com/". Keys with this prefix that are not in Annotations
-	// have no effect. Empty means that annotations are not checked.
+	// AnnotationPrefix is the prefix of the keys of the provider's own annotations,
+	// such as "acme.example.com/". A key that has this prefix and is not in
+	// Annotations has no effect. Empty means that annotations are not checked.
 	AnnotationPrefix string
 	Annotations      []string
 }

@@ -21,9 +21,9 @@ func (plain) LoadBalancerFeatures() provider.LoadBalancerFeatures {
 	}
 }
 
-// The sub-command "policy" of a daemon with this provider prints a policy that warns
-// of session affinity, static addresses, SCTP, mixed protocols, IPv6, and annotations
-// such as plain.example.com/sise.
+// For this provider, the daemon's sub-command "policy" prints a policy that warns of
+// session affinity, static addresses, SCTP, mixed protocols and IPv6. The policy also
+// warns of annotations such as plain.example.com/sise.
 func ExampleFeatureDeclarer() {
 	var cloud cloudprovider.Interface = plain{}
 	declarer, ok := cloud.(provider.FeatureDeclarer)

@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// maxRetryAfter bounds the times that are read. A longer time is too long to
-// wait for, and its number may overflow.
+// maxRetryAfter is the longest time to wait that is returned. A larger number
+// could overflow.
 const maxRetryAfter = 24 * time.Hour
 
-// retryAfter returns how long the cloud asks to wait, 0 if it does not say.
-// Some clouds say in each answer when the quota is reset. These headers count
-// only if the quota is used up and no header or error names a time to wait.
+// retryAfter returns the time that the cloud asks to wait, or 0 if it names
+// none. Some clouds say in each answer when the quota of requests is reset.
+// Those headers count only if the quota is used up and no other header or error
+// names a time to wait.
 func (c *clues) retryAfter(kind ErrorKind, now time.Time) time.Duration {
 	var asked, reset time.Duration
 	for _, pause := range c.pauses {
@@ -40,8 +41,8 @@ func (c *clues) retryAfter(kind ErrorKind, now time.Time) time.Duration {
 	return asked
 }
 
-// until returns the time to wait that a header's value stands for. The value is
-// a number of units, a time since 1970 in seconds or milliseconds, or a date.
+// until converts a header's value into the time to wait. The value is a number
+// of units, a date, or the time since 1970 in seconds or milliseconds.
 func until(value string, now time.Time, unit time.Duration) time.Duration {
 	n, err := strconv.ParseFloat(value, 64)
 	switch {

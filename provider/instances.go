@@ -8,14 +8,15 @@ import (
 )
 
 // InstanceMetadataBatcher is a cloudprovider.InstancesV2 that describes the
-// instances of many nodes with one call to the cloud. Without it, InstanceMetadata
-// is called for each node.
+// instances of many nodes with one call to the cloud.
+//
+// Without it, InstanceMetadata is called for each node.
 type InstanceMetadataBatcher interface {
 	// InstanceMetadataBatch returns one answer for each node, in the order of
-	// nodes. An error of the whole call is returned with a nil slice; an
-	// error of one node is part of its answer. A node's answer means what
+	// nodes. An error of the whole call is returned with a nil slice. An error
+	// for one node is part of that node's answer. A node's answer is what
 	// InstancesV2.InstanceMetadata would have returned for it. The nodes are
-	// copies and may be kept.
+	// copies, so the method may keep them.
 	InstanceMetadataBatch(ctx context.Context, nodes []*corev1.Node) ([]InstanceMetadataAnswer, error)
 	// MaxInstanceMetadataBatch is the largest number of nodes for one call,
 	// usually the size of a page of the cloud's list. It must be positive and

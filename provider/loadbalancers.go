@@ -8,27 +8,31 @@ import (
 
 // ConcurrentLoadBalancer is a cloudprovider.LoadBalancer that is safe for calls
 // about different Services at the same time. Calls about one Service never
-// overlap. Without it, calls are made one after the other, unless a
+// overlap.
+//
+// Without it, the daemon makes the calls one after the other, unless a
 // ConcurrentCaller or a flag allows more.
 type ConcurrentLoadBalancer interface {
-	// MaxConcurrentServices returns how many calls may be under way at the same
-	// time, each for another Service. It must be positive and constant.
+	// MaxConcurrentServices returns the number of calls that may be under way
+	// at the same time, each for another Service. It must be positive and
+	// constant.
 	MaxConcurrentServices() int
 }
 
 // BackendSetter is a cloudprovider.LoadBalancer that gives many load balancers the same nodes with
-// one call to the cloud. It is called when the nodes have changed and nothing else has. Calls
-// about one Service never overlap: while a call of SetBackends is under way, EnsureLoadBalancer,
-// UpdateLoadBalancer and EnsureLoadBalancerDeleted are not called for its Services. If the call
-// fails as a whole in a way that one Service may have caused, the Services are updated one by one.
+// one call to the cloud. The daemon calls SetBackends when only the nodes have changed. Calls
+// about one Service never overlap: during a call of SetBackends, EnsureLoadBalancer,
+// UpdateLoadBalancer and EnsureLoadBalancerDeleted are not called for its Services. The call may
+// fail as a whole, with an error that one Service may have caused. Then the daemon updates the
+// Services one by one.
 //
 // Without it, UpdateLoadBalancer is called for each Service.
 type BackendSetter interface {
 	// SetBackends does for each of the Services what UpdateLoadBalancer would do with these
-	// nodes, and returns a result for each of them. If one Service fails, the others still get
-	// their nodes. An error of the whole call is returned without results. A Service that has
-	// no result, or two that differ, is then updated alone. Services and nodes are copies and
-	// may be kept.
+	// nodes. It returns a result for each Service. If one Service fails, the others still get
+	// their nodes. An error of the whole call is returned without results. If a Service has no
+	// result, or two different results, the daemon updates it alone. Services and nodes are
+	// copies, so SetBackends may keep them.
 	SetBackends(ctx context.Context, clusterName string, services []*corev1.Service, nodes []*corev1.Node) ([]BackendResult, error)
 	// MaxBackendServices is the largest number of Services for one call. It must be
 	// positive and constant.

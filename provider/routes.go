@@ -8,18 +8,19 @@ import (
 
 // RouteApplier is a cloudprovider.Routes that creates and deletes many routes with
 // one call to the cloud. Calls that change the same destination never overlap, and
-// no two changes of a call have the same destination. If the call fails as a whole
-// in a way that one route may have caused, its changes are made one by one.
+// no two changes of a call have the same destination. The call may fail as a
+// whole, with an error that one route may have caused. Then the daemon makes the
+// changes one by one.
 //
 // Without it, CreateRoute and DeleteRoute are called for each route.
 type RouteApplier interface {
 	// ApplyRoutes carries out the changes in any order and returns a result for each
 	// of them. If one change fails, the others are still made. An error of the whole
-	// call is returned without results. A change without a result, or with two that
-	// differ, is then made alone, with CreateRoute or DeleteRoute. So when its context
-	// ends, ApplyRoutes may return the results that it has. As with CreateRoute and
-	// DeleteRoute, making a change a second time must succeed. The changes are copies
-	// and may be kept.
+	// call is returned without results. If a change has no result, or two different
+	// results, the daemon makes that change alone, with CreateRoute or DeleteRoute. So
+	// when its context ends, ApplyRoutes may return the results that it has. Making a
+	// change a second time must succeed, as with CreateRoute and DeleteRoute. The
+	// changes are copies, so ApplyRoutes may keep them.
 	ApplyRoutes(ctx context.Context, clusterName string, changes []RouteChange) ([]RouteResult, error)
 	// MaxRouteChanges is the largest number of changes for one call. It must be
 	// positive and constant.

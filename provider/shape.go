@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// maxDepth bounds how deep the search for a response goes, and maxItems how many
-// entries of a list are read.
+// maxDepth is the depth of the search for a response. maxItems is the largest
+// number of entries of a list that are read.
 const (
 	maxDepth = 3
 	maxItems = 8
@@ -20,9 +20,9 @@ var (
 	durationType = reflect.TypeFor[time.Duration]()
 )
 
-// objects reads the results of methods that errors of SDKs have, if the results are
-// of a type of the SDK. The names of the methods are constants: if a program looks up a method by a variable, the
-// linker keeps all methods of the program.
+// objects calls the methods that errors of SDKs have and whose results have a type of the SDK. The
+// names of the methods are constants: if a program looks up a method by a variable, the linker
+// keeps all methods of the program.
 func (c *clues) objects(v reflect.Value) {
 	for _, m := range []reflect.Value{v.MethodByName("Response"), v.MethodByName("HTTPResponse")} {
 		safely(func() { c.response(result(m), maxDepth) })
@@ -50,8 +50,8 @@ func result(method reflect.Value) reflect.Value {
 	return method.Call(nil)[0]
 }
 
-// concrete returns what pointers and interfaces lead to, and the zero Value for
-// nil.
+// concrete follows pointers and interfaces to their value. It returns the zero
+// Value for nil.
 func concrete(v reflect.Value) reflect.Value {
 	for range maxDepth {
 		if v.Kind() != reflect.Pointer && v.Kind() != reflect.Interface {
@@ -62,7 +62,7 @@ func concrete(v reflect.Value) reflect.Value {
 	return v
 }
 
-// fields reads the fields of an error that is a struct, and its type's name.
+// fields reads an error that is a struct: its fields and the name of its type.
 func (c *clues) fields(v reflect.Value) {
 	if v = concrete(v); v.Kind() != reflect.Struct {
 		return
@@ -86,7 +86,7 @@ func (c *clues) fields(v reflect.Value) {
 	}
 }
 
-// items reads the codes in a list of errors, as Google's errors have it.
+// items reads the codes in a list of errors, such as the list in Google's errors.
 func (c *clues) items(list reflect.Value) {
 	if list.Kind() != reflect.Slice {
 		return
@@ -122,8 +122,9 @@ func (c *clues) header(v reflect.Value) {
 	}
 }
 
-// field returns a field of a struct, which may be a promoted one. It returns
-// the zero Value if there is none, or if an embedded pointer on the way is nil.
+// field returns a field of a struct. The field may be promoted. If the struct
+// has no such field, or an embedded pointer on the way is nil, field returns
+// the zero Value.
 func field(v reflect.Value, name string) (found reflect.Value) {
 	safely(func() { found = v.FieldByName(name) })
 	if found.Kind() == reflect.Interface {

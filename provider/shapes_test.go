@@ -8,10 +8,10 @@ import (
 )
 
 // The types of this file have the shapes of errors that SDKs of clouds return. They
-// are not copies of the SDKs' types, and share with them only what other packages can
-// see, such as exported fields, methods and texts.
+// are not copies of the SDKs' types. They share only what other packages can see,
+// such as exported fields, methods and texts.
 
-// answer is the answer of a cloud.
+// answer returns an answer of a cloud.
 func answer(status int, headers ...string) *http.Response {
 	h := http.Header{"Date": {"Sun, 22 Nov 2026 12:00:00 GMT"}}
 	for i := 0; i+1 < len(headers); i += 2 {
@@ -20,7 +20,7 @@ func answer(status int, headers ...string) *http.Response {
 	return &http.Response{StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), Header: h}
 }
 
-// hetzner is the error of hcloud-go: a value with a code, whose answer is wrapped.
+// hetzner is the error of hcloud-go: a value with a code and a wrapped answer.
 type hetzner struct {
 	Code    hetznerCode
 	Message string
@@ -69,7 +69,7 @@ type linode struct {
 func (e *linode) Error() string   { return fmt.Sprintf("[%03d] %s", e.Code, e.Message) }
 func (e *linode) StatusCode() int { return e.Code }
 
-// vultr returns what govultr returns: nothing but the body of the answer.
+// vultr returns an error like those of govultr. It has only the body of the answer.
 func vultr(body string) error { return errors.New(body) }
 
 // ResponseError is the error of Scaleway's SDK.
@@ -88,7 +88,7 @@ func scaleway(status int, message string) error {
 	return &ResponseError{Message: message, StatusCode: status, Status: answer(status).Status}
 }
 
-// These are named like the types of the SDK of Scaleway that have no status.
+// These types have the names of the errors in Scaleway's SDK that have no status.
 type (
 	PermissionsDeniedError    struct{ RawBody []byte }
 	DeniedAuthenticationError struct{ Method, Reason string }
@@ -125,7 +125,7 @@ func (e *InvalidArgumentsError) Error() string {
 	return "scaleway-sdk-go: invalid argument(s): port does not respect constraint"
 }
 
-// openStack is the error of gophercloud: a value with a status, the headers and the
+// openStack is the error of gophercloud: a value that has a status, headers and a
 // body.
 type openStack struct {
 	URL            string
@@ -143,8 +143,8 @@ func neutron(status int, body string, headers ...string) error {
 	return openStack{"https://network.example.com:9696/v2.0/ports", status, []byte(body), answer(status, headers...).Header}
 }
 
-// amazon returns what the SDK of AWS returns: an operation around an answer
-// around a code.
+// amazon returns an error like those of the SDK of AWS: an operation that wraps
+// an answer that wraps a code.
 func amazon(status int, code, message string, headers ...string) error {
 	return &operation{&amazonResponse{&smithyResponse{answer(status, headers...)}, &amazonCode{code, message}}}
 }
@@ -261,13 +261,13 @@ func (c remoteCode) String() string {
 	return map[remoteCode]string{5: "NotFound", 7: "PermissionDenied", 8: "ResourceExhausted", 10: "Aborted", 14: "Unavailable", 16: "Unauthenticated"}[c]
 }
 
-// swallowed returns an error with nothing but the text of another one, as
-// providers make it with %s.
+// swallowed returns an error that has only the text of another error. Providers
+// make such errors with %s.
 func swallowed(err error) error {
 	return fmt.Errorf("error ensuring load balancer: %s", err) //nolint:errorlint // as providers do
 }
 
-// Shapes that panic when they are read.
+// broken is an error whose methods panic.
 type broken struct{ hidden *http.Response }
 
 func (e *broken) Error() string            { return e.hidden.Status }

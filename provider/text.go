@@ -11,23 +11,24 @@ import (
 	"strings"
 )
 
-// maxText bounds how much of a text is read. Some SDKs return whole pages.
+// maxText is the largest number of bytes of a text that are read. Some SDKs return whole pages.
 const maxText = 16 << 10
 
-// maxBroken bounds how much of a text is read as JSON without finding an object. Each brace in a
-// page that is cut off begins an object that does not end.
+// maxBroken is the number of bytes that may be read as JSON in vain. After them, the search
+// for JSON objects ends. In a page that was cut off, each brace may begin an object that does
+// not end.
 const maxBroken = 2 * maxText
 
-// text is what can be read in the text of an error.
+// text has everything that was read from the text of an error.
 type text struct {
 	words  string // in lower case, without quotes, names, JSON and addresses
 	codes  []string
 	status int // 0: none
-	broken int // bytes read as JSON without finding an object
+	broken int // bytes that were read as JSON in vain
 }
 
-// newText reads the text of an error. The names are taken out first, then
-// everything between quotes, because users may have chosen it.
+// newText reads the text of an error. It first removes the names, and then
+// everything between quotes, because users may have chosen those words.
 func newText(err error, names []string) (t text) {
 	safely(func() {
 		said := err.Error()
@@ -46,7 +47,7 @@ func newText(err error, names []string) (t text) {
 	return t
 }
 
-// without takes a name out of a text, where the name is not a part of another word.
+// without removes a name from a text, except where the name is a part of another word.
 func without(said, name string) string {
 	if name == "" {
 		return said
@@ -72,11 +73,11 @@ func inWord(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b >= 0x80
 }
 
-// unquoted returns the text without what stands between quotes. An object of
-// JSON is replaced by its messages.
+// unquoted returns the text without the parts between quotes. It replaces a
+// JSON object with its messages.
 func (t *text) unquoted(said string) string {
 	var rest strings.Builder
-	var unclosed [256]bool // after a quote that is not closed, no later one of its kind is closed
+	var unclosed [256]bool // by quote: one was not closed, so no later one is
 	for i := 0; i < len(said); {
 		switch b := said[i]; {
 		case b == '{':
@@ -102,8 +103,8 @@ func (t *text) unquoted(said string) string {
 	return rest.String()
 }
 
-// quoted returns the length of what begins with a quote, 1 if the quote is not
-// closed.
+// quoted returns the length of the quotation at the start of the text, or 1 if
+// its quote is not closed.
 func quoted(said string) int {
 	for i := 1; i < len(said); i++ {
 		switch said[i] {
@@ -116,9 +117,8 @@ func quoted(said string) int {
 	return 1
 }
 
-// findJSON reads a JSON object at the start of the text. It returns the messages
-// and the length of the object. If there is none, or too much was read without finding one, the
-// length is 1.
+// findJSON reads a JSON object at the start of the text. It returns the messages and the length
+// of the object. The length is 1 if there is no object, or if too many bytes were read in vain.
 func (t *text) findJSON(said string) (messages string, length int) {
 	if t.broken >= maxBroken {
 		return "", 1
@@ -132,7 +132,7 @@ func (t *text) findJSON(said string) (messages string, length int) {
 	return t.readJSON(object, maxDepth), int(decoder.InputOffset())
 }
 
-// readInVain returns how much was read before the error.
+// readInVain returns the number of bytes that were read before the error.
 func readInVain(err error) int {
 	const atOnce = 512 // the decoder reads at least this many bytes
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -173,7 +173,7 @@ func (t *text) readJSON(object map[string]any, depth int) string {
 	return messages.String()
 }
 
-// message reads a text within JSON, which may be a code.
+// message reads a text within JSON. The text may be a code.
 func (t *text) message(said string) string {
 	if isListed(said) {
 		t.codes = append(t.codes, said)
@@ -189,19 +189,19 @@ func (t *text) number(n int) {
 
 var (
 	addresses = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s:]+(?::\d+)?[^\s:]*`)
-	// codeFollows matches what stands before a code between quotes in the texts of
-	// oauth2 and Azure.
+	// codeFollows matches the words before a quoted code in the texts of oauth2
+	// and Azure.
 	codeFollows = regexp.MustCompile(`(?i)\b(?:oauth2|code)\s*[:=]\s*$`)
-	// statedCodes are codes with a word before them, in the texts of AWS, Azure
-	// and Oracle, codes in brackets at the end, as Hetzner has them, words in
-	// capitals with underscores between them, and codes behind a status.
+	// statedCodes match, in this order: a code behind a word, as in the texts
+	// of AWS, Azure and Oracle; a code in brackets at the end, as in Hetzner's;
+	// words in capitals, joined by underscores; and a code behind a status.
 	statedCodes = []*regexp.Regexp{
 		regexp.MustCompile(`(?i)\b(?:api error|error code|service error|code|reason)\s*[:=]?\s*([a-z][a-z0-9_.]+)`),
 		regexp.MustCompile(`\(([A-Za-z]+(?:_[A-Za-z]+)*)(?:, [0-9a-zA-Z-]+)?\)\s*$`),
 		regexp.MustCompile(`\b([A-Z]+(?:_[A-Z]+)+)\b`),
 		regexp.MustCompile(`\b[45]\d\d ([A-Z][a-z]+(?:[A-Z][a-z]+)+)\b`),
 	}
-	// statedNumbers are statuses with a word before or behind them, and statuses in
+	// statedNumbers match a status before or behind certain words, and a status in
 	// square brackets at the start of a text or behind a colon.
 	statedNumbers = []*regexp.Regexp{
 		regexp.MustCompile(`(?i)\b(?:status|http(?:/\d(?:\.\d)?)?|error|code|response|got|answered)[\s:=\[(]{1,3}([45]\d\d)\b`),
@@ -211,8 +211,8 @@ var (
 	statedStatus = regexp.MustCompile(`\b([45]\d\d)[ :(-]+([A-Z][A-Za-z' -]+)`)
 )
 
-// findCodes reads codes that the text states. Only those in the list count,
-// because any word may stand there.
+// findCodes reads the codes that the text states. A word counts only if it is
+// in the list of codes, because any word may stand there.
 func (t *text) findCodes(said string) {
 	for _, stated := range statedCodes {
 		for _, found := range stated.FindAllStringSubmatch(said, maxItems) {

@@ -1,17 +1,18 @@
 package provider
 
-// Unwrapper is a wrapper of a provider, or of what one of a provider's
-// accessors returns, and keeps the optional interfaces of the wrapped value. T is
-// what it wraps: cloudprovider.Interface, cloudprovider.InstancesV2,
+// Unwrapper is a wrapper that keeps the optional interfaces of the wrapped value.
+// It wraps a provider, or the result of one of a provider's accessors. T is the
+// type of the wrapped value: cloudprovider.Interface, cloudprovider.InstancesV2,
 // cloudprovider.LoadBalancer or cloudprovider.Routes.
 //
-// An interface that the wrapper does not have is looked for in what Unwrap returns, as errors.As
-// does. What the wrapper declares wins. For example, RouteApplier replaces CreateRoute: if the
-// wrapper declares CreateRoute itself, RouteApplier is not looked for behind it. Only the
-// accessors of the wrapper are called, never those of the wrapped provider.
+// If the wrapper does not have an interface, the daemon looks for the interface in the result of
+// Unwrap, as errors.As does. Methods that the wrapper itself declares come first. For example,
+// RouteApplier replaces CreateRoute: if the wrapper declares CreateRoute itself, the daemon does
+// not look for a RouteApplier behind it. The daemon calls only the accessors of the wrapper,
+// never those of the wrapped provider.
 //
-// Without it, a wrapper hides the optional interfaces that it does not have itself. If it embeds
-// what it wraps, the log names the hidden interfaces when the daemon starts.
+// Without it, a wrapper hides the optional interfaces that it does not have itself. If it
+// embeds the wrapped value, the log names the hidden interfaces when the daemon starts.
 type Unwrapper[T any] interface {
 	// Unwrap returns the wrapped value. It must always return the same one.
 	Unwrap() T

@@ -5,24 +5,24 @@ import (
 	"errors"
 )
 
-// InstanceWatcher is a cloudprovider.InstancesV2 that soon reports which instances
-// have changed. Its answers are only hints: the daemon then calls InstanceMetadata
-// or InstanceMetadataBatch for the Node, and uses only that answer. So a change
-// may be reported late, twice, out of order, or without cause. While the watch
-// works, all Nodes are compared with the cloud more rarely. While it fails, they
-// are compared as often as without a watch.
+// InstanceWatcher is a cloudprovider.InstancesV2 that reports changes of instances
+// soon after they happen. Its answers are only hints: the daemon then calls
+// InstanceMetadata or InstanceMetadataBatch for the Node, and uses only that
+// answer. So a change may be reported late, twice, out of order, or without cause.
+// While the watch works, the daemon compares all Nodes with the cloud less often.
+// While the watch fails, the daemon compares them as often as without a watch.
 //
-// Without it, all Nodes are compared with the cloud once in each period
+// Without it, the daemon compares all Nodes with the cloud once in each period
 // (--node-status-update-frequency).
 type InstanceWatcher interface {
 	// WatchInstances waits for changes of instances that come after the token, and
-	// returns them. The token is the Resume of the answer before. In the first call
-	// it is empty: then the watch begins with the changes from now on.
+	// returns them. The token is the Resume of the previous answer. In the first
+	// call the token is empty, and the watch begins with the changes from now on.
 	//
-	// WatchInstances returns soon after the first change. If there is none, it
-	// returns an answer without changes after at most 2 minutes. A call that takes
-	// 3 minutes is canceled and counts as failed. WatchInstances is called by one
-	// goroutine, at most once a second.
+	// WatchInstances returns soon after the first change. If there is no change,
+	// it returns an answer without changes after at most 2 minutes. A call that
+	// takes 3 minutes is canceled and counts as failed. One goroutine calls
+	// WatchInstances, at most once a second.
 	//
 	// An error that wraps ErrWatchExpired means that changes after the token are no
 	// longer known. After any other error, the next call has the same token. After
@@ -32,10 +32,11 @@ type InstanceWatcher interface {
 	WatchInstances(ctx context.Context, token string) (InstanceChanges, error)
 }
 
-// InstanceChanges are the instances that have changed, and how to go on.
+// InstanceChanges has the instances that have changed, and a token for the next
+// call.
 type InstanceChanges struct {
-	// Changed are instances that were created, changed or deleted. It is empty if
-	// nothing has happened.
+	// Changed lists the instances that were created, changed or deleted. It is
+	// empty if nothing has happened.
 	Changed []InstanceRef
 	// Resume is the token for the next call. A call with it misses no change after
 	// this answer. It must not be empty.
@@ -49,6 +50,6 @@ type InstanceRef struct {
 	NodeName   string
 }
 
-// ErrWatchExpired means that the cloud no longer knows what has changed since a
-// token.
+// ErrWatchExpired means that the cloud no longer knows which changes came after
+// a token.
 var ErrWatchExpired = errors.New("the token of the watch has expired")

@@ -18,12 +18,12 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// balancing is what the checks of load balancers have in common.
+// balancing has the helpers of all checks of load balancers.
 type balancing struct {
 	*trial
 
 	cluster string
-	before  []string           // IDs of what was in the cluster before the check
+	before  []string           // IDs of resources that were in the cluster before the check
 	gone    map[types.UID]bool // Services whose load balancers were deleted
 	known   map[string]string  // provider IDs of nodes, by the world's IDs of their machines
 }
@@ -45,8 +45,8 @@ func (b *balancing) in(cluster string) *balancing {
 	return other
 }
 
-// resources returns what the world finds in the cluster, or nil if the world is no
-// Inventory.
+// resources returns the resources that the world finds in the cluster. It returns
+// nil if the world is no Inventory.
 func (b *balancing) resources() []Resource {
 	inventory, ok := worldAs[Inventory](b.world, NeedInventory)
 	if !ok {
@@ -64,7 +64,7 @@ func (b *balancing) newService(role string) *corev1.Service {
 	return s
 }
 
-// keep arranges that the load balancer of the Service is deleted after the check.
+// keep registers the load balancer of the Service for deletion after the check.
 func (b *balancing) keep(s *corev1.Service) {
 	if _, kept := b.gone[s.UID]; kept {
 		b.gone[s.UID] = false
@@ -105,7 +105,7 @@ func (b *balancing) tried(s *corev1.Service, nodes []*corev1.Node) (status *core
 	return status, err
 }
 
-// ensured calls tried, and fails the check if the load balancer does not become
+// ensured calls tried. The check fails if the load balancer does not become
 // ready.
 func (b *balancing) ensured(s *corev1.Service, nodes []*corev1.Node) *corev1.LoadBalancerStatus {
 	status, err := b.tried(s, nodes)
@@ -160,7 +160,7 @@ func (t *trial) asksAgain(err error) bool {
 	return errors.As(err, &retry) || kind == provider.Throttled || kind == provider.Conflict
 }
 
-// kind returns the kind of an error, as the daemon reads it.
+// kind classifies an error as the daemon does, and returns its kind.
 func (t *trial) kind(err error) provider.ErrorKind {
 	if err == nil {
 		return provider.Unclassified
@@ -173,10 +173,11 @@ func (t *trial) callLimit() time.Duration {
 	return max(5*time.Second, min(t.suite.target.EventuallyWithin, 10*time.Second))
 }
 
-// brief is the time limit of a call that the cloud does not answer.
+// brief is the time limit for a call that the cloud does not answer.
 const brief = 100 * time.Millisecond
 
-// inTime requires that a call returns soon. If the call does not, the context of f ends.
+// inTime requires that f returns soon. Otherwise it ends the context of f and fails the
+// check.
 func (t *trial) inTime(call, when string, f func(ctx context.Context)) {
 	ctx, cancel := context.WithCancel(t.ctx)
 	defer cancel()
@@ -217,8 +218,8 @@ func (b *balancing) made() []LoadBalancer {
 	return all
 }
 
-// byProviderID replaces the world's IDs of machines with their provider IDs, because a
-// world need not know the provider IDs.
+// byProviderID replaces the world's IDs of machines with provider IDs. A world need
+// not know the provider IDs.
 func (b *balancing) byProviderID(backends []string) []string {
 	var all []string
 	for _, backend := range backends {
@@ -259,7 +260,7 @@ func (b *balancing) nothingLeft(when string) {
 	})
 }
 
-// writes calls f, and returns how many calls f has made that change the cloud.
+// writes calls f. It returns the number of calls by f that change the cloud.
 func (t *trial) writes(f func()) int { return t.counted(f).Writes }
 
 // port returns a port of a Service.
@@ -267,7 +268,8 @@ func port(name string, protocol corev1.Protocol, number, nodePort int32) corev1.
 	return corev1.ServicePort{Name: name, Protocol: protocol, Port: number, NodePort: nodePort}
 }
 
-// call returns a call as a failure shows it. Nodes are left out if they are nil.
+// call formats a call for the message of a failure. If nodes is nil, the text has no
+// nodes.
 func (b *balancing) call(method string, s *corev1.Service, nodes []*corev1.Node) string {
 	text := fmt.Sprintf("%s(cluster %q, %s", method, b.cluster, showService(s))
 	if nodes != nil {

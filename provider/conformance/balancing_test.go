@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A world may show the backends of a load balancer by its own IDs of the machines, or by
-// their provider IDs.
+// A world may name the backends of a load balancer by its own IDs of the machines, or by
+// provider IDs.
 func TestBackendsAreKnownByTheIDsOfTheWorld(t *testing.T) {
 	b := balancing{known: map[string]string{"i-1": "acme://r/i-1"}}
 	if d := cmp.Diff([]string{"acme://r/i-1", "acme://r/i-2"}, b.byProviderID([]string{"i-1", "acme://r/i-2"})); d != "" {

@@ -13,48 +13,50 @@ type Check struct {
 	Level Level  `json:"level"`
 	// Since is the version of the suite that first had the check.
 	Since string `json:"since"`
-	// Title says what holds if the check passes.
+	// Title is the statement that is true if the check passes.
 	Title string `json:"title"`
-	// Source says where the contract requires what Title says.
+	// Source names the part of the contract that requires Title.
 	Source string `json:"source"`
-	// Cost says what a user loses if that does not hold.
+	// Cost says what a user loses if Title is not true.
 	Cost string `json:"cost"`
-	// Needs are what the world must offer.
+	// Needs lists the needs that the world must meet.
 	Needs []Need `json:"needs,omitempty"`
 	// Feature is the optional feature that the check belongs to, if there is one.
 	Feature Feature `json:"feature,omitempty"`
-	// Alone means that the provider may end the process, so the check runs in a
-	// child process.
+	// Alone means that the check runs in a child process, because the provider
+	// may end the process.
 	Alone bool `json:"alone,omitempty"`
-	// Writes means that the provider is asked to change the cloud.
+	// Writes means that the check asks the provider to change the cloud.
 	Writes bool `json:"writes,omitempty"`
 
 	run func(*trial)
 	// bare means that the check makes the provider itself.
 	bare bool
-	// judge reads what a child process has written, and returns what is wrong with it, or
-	// "". The field judge may be nil.
+	// judge reads the output of a child process, and returns a problem with it, or "".
+	// The field judge may be nil.
 	judge func(target Target, output string) string
 }
 
-// Level says what a failure of a check means.
+// Level is the severity of a failure of a check.
 type Level string
 
 // The levels.
 const (
-	// Core is for a failure that loses nodes, load balancers, routes or traffic, or
-	// contradicts a doc comment of the contract.
+	// Core is for a check whose failure loses nodes, load balancers, routes or
+	// traffic, or contradicts a doc comment of the contract.
 	Core Level = "core"
-	// Extended is for a failure of a feature, or one that makes operation harder.
+	// Extended is for a check whose failure breaks a feature or makes operation
+	// harder.
 	Extended Level = "extended"
-	// Measured is for a check that only reports a number. Its failure does not count.
+	// Measured is for a check that only reports a number. A failure of the check does
+	// not count.
 	Measured Level = "measured"
 )
 
 // Need is something that a check needs of the world.
 type Need string
 
-// The needs. Each one is met by the interface of the same name.
+// The needs. A world meets each one with the interface of the same name.
 const (
 	NeedMachines    Need = "Machines"
 	NeedPowerSwitch Need = "PowerSwitch"
@@ -70,7 +72,8 @@ const (
 	NeedReserver    Need = "Reserver"
 )
 
-// metBy reports whether the world has the interface. An Offerer must also offer it.
+// metBy reports whether the world has the interface of the need. A world that is an
+// Offerer must also offer that interface.
 func (n Need) metBy(world any) bool {
 	if o, says := world.(Offerer); says && !o.Offers(n) {
 		return false
@@ -105,8 +108,7 @@ func (n Need) metBy(world any) bool {
 	return ok
 }
 
-// Profile is a group of checks. A provider without load balancers has nothing to do
-// with the profile of load balancers.
+// Profile is a group of checks, such as the checks of load balancers.
 type Profile string
 
 // The profiles. Each one is the first part of the IDs of its checks.
@@ -119,7 +121,7 @@ const (
 	Process       Profile = "process"
 )
 
-// Profiles returns all profiles, in the order in which they are run.
+// Profiles returns all profiles, in the order in which they run.
 func Profiles() []Profile {
 	return []Profile{Instances, Cost, LoadBalancers, Routes, FastPaths, Process}
 }
@@ -136,7 +138,7 @@ func (c Check) name() string {
 	return name
 }
 
-// Checks returns all checks, in the order in which they are run.
+// Checks returns all checks, in the order in which they run.
 func Checks() []Check {
 	return slices.Concat(instanceChecks(), costChecks(), loadBalancerChecks(), routeChecks(), fastPathChecks(), processChecks())
 }

@@ -54,7 +54,7 @@ func twentyAtOnce(t *trial) {
 		var wait sync.WaitGroup
 		for range 20 {
 			wait.Go(func() {
-				defer func() { _ = recover() }() // instances/parallel reports a panic
+				defer func() { _ = recover() }() // the check instances/parallel reports panics
 				_, _ = t.exists(t.ctx, n)
 			})
 		}

@@ -16,7 +16,8 @@ import (
 )
 
 // fastPathChecks returns the checks of the optional interfaces of package provider.
-// If a provider does not offer one of them, its checks end as Unsupported.
+// If a provider does not offer an interface, the checks of that interface end as
+// Unsupported.
 func fastPathChecks() []Check {
 	const (
 		wrongNode = "A Node gets the labels and addresses of another, or is taken for one whose instance is gone."
@@ -144,8 +145,8 @@ func (t *trial) offersBatch() provider.InstanceMetadataBatcher {
 	return offered[provider.InstanceMetadataBatcher](t, t.instances(), "InstanceMetadataBatcher")
 }
 
-// batcher does the same as offersBatch. It also ends the check if a batch cannot take as
-// many nodes as these.
+// batcher does the same as offersBatch. It also ends the check if these nodes are too
+// many for one batch.
 func (t *trial) batcher(nodes []*corev1.Node) provider.InstanceMetadataBatcher {
 	batcher := t.offersBatch()
 	if most := batcher.MaxInstanceMetadataBatch(); most < len(nodes) {
@@ -154,7 +155,8 @@ func (t *trial) batcher(nodes []*corev1.Node) provider.InstanceMetadataBatcher {
 	return batcher
 }
 
-// sameAsSingle requires that a batch answers for each node what InstanceMetadata does.
+// sameAsSingle requires that a batch gives the same answer for each node as
+// InstanceMetadata.
 func (t *trial) sameAsSingle(nodes []*corev1.Node) {
 	call := fmt.Sprintf("InstanceMetadataBatch(%s)", showNodes(nodes))
 	answers, err := t.batcher(nodes).InstanceMetadataBatch(t.ctx, copies(nodes))
@@ -216,10 +218,10 @@ func fastList(t *trial) {
 	}
 }
 
-// maxPages is far more pages than the list of any account has.
+// maxPages is the largest number of pages that are read. No account has so many.
 const maxPages = 10000
 
-// listAll returns what all pages of the list say, by provider ID.
+// listAll reads all pages of the list, and returns the instances by provider ID.
 func (t *trial) listAll() map[string]cloudprovider.InstanceMetadata {
 	lister := offered[provider.InstanceLister](t, t.instances(), "InstanceLister")
 	listed := map[string]cloudprovider.InstanceMetadata{}
@@ -250,7 +252,7 @@ func fastListFault(t *trial) {
 	}
 }
 
-// watch calls WatchInstances, and fails the check if there is an error or no token.
+// watch calls WatchInstances. An error or an empty token fails the check.
 func (t *trial) watch(watcher provider.InstanceWatcher, token string) provider.InstanceChanges {
 	changes, err := watcher.WatchInstances(t.ctx, token)
 	if err != nil || changes.Resume == "" {
@@ -259,8 +261,8 @@ func (t *trial) watch(watcher provider.InstanceWatcher, token string) provider.I
 	return changes
 }
 
-// maxAnswers bounds how many answers may lack the change, because a watch may report
-// other changes first.
+// maxAnswers is the number of answers in which the change must appear. A watch may
+// report other changes first.
 const maxAnswers = 100
 
 func fastWatch(t *trial) {
@@ -287,6 +289,6 @@ func fastWatchCancel(t *trial) {
 	t.inTime(fmt.Sprintf("WatchInstances(token %q)", token), "although its context had ended", func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, brief)
 		defer cancel()
-		_, _ = watcher.WatchInstances(ctx, token) // an error, or changes that came before
+		_, _ = watcher.WatchInstances(ctx, token) // it returns an error, or earlier changes
 	})
 }

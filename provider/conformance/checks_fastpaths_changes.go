@@ -140,7 +140,8 @@ func fastReload(t *trial) {
 	}
 }
 
-// configuration returns what Reload reads; nil if the target has no Configuration.
+// configuration returns the reader for Reload. It is nil if the target has no
+// Configuration.
 func (t *trial) configuration() io.Reader {
 	content := t.suite.target.Configuration
 	if content == nil {

@@ -27,7 +27,7 @@ const (
 	sourceContext  = "the ctx of each method, as package context says"
 )
 
-// What a user loses. More than one check uses these.
+// These costs are used by more than one check.
 const (
 	costDeleted   = "The Node of a machine that runs is deleted, with its pods."
 	costNeverGone = "The Node of a machine that is gone is never deleted, and its pods are not started elsewhere."
@@ -39,7 +39,7 @@ func (t *trial) exists(ctx context.Context, n *corev1.Node) (bool, error) {
 	return t.instances().InstanceExists(ctx, n)
 }
 
-// present checks that the instance of a Node exists.
+// present returns an error unless the provider says that the instance of a Node exists.
 func (t *trial) present(n *corev1.Node) error {
 	if exists, err := t.exists(t.ctx, n); !exists || err != nil {
 		return fmt.Errorf("InstanceExists(%s) = %v, %w; want true, nil", show(n), exists, shown(err))
@@ -47,7 +47,8 @@ func (t *trial) present(n *corev1.Node) error {
 	return nil
 }
 
-// absent checks that the provider says that the instance of a Node does not exist.
+// absent returns an error unless the provider says that the instance of a Node does not
+// exist.
 func (t *trial) absent(n *corev1.Node) error {
 	if exists, err := t.exists(t.ctx, n); exists || err != nil {
 		return fmt.Errorf("InstanceExists(%s) = %v, %w; want false, nil", show(n), exists, shown(err))
@@ -55,8 +56,8 @@ func (t *trial) absent(n *corev1.Node) error {
 	return nil
 }
 
-// notAbsent fails the check if the provider says that an instance does not exist
-// although it cannot know that.
+// notAbsent fails the check if the provider says that an instance does not
+// exist. It is called when the provider cannot know that.
 func (t *trial) notAbsent(ctx context.Context, n *corev1.Node, when string) {
 	switch exists, err := t.exists(ctx, n); {
 	case !exists && err == nil:
@@ -75,7 +76,7 @@ func (t *trial) metadata(n *corev1.Node) *cloudprovider.InstanceMetadata {
 	return got
 }
 
-// is checks that the metadata of a Node has the provider ID of the machine.
+// is returns an error unless the metadata of a Node has the provider ID of the machine.
 func (t *trial) is(n *corev1.Node, m Machine) error {
 	got, err := t.instances().InstanceMetadata(t.ctx, n)
 	switch {
@@ -87,8 +88,8 @@ func (t *trial) is(n *corev1.Node, m Machine) error {
 	return nil
 }
 
-// callTime is how long the method brief waits for a call. That is enough, because in the
-// checks that use this method the cloud answers a call at once, or not at all.
+// callTime is the time limit of the method brief. In the checks that use brief, the
+// cloud answers a call at once, or not at all.
 const callTime = 2 * time.Second
 
 // brief calls f with a context that ends soon.

@@ -14,7 +14,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// answerChecks returns the checks of what the answers contain.
+// answerChecks returns the checks of the content of answers.
 func answerChecks() []Check {
 	machines := []Need{NeedMachines}
 	return []Check{
@@ -168,7 +168,7 @@ func parallel(t *trial) {
 	}
 }
 
-// manyQuestions asks everything about a machine that runs.
+// manyQuestions calls each method of InstancesV2 several times for a machine that runs.
 func (t *trial) manyQuestions(m Machine) error {
 	for range 5 {
 		for _, n := range []*corev1.Node{joined(m), named(m)} {

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// changeChecks returns the checks of machines that somebody changes.
+// changeChecks returns the checks in which somebody changes a machine.
 func changeChecks() []Check {
 	return []Check{
 		{
@@ -32,16 +32,16 @@ func changeChecks() []Check {
 	}
 }
 
-// down checks that InstanceShutdown returns want.
-func (t *trial) down(n *corev1.Node, want bool) error { //nolint:revive // what the answer must be
+// down returns an error unless InstanceShutdown returns want.
+func (t *trial) down(n *corev1.Node, want bool) error { //nolint:revive // the wanted answer
 	if down, err := t.instances().InstanceShutdown(t.ctx, n); down != want || err != nil {
 		return fmt.Errorf("InstanceShutdown(%s) = %v, %w; want %v, nil", show(n), down, shown(err), want)
 	}
 	return nil
 }
 
-// stopIt creates a machine, stops it and waits until the provider calls it shut down. It
-// returns the machine and its Node.
+// stopIt creates a machine, stops it, and waits until the provider says that it is shut
+// down. It returns the machine and its Node.
 func stopIt(t *trial) (Machine, *corev1.Node) {
 	m := t.machine("a")
 	n := joined(m)

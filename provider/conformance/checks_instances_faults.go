@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// faultChecks returns the checks of a cloud that fails.
+// faultChecks returns the checks in which calls to the cloud fail.
 func faultChecks() []Check {
 	needs := []Need{NeedMachines, NeedFaulter}
 	return []Check{
@@ -41,13 +41,13 @@ func faultChecks() []Check {
 	}
 }
 
-// failures are the faults in which the cloud gives no valid answer.
+// failures returns the faults in which the cloud gives no valid answer.
 func failures() []FaultKind {
 	return []FaultKind{FaultError, FaultUnavailable, FaultThrottled, FaultUnauthenticated, FaultForbidden, FaultReset, FaultGarbage}
 }
 
-// under calls refresh, and then call while the cloud has the fault. It reports whether the
-// world can set the fault.
+// under calls refresh, sets the fault, runs call, and clears the fault. It reports whether
+// the world can set the fault.
 func (t *trial) under(f Fault, call func()) bool {
 	t.refresh()
 	restore, err := t.setFault(f)
@@ -81,8 +81,8 @@ func faultIsError(t *trial) {
 	}
 }
 
-// notEmpty fails the check if the provider returns neither metadata nor an error, or
-// says that there is no instance.
+// notEmpty fails the check if the provider returns neither metadata nor an error. It
+// also fails the check if the provider says that there is no instance.
 func (t *trial) notEmpty(ctx context.Context, n *corev1.Node, when string) {
 	switch got, err := t.instances().InstanceMetadata(ctx, n); {
 	case err == nil && (got == nil || got.ProviderID == ""):

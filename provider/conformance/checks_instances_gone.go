@@ -52,8 +52,9 @@ func goneChecks() []Check {
 	}
 }
 
-// onGone terminates a machine and waits for a while until the provider calls it absent. It
-// returns a function that asks the question about the machine's Node.
+// onGone creates and terminates a machine, and then waits for a while until the provider
+// says that the machine does not exist. It returns a function that asks the question about
+// the machine's Node.
 func onGone(t *trial, node func(Machine) *corev1.Node, question func(*corev1.Node) error) func() error {
 	m := t.machine("a")
 	n := node(m)
@@ -63,17 +64,17 @@ func onGone(t *trial, node func(Machine) *corev1.Node, question func(*corev1.Nod
 	return func() error { return question(n) }
 }
 
-// noMetadata checks that InstanceMetadata returns nil and an error.
+// noMetadata returns an error unless InstanceMetadata returns nil metadata and an error.
 func (t *trial) noMetadata(n *corev1.Node) error {
 	got, err := t.instances().InstanceMetadata(t.ctx, n)
 	if got == nil && err != nil {
-		return nil //nolint:nilerr // an error is what it must be
+		return nil //nolint:nilerr // an error is wanted
 	}
 	return fmt.Errorf("InstanceMetadata(%s) = %+v, %w; want nil and an error", show(n), got, shown(err))
 }
 
-// notFound checks that InstanceMetadata returns nil and an error that wraps
-// InstanceNotFound.
+// notFound returns an error unless InstanceMetadata returns nil metadata and an
+// error that wraps InstanceNotFound.
 func (t *trial) notFound(n *corev1.Node) error {
 	got, err := t.instances().InstanceMetadata(t.ctx, n)
 	if got == nil && errors.Is(err, cloudprovider.InstanceNotFound) {

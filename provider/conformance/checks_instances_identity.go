@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// identityChecks returns the checks of how the instance of a Node is found.
+// identityChecks returns the checks about finding the instance of a Node.
 func identityChecks() []Check {
 	machines := []Need{NeedMachines}
 	return []Check{
@@ -105,7 +105,7 @@ func idLegacy(t *trial) {
 	}
 }
 
-// foreignIDs are provider IDs of other clouds, as their providers write them.
+// foreignIDs returns provider IDs as the providers of other clouds write them.
 func foreignIDs() []string {
 	return []string{
 		"aws:///eu-central-1a/i-0123456789abcdef0",

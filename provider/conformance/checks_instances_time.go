@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// timeChecks returns the checks of calls that the cloud does not answer, and of an answer
-// that names the time of the next call.
+// timeChecks returns the checks of time: the cloud does not answer a call, or its answer
+// names the time of the next call.
 func timeChecks() []Check {
 	needs := []Need{NeedMachines, NeedFaulter}
 	return []Check{
@@ -37,8 +37,8 @@ func timeChecks() []Check {
 	}
 }
 
-// much is far longer than a call needs to return once its context has ended. It
-// leaves room for a busy machine.
+// much is the time in which a call must return after its context has ended. It
+// is generous, because the machine may be busy.
 const much = 5 * time.Second
 
 func canceled(t *trial) {
@@ -56,7 +56,8 @@ func deadline(t *trial) {
 	})
 }
 
-// unanswered asks a cloud that does not answer, with a context that ends soon.
+// unanswered calls the provider while the cloud does not answer. The context of the call
+// ends soon.
 func (t *trial) unanswered(ending func(context.Context) (context.Context, context.CancelFunc)) {
 	m := t.machine("a")
 	if !t.under(Fault{Kind: FaultHang}, func() {
@@ -72,7 +73,7 @@ func (t *trial) unanswered(ending func(context.Context) (context.Context, contex
 				ended <- problem
 			}()
 			exists, err := t.exists(ctx, joined(m))
-			problem = nil // an error is right, and so is an answer that needs no call
+			problem = nil // both an error and an answer without a call are right
 			if err == nil && !exists {
 				problem = errors.New("it said that the instance does not exist")
 			}
@@ -106,7 +107,7 @@ func othersHang(t *trial) {
 		case <-ended: // the provider needed no call
 		case <-time.After(200 * time.Millisecond):
 		}
-		// The fault may hit this call instead of the other one. Then the next call succeeds.
+		// The fault may hit this call instead of the first one. Then the next call succeeds.
 		var err error
 		for range 3 {
 			t.brief(func(ctx context.Context) {
@@ -128,8 +129,8 @@ func othersHang(t *trial) {
 	}
 }
 
-// promptly fails the check if a call, made through the method brief, returned long after
-// its context had ended.
+// promptly fails the check if a call through the method brief has returned long after
+// the end of its context.
 func (t *trial) promptly(n *corev1.Node, began time.Time) {
 	if took := time.Since(began); took > callTime+much {
 		t.failf("while another caller waits for the cloud, InstanceExists(%s) has taken %v; its context had ended after %v", show(n), took.Truncate(time.Second), callTime)

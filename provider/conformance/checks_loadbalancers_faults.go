@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// troubleChecks returns the checks of what others do, and of failures.
+// troubleChecks returns the checks of failures, and of changes that somebody else makes.
 func troubleChecks() []Check {
 	const taken = "A load balancer that somebody else needs is changed or deleted."
 	const source = sourceEnsure
@@ -79,7 +79,7 @@ func lbTwoClusters(b *balancing) {
 	other.nothingLeft("after both were deleted")
 }
 
-// lbNotMine accepts a call that fails, and a provider that chooses another name.
+// lbNotMine accepts an error, and a load balancer with another name.
 func lbNotMine(b *balancing) {
 	s, nodes := b.newService("a"), b.nodes(1)
 	foreigner := b.world.(Foreigner) //nolint:forcetypeassert // the check says that it needs one
@@ -106,7 +106,7 @@ func lbDrift(b *balancing, what Drift) {
 	b.only("after EnsureLoadBalancer = nil", nil)
 	all, err := b.world.(Viewer).LoadBalancers(b.ctx, b.cluster) //nolint:forcetypeassert // the check says that it needs one
 	b.must("load balancers of cluster "+b.cluster, err)
-	if len(all) != 1 { // Drift needs a cluster with only one load balancer.
+	if len(all) != 1 { // The method Drift needs a cluster with only one load balancer.
 		b.notRunf("needs a cluster without other load balancers, and %s has %s", b.cluster, balancersText(all))
 	}
 	b.must("remove "+string(what), b.world.(Drifter).Drift(b.ctx, b.cluster, what)) //nolint:forcetypeassert // the check says that it needs one
@@ -125,8 +125,9 @@ func lbDrift(b *balancing, what Drift) {
 const maxWrites = 20
 
 // failing makes the calls that f returns, one after the other. A fault hits the first write
-// of the first call, the second write of the second call and so on, until a call makes so
-// few writes that the fault hits none of them. After each of the calls, failing calls then.
+// of the first call, the second write of the second call, and so on. The last call is the
+// one with so few writes that the fault hits none of them. After each call, failing calls
+// the function then.
 func (b *balancing) failing(kind FaultKind, f func(k int) (*corev1.Service, func() error), then func(s *corev1.Service, when string)) {
 	for k := range maxWrites {
 		s, call := f(k)
@@ -220,8 +221,8 @@ func lbSixteen(b *balancing) {
 }
 
 // together calls f for each number from 0 to n-1, with at most the given number of
-// calls at a time. It repeats each call until its error no longer asks for another
-// call, and returns the errors.
+// calls at a time. It repeats each call until the error no longer asks for another
+// call. It returns the errors.
 func (t *trial) together(n, most int, what string, f func(int) error) []error {
 	failed := make([]error, n)
 	limit := make(chan struct{}, most)
@@ -238,8 +239,8 @@ func (t *trial) together(n, most int, what string, f func(int) error) []error {
 	return failed
 }
 
-// lbCancel makes the cloud answer no call, and ends the context of the caller in the
-// meantime.
+// lbCancel makes calls that the cloud does not answer. The context of each call
+// soon ends.
 func lbCancel(b *balancing) {
 	s, nodes := b.newService("a"), b.nodes(1)
 	b.keep(s)

@@ -51,16 +51,16 @@ func fieldChecks() []Check {
 
 // field is a field of Services that a provider may implement or refuse.
 type field struct {
-	id      string // of its check; empty if not-ignored is its only check
+	id      string // name of its check; empty if it has only the check not-ignored
 	feature Feature
 	name    string
 	set     func(*corev1.Service)
-	// works reports whether the load balancer is as the Service says.
+	// works reports whether the load balancer has what the field asks for.
 	works func(*corev1.Service, LoadBalancer, *corev1.LoadBalancerStatus) bool
 }
 
-// sentence returns the name of a field as the beginning of a sentence. The field
-// keeps its spelling.
+// sentence returns the name of a field for the beginning of a sentence. The
+// spelling of the field itself stays.
 func sentence(name string) string {
 	if rest, found := strings.CutPrefix(name, "a "); found {
 		return "A " + rest
@@ -127,8 +127,8 @@ func asRanges(s *corev1.Service, l LoadBalancer, _ *corev1.LoadBalancerStatus) b
 	return sameSet(l.SourceRanges, s.Spec.LoadBalancerSourceRanges)
 }
 
-// asFamilies reports whether the status has an address of each family. A host name is
-// not looked up, and counts as having all families.
+// asFamilies reports whether the status has an address of each family of the Service.
+// A host name is not resolved, and counts for all families.
 func asFamilies(s *corev1.Service, _ LoadBalancer, status *corev1.LoadBalancerStatus) bool {
 	has := map[corev1.IPFamily]bool{}
 	for _, address := range ingress(status) {
@@ -157,8 +157,8 @@ func (t *trial) supports(f Feature) bool {
 	return f != "" && slices.Contains(t.suite.target.Features.Supported, f)
 }
 
-// judge requires that a field works or is refused. A field that is declared as
-// supported must work, except for an address that nobody has reserved.
+// judge requires that a field works or is refused. A supported field must work.
+// The exception is an address that nobody has reserved.
 func (b *balancing) judge(f field, nodes []*corev1.Node) {
 	s := b.newService("f")
 	f.set(s)
@@ -268,7 +268,8 @@ func lbAnnotations(b *balancing) {
 	}
 }
 
-// shaped returns what is wrong with the answer for one of Target.Services.
+// shaped returns an error if the provider's answer for one of Target.Services is
+// wrong.
 func (b *balancing) shaped(shape Shape, plain *corev1.Service, nodes []*corev1.Node, err error) error {
 	switch shape.Want {
 	case Works:

@@ -96,8 +96,7 @@ func deletionChecks() []Check {
 	}
 }
 
-// lbName does not require names to differ if only the cluster differs, because UIDs of
-// Services are unique.
+// lbName accepts the same name for two clusters, because UIDs of Services are unique.
 func lbName(b *balancing) {
 	ask := func(cluster string, s *corev1.Service) string {
 		return b.loadBalancer().GetLoadBalancerName(b.ctx, cluster, s.DeepCopy())
@@ -150,7 +149,7 @@ func lbDeleteNoneWrites(b *balancing) {
 func lbUpdateNone(b *balancing) {
 	s, nodes := b.newService("a"), b.nodes(1)
 	b.keep(s)
-	err := b.update(b.ctx, s, nodes) // An error is as good as nil.
+	err := b.update(b.ctx, s, nodes) // Both an error and nil are right.
 	b.nothingLeft("after " + b.call("UpdateLoadBalancer", s, nodes) + " = " + shown(err).Error() + " without a load balancer")
 }
 
@@ -271,8 +270,9 @@ func lbDeletePending(b *balancing) {
 	b.nothingLeft("after " + b.call("EnsureLoadBalancerDeleted", s, nil) + " = nil, for a load balancer that the cloud was still making")
 }
 
-// hold keeps new load balancers from becoming ready until the returned function is called
-// or the check ends. After the check, the load balancer of the Service is deleted.
+// hold keeps new load balancers from becoming ready. The hold lasts until the returned
+// function is called or the check ends. After the check, the load balancer of the Service
+// is deleted.
 func (b *balancing) hold(s *corev1.Service) (release func()) {
 	release, err := b.setHold()
 	b.must("keep load balancers from becoming ready", err)
@@ -283,7 +283,7 @@ func (b *balancing) hold(s *corev1.Service) (release func()) {
 			release()
 		}
 	}()
-	b.keep(s) // The last cleanup runs first, and some clouds do not delete what is not ready.
+	b.keep(s) // This is registered first, so it runs last: some clouds do not delete a load balancer that is not ready.
 	b.cleanup("let load balancers become ready", func(context.Context) error { release(); return nil })
 	listed = true
 	return release

@@ -73,8 +73,8 @@ func lbForeignNode(b *balancing) {
 
 func lbNoProviderID(b *balancing) { b.withNode(identified("node-that-is-not-initialized", "")) }
 
-// withNode requires that a node which cannot be a backend keeps no other node from
-// being one.
+// withNode passes a node that cannot be a backend. It requires that the other
+// nodes become backends nevertheless.
 func (b *balancing) withNode(other *corev1.Node) {
 	s, nodes := b.newService("a"), b.nodes(2)
 	other.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}}
@@ -119,7 +119,7 @@ func lbTooMany(b *balancing) {
 	}
 }
 
-// backendsAre requires that these nodes are the backends, and no others.
+// backendsAre requires that exactly these nodes are the backends.
 func (b *balancing) backendsAre(when string, nodes []*corev1.Node) {
 	wanted := providerIDs(nodes)
 	b.only(when, func(l LoadBalancer) error {
@@ -130,7 +130,7 @@ func (b *balancing) backendsAre(when string, nodes []*corev1.Node) {
 	})
 }
 
-// backendsHave requires that these nodes are backends.
+// backendsHave requires that these nodes are among the backends.
 func (b *balancing) backendsHave(when string, nodes []*corev1.Node) {
 	b.only(when, func(l LoadBalancer) error {
 		for _, id := range providerIDs(nodes) {

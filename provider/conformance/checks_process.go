@@ -13,7 +13,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// processChecks returns the checks of the process that the provider is part of. Each one
+// processChecks returns the checks of the provider's effects on its process. Each check
 // runs in a child process.
 func processChecks() []Check {
 	const initialize = "Interface.Initialize: any tasks started here should be cleaned up when the stop channel closes"
@@ -75,7 +75,7 @@ func unmentioned(text string, words []string) error {
 	return nil
 }
 
-// A call of never returns a Node whose machine has never existed.
+// The method never returns a Node whose machine has never existed.
 func (t *trial) never() *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: t.name("never")}}
 }
@@ -112,8 +112,8 @@ func badConfigs(t *trial) {
 	}
 }
 
-// ask calls InstanceExists, if the provider offers InstancesV2, and returns the error. The
-// answer does not matter.
+// ask calls InstanceExists if the provider offers InstancesV2. It returns only the error,
+// because the answer does not matter.
 func (t *trial) ask(from cloudprovider.Interface) error {
 	v2, ok := from.InstancesV2()
 	if !ok {
@@ -139,8 +139,8 @@ func stopsAll(t *trial) {
 }
 
 // goroutines returns the stacks of the goroutines that could be the provider's, by
-// number. Those of package net/http are left out: they keep connections open,
-// which does no harm.
+// number. It leaves out the goroutines of package net/http. They only keep
+// connections open, and that does no harm.
 func goroutines() map[string]string {
 	text := make([]byte, 1<<20)
 	text = text[:runtime.Stack(text, true)]
@@ -193,7 +193,7 @@ func noSecrets(t *trial) {
 	for _, kind := range failures() {
 		restore, err := t.setFault(Fault{Kind: kind})
 		if err != nil {
-			continue // other checks say what the world lacks
+			continue // other checks report what the world lacks
 		}
 		t.brief(func(ctx context.Context) {
 			if v2, ok := t.provider.InstancesV2(); ok {
@@ -205,7 +205,7 @@ func noSecrets(t *trial) {
 	}
 }
 
-// noSecret fails the check if an error has a secret.
+// noSecret fails the check if an error contains a secret.
 func (t *trial) noSecret(call string, err error) {
 	for n, secret := range t.suite.target.Secrets {
 		if err != nil && secret != "" && strings.Contains(err.Error(), secret) {
@@ -214,7 +214,7 @@ func (t *trial) noSecret(call string, err error) {
 	}
 }
 
-// tellsSecrets looks for secrets in what the process has written.
+// tellsSecrets looks for secrets in the output of the process.
 func tellsSecrets(target Target, output string) string {
 	for n, secret := range target.Secrets {
 		for line := range strings.Lines(output) {

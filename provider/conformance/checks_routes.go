@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// What the checks of routes cite from the contract, and what a failure costs.
+// The parts of the contract that the checks of routes cite, and the costs of a failure.
 const (
 	sourceListRoutes  = "Routes.ListRoutes: lists all managed routes that belong to the specified clusterName"
 	sourceCreateRoute = "Routes.CreateRoute: creates the described managed route"
@@ -57,8 +57,8 @@ func routeLifeChecks() []Check {
 	}
 }
 
-// routeTableChecks returns the checks of a route table that others change, too, or that
-// is full.
+// routeTableChecks returns the checks of a route table that is full, or that others
+// also change.
 func routeTableChecks() []Check {
 	needs := []Need{NeedMachines}
 	return []Check{
@@ -93,9 +93,9 @@ func routeTableChecks() []Check {
 	}
 }
 
-// The destinations are not in 10.244.0.0/16, which many clusters use for pods. Such a
-// cluster may be in the same account, and a provider that lists only its own routes would
-// not show the routes of that cluster.
+// The destinations are not in 10.244.0.0/16, which many clusters use for pods. Another
+// cluster in the same account may use that range, and a provider that lists only its own
+// routes would not show the routes of that cluster.
 const (
 	destination1 = "10.251.1.0/24"
 	destination2 = "10.251.2.0/24"
@@ -146,7 +146,8 @@ func routeNamePrefix(r *routing) {
 	r.deleteOne(route(r.machine("node-1"), destination1), route(r.machine("node-10"), destination2))
 }
 
-// deleteOne creates two routes and deletes the first.
+// deleteOne creates two routes, deletes the first one, and requires that the second one
+// stays.
 func (r *routing) deleteOne(first, second *cloudprovider.Route) {
 	r.created(first)
 	r.created(second)
@@ -163,7 +164,7 @@ func routeLive(r *routing) {
 	wanted := route(r.machine("a"), destination1)
 	r.created(wanted)
 	r.only("after CreateRoute = nil", wanted)
-	for skip := range 3 { // A provider may make other lists before that of the routes.
+	for skip := range 3 { // A provider may read other lists before the list of routes.
 		for _, kind := range []FaultKind{FaultEmptyList, FaultTruncatedList} {
 			restore := r.fault(Fault{Kind: kind, Skip: skip})
 			all, err := r.routes().ListRoutes(r.ctx, r.cluster)

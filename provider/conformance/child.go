@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// A check in which the provider may end the process runs in a child process, which
-// is the same program and calls Run in the same way. These environment variables
-// say which check it runs.
+// If the provider may end the process in a check, the check runs in a child
+// process. The child is the same program and calls Run in the same way. These
+// environment variables tell the child which check to run.
 const (
 	childCheck  = "FAIRLEAD_CONFORMANCE_CHECK"  // the ID of the check
 	childResult = "FAIRLEAD_CONFORMANCE_RESULT" // the file for its result
@@ -22,7 +22,7 @@ const (
 // childOf returns the ID of the check that this process runs for its parent, or "".
 func childOf() string { return os.Getenv(childCheck) }
 
-// runAsChild runs the check and writes its result for the parent.
+// runAsChild runs the check and writes its result to the parent's file.
 func (s *suite) runAsChild(ctx context.Context, id string) error {
 	defer s.close()
 	for _, check := range Checks() {
@@ -45,16 +45,17 @@ func (s *suite) runAsChild(ctx context.Context, id string) error {
 	return fmt.Errorf("there is no check %q", id)
 }
 
-// childAnswer is what a child process tells its parent. If all checks run in child
-// processes, the parent makes no provider, and learns from Provider what was tested.
+// childAnswer is the answer of a child process to its parent. If all checks run in
+// child processes, the parent makes no provider. Then the field Provider tells it
+// which provider was tested.
 type childAnswer struct {
 	Result   CheckResult `json:"result"`
 	Failures []string    `json:"failures,omitempty"`
 	Provider Provider    `json:"provider"`
 }
 
-// runInChild runs the check in a child process and judges what the process has
-// written.
+// runInChild runs the check in a child process and judges the output of the
+// process.
 func (s *suite) runInChild(run context.Context, check Check) judged {
 	if s.options.Child == nil {
 		return without(NotRun, "needs a process of its own")
@@ -96,7 +97,7 @@ func (s *suite) runInChild(run context.Context, check Check) judged {
 	if result.Outcome != Passed && result.Outcome != Failed {
 		return result
 	}
-	for _, judge := range []func(Target, string) string{check.judge, races} { // An expected failure of the check must not hide what these find.
+	for _, judge := range []func(Target, string) string{check.judge, races} { // An expected failure of the check must not hide the problems that these find.
 		if judge == nil {
 			continue
 		}
@@ -109,7 +110,7 @@ func (s *suite) runInChild(run context.Context, check Check) judged {
 }
 
 // races returns the data race that the race detector has written to the output, or "".
-// The detector does not end the process, so a check that has raced may pass.
+// The detector does not end the process, so the check itself may pass.
 func races(_ Target, output string) string {
 	const shown = 12 // lines: both accesses, and where they are
 	_, told, found := strings.Cut(output, "WARNING: DATA RACE\n")
@@ -129,7 +130,7 @@ func readAnswer(file string) (answer childAnswer, err error) {
 	return answer, json.Unmarshal(text, &answer)
 }
 
-// lastLines returns the end of what a process has written.
+// lastLines returns the last lines of an output.
 func lastLines(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	return strings.Join(lines[max(0, len(lines)-8):], "\n")

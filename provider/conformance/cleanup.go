@@ -12,11 +12,11 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// Cleanup removes what a ledger lists and the cloud still has, the last entry first.
-// The provider removes what it has created, and the world removes the rest. Cleanup
-// removes only what it finds by the names in the ledger, so it may be repeated. It
-// calls tell with a line for each thing that is gone. The error joins the errors about
-// all things that may still be there. These stay in the ledger.
+// Cleanup removes the things that a ledger lists and the cloud still has, the last
+// entry first. The provider removes the things that it has created, and the world
+// removes the rest. Cleanup finds the things by the names in the ledger, so it can be
+// repeated. It calls tell with a line for each thing that is gone. The error joins the
+// errors about all things that may still exist. These things stay in the ledger.
 func Cleanup(ctx context.Context, target Target, ledger *FileLedger, tell func(string)) error {
 	left, err := ledger.Left()
 	if err != nil || len(left) == 0 {
@@ -27,8 +27,8 @@ func Cleanup(ctx context.Context, target Target, ledger *FileLedger, tell func(s
 	if err := w.begin(ctx, ledger); err != nil {
 		return err
 	}
-	// Faults are taken away first, because they would hit the calls that follow, and New.
-	// Holds are ended next, because some clouds delete a load balancer only once it is ready.
+	// First, Cleanup takes faults away, because they would hit New and the calls that follow.
+	// Then it ends holds, because some clouds delete a load balancer only once it is ready.
 	slices.SortStableFunc(left, func(a, b Entry) int { return cmp.Compare(rank(a), rank(b)) })
 	var errs []error
 	for _, e := range left {
@@ -44,7 +44,7 @@ func Cleanup(ctx context.Context, target Target, ledger *FileLedger, tell func(s
 			continue
 		}
 		errs = append(errs, fmt.Errorf("%v: %w", e, err))
-		// While a fault is set, the cloud may say of things that exist that they are gone.
+		// While a fault is set, the cloud may say that existing things are gone.
 		if e.Kind == KindFault {
 			return errors.Join(append(errs, errors.New("nothing else was touched, because the cloud's answers may be wrong"))...)
 		}
@@ -60,7 +60,7 @@ func rank(e Entry) int {
 	return len(first)
 }
 
-// cleaner removes what a run has left.
+// cleaner removes the things that a run has left.
 type cleaner struct {
 	target   Target
 	world    any
@@ -134,8 +134,8 @@ func (w *cleaner) remove(ctx context.Context, e Entry) (done string, err error) 
 	return "", errors.New("the ledger does not say how it is removed; look for it by its name")
 }
 
-// removeMachine terminates a machine, if it has the name in the ledger. An ID alone is
-// not enough: in another account it may be that of another machine.
+// removeMachine terminates a machine that has the name in the ledger. An ID alone is
+// not enough: in another account, another machine may have the same ID.
 func (w *cleaner) removeMachine(ctx context.Context, e Entry) (string, error) {
 	terminator, ok := worldAs[Machines](w.world, NeedMachines)
 	if !ok {
@@ -175,8 +175,8 @@ func (w *cleaner) find(ctx context.Context, name string) ([]Machine, error) {
 	return finder.FindMachine(ctx, name)
 }
 
-// removeByID terminates the machine with the ID in the ledger, if the provider finds it
-// by its name.
+// removeByID terminates the machine with the ID in the ledger, if the provider finds a
+// machine with the name in the ledger.
 func (w *cleaner) removeByID(ctx context.Context, e Entry, terminator Machines) (string, error) {
 	v2, ok := w.provider.InstancesV2()
 	if !ok {
@@ -212,8 +212,9 @@ func (w *cleaner) notFoundByName(ctx context.Context, e Entry) (string, error) {
 	return wasGone, nil
 }
 
-// removeLoadBalancer asks the provider to delete the load balancer, even if the
-// provider does not find it, because parts of it may be there.
+// removeLoadBalancer asks the provider to delete the load balancer. It does so
+// even if the provider does not find the load balancer, because parts of it may
+// exist.
 func (w *cleaner) removeLoadBalancer(ctx context.Context, e Entry) (string, error) {
 	lb, ok := w.provider.LoadBalancer()
 	if !ok {
@@ -265,8 +266,8 @@ func (w *cleaner) removeRoute(ctx context.Context, e Entry) (string, error) {
 }
 
 const (
-	// removalTimeout is how long the removal of one thing may keep failing. Clouds refuse
-	// to delete what they are still creating.
+	// removalTimeout is the time during which the removal of one thing is tried again.
+	// Clouds refuse to delete a thing that they are still creating.
 	removalTimeout = 3 * time.Minute
 	// removalPause is the pause between two tries.
 	removalPause = 2 * time.Second

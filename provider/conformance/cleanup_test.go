@@ -15,7 +15,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// account is what Cleanup may find in a cloud: a provider, and its world.
+// account is a cloud for Cleanup. It is both the provider and its world.
 type account struct {
 	cloudprovider.Interface
 
@@ -25,7 +25,7 @@ type account struct {
 	foreign   []Resource
 	addresses []Address
 	err       error // the error of all questions
-	cannot    bool  // the world finds nothing by its name
+	cannot    bool  // the world cannot find anything by name
 }
 
 func (a *account) InstancesV2() (cloudprovider.InstancesV2, bool) { return instancesOf{a: a}, true }
@@ -231,7 +231,7 @@ func TestCleanupRemovesOnlyWhatTheLedgerLists(t *testing.T) {
 				if want := row.wantError != ""; (len(left) > 0) != want {
 					t.Errorf("left in the ledger: %v, want that: %v", left, want)
 				}
-				// Cleanup may be repeated.
+				// Cleanup can be repeated.
 				return errors.Join(err, ignoring(row.wantError, Cleanup(t.Context(), target, l, func(string) {})))
 			})
 			if row.want != "" && (len(told) != 1 || !strings.HasSuffix(told[0], ": "+row.want)) {
@@ -244,7 +244,7 @@ func TestCleanupRemovesOnlyWhatTheLedgerLists(t *testing.T) {
 	}
 }
 
-// contents lists what is in the cloud.
+// contents lists the things in the cloud.
 func contents(a account) []string {
 	all := []string{}
 	for _, m := range a.machines {
@@ -265,7 +265,7 @@ func contents(a account) []string {
 	return all
 }
 
-// ignoring returns nil for an error that is wanted.
+// ignoring returns err, or nil if err is the wanted error.
 func ignoring(want string, err error) error {
 	if want != "" && err != nil && strings.Contains(err.Error(), want) {
 		return nil

@@ -7,33 +7,34 @@ import (
 	"strings"
 )
 
-// Finder is a world that finds a machine by its name. No check needs it. It serves to
-// remove machines after a run or a creation that was interrupted.
+// Finder is a world that finds a machine by its name. No check needs it. The suite
+// uses it to remove machines after a run or a creation was interrupted.
 type Finder interface {
 	// FindMachine returns the machines with exactly this name.
 	FindMachine(ctx context.Context, name string) ([]Machine, error)
 }
 
-// ForeignFinder is a Foreigner that finds again what it has created. No check needs it. It
-// serves to see that a resource is new, and to remove it after an interruption.
+// ForeignFinder is a Foreigner that can find the resources that it has created. No check
+// needs it. The suite uses it to see that a resource is new, and to remove the resource
+// after an interruption.
 type ForeignFinder interface {
-	// FindForeign returns what CreateForeign has created for these arguments, and nothing
-	// else: a route to the same CIDR may belong to somebody else.
+	// FindForeign returns only the resources that CreateForeign has created for these
+	// arguments. A route to the same CIDR may belong to somebody else.
 	FindForeign(ctx context.Context, kind ResourceKind, what string) ([]Resource, error)
 }
 
-// AddressFinder is a Reserver that finds an address again. No check needs it. It serves to
-// release addresses after an interruption.
+// AddressFinder is a Reserver that finds an address by its name. No check needs it. The
+// suite uses it to release addresses after an interruption.
 type AddressFinder interface {
 	// FindAddress returns the addresses that were reserved under exactly this name.
 	FindAddress(ctx context.Context, name string) ([]Address, error)
 }
 
 // errByHand means that the world cannot find a thing by its name. The ID in the ledger is
-// not enough: in another account it may be that of another thing.
+// not enough: in another account, another thing may have the same ID.
 var errByHand = fmt.Errorf("%w: find it by its name; look for it by hand", ErrCannot)
 
-// removeForeign removes a resource that the world has created as if by hand.
+// removeForeign removes a foreign resource. The world has created it as a person would.
 func (w *cleaner) removeForeign(ctx context.Context, e Entry) (string, error) {
 	foreigner, ok := worldAs[Foreigner](w.world, NeedForeigner)
 	if !ok {
@@ -95,8 +96,8 @@ func (w *cleaner) removeAddress(ctx context.Context, e Entry) (string, error) {
 		if e.ID != "" && a.ID != e.ID {
 			continue
 		}
-		// Clouds refuse to release an address while a load balancer that has it is
-		// being deleted.
+		// Clouds refuse to release an address while they are still deleting the
+		// load balancer that has it.
 		if err := repeatedly(ctx, func() error { return reserver.ReleaseAddress(ctx, a) }); err != nil {
 			return "", err
 		}

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Change is a check that has different outcomes in two reports. Before or After is
-// empty if a report does not have the check.
+// Change is a check whose outcome differs between two reports. Before is empty if
+// the first report does not have the check, and After if the second one does not.
 type Change struct {
 	ID            string
 	Level         Level
 	Before, After Outcome
-	// Why says why the check has its outcome in the second report.
+	// Why is the reason for the outcome in the second report.
 	Why string
 }
 
@@ -27,8 +27,8 @@ func (c Change) Worse() bool {
 	return c.After == Failed || c.Before == Passed && c.After != Passed
 }
 
-// Compare returns what has changed from one report to another: first what is worse,
-// then the rest, each in the order of IDs.
+// Compare returns the changes from one report to another. Changes for the worse
+// come first. Both groups are in the order of IDs.
 func Compare(before, after *Report) []Change {
 	all := map[string]Change{}
 	for _, c := range before.Checks {

@@ -1,10 +1,12 @@
 // Package conformance tests a cloud provider against the contract of
-// k8s.io/cloud-provider: what its doc comments say, and what daemons rely on.
+// k8s.io/cloud-provider. The contract is the doc comments of that module and
+// the behaviour on which daemons rely.
 //
-// A vendor writes a [Target]: how to make the provider, and the world around it. Through
-// the world, the suite creates machines, sets faults and counts calls. The world is any
-// value that implements some of the interfaces of this package, such as [Machines]. A check
-// that needs more than the world has is not run, and the report says what it needs.
+// A vendor writes a [Target]. It makes the provider and the world around the provider.
+// Through the world, the suite creates machines, sets faults and counts calls. The world is
+// any value that implements some of the interfaces of this package, such as [Machines]. If
+// a check needs an interface that the world does not have, the check is not run. The report
+// then names that interface.
 //
 //	func TestConformance(t *testing.T) {
 //		conformance.Test(t, conformance.Target{
@@ -20,12 +22,11 @@
 // Test runs the suite in go test, with a subtest for each check. Run runs it
 // anywhere and returns a [Report]. Checks lists all checks.
 //
-// The suite judges a provider by the contract, and not by taste. If a check of level
-// [Core] fails, users lose nodes, load balancers, routes or traffic, or the provider
-// contradicts a doc comment of the contract. If a check of level [Extended] fails, a
-// feature does not work, or operation is harder. A check of level [Measured] reports a
-// number.
+// The suite judges a provider by the contract alone. If a check of level [Core] fails,
+// users lose nodes, load balancers, routes or traffic, or the provider contradicts a
+// doc comment of the contract. If a check of level [Extended] fails, a feature does
+// not work, or operation is harder. A check of level [Measured] reports a number.
 //
-// Run the suite with the race detector, because only it sees some mistakes. Without
-// it the result is at most [Partial].
+// Run the suite with the race detector, because some mistakes cannot be found
+// without it. A run without it is at most [Partial].
 package conformance

@@ -100,8 +100,8 @@ Result          failure: 1 core check failed
 	}
 }
 
-// The heading says that the account is live if the target says so. Otherwise nobody knows what
-// the cloud is, and the heading says nothing about it.
+// If the target says that the account is live, the heading says so. Otherwise the heading says
+// nothing about the cloud, because the target has not described it.
 func TestTextSaysWhereOnlyIfItIsKnown(t *testing.T) {
 	r := fullReport()
 	r.Environment.Live = false
@@ -111,7 +111,7 @@ func TestTextSaysWhereOnlyIfItIsKnown(t *testing.T) {
 	}
 }
 
-// One reason beyond those that are shown is counted in the singular.
+// If only one reason is not shown, its count is in the singular.
 func TestReasons(t *testing.T) {
 	for more, want := range map[string]string{"d": "(a; b; c; and 1 more reason)", "d e": "(a; b; c; and 2 more reasons)"} {
 		if got := reasons(append([]string{"a", "b", "c", "a", ""}, strings.Fields(more)...)); got != " "+want {

@@ -12,8 +12,8 @@ import (
 // modulePath is the module of the suite.
 const modulePath = "github.com/fairlead-k8s/fairlead"
 
-// moduleOf returns the module in this binary that has the path, or that contains the
-// package with the path. If it is the main module, moduleOf also returns its commit.
+// moduleOf returns a module in this binary. The path is that of the module or of a
+// package in it. For the main module, moduleOf also returns the commit.
 func moduleOf(path string) (m debug.Module, revision string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -48,7 +48,7 @@ func environment(live bool) Environment {
 	}
 }
 
-// identify records which module the provider comes from.
+// identify records the module that contains the provider.
 func (s *suite) identify(made cloudprovider.Interface) {
 	t := reflect.TypeOf(made)
 	for t.Kind() == reflect.Pointer {

@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// The provider of the simulated cloud is tested in a program. A vendor's test
-// calls Test with such a target.
+// This program tests the provider of the simulated cloud. A vendor's test would
+// pass such a Target to Test.
 func ExampleRun() {
 	target := conformance.Target{
 		Name: "simulated",

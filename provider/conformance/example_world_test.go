@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// fakeCloud is a fake of your cloud. The provider under test speaks to it, too.
+// fakeCloud is a fake of your cloud. The provider under test also calls it.
 type fakeCloud struct {
 	mu       sync.Mutex
 	machines map[string]string // from ID to name; guarded by mu
@@ -31,7 +31,7 @@ func (c *fakeCloud) TerminateMachine(_ context.Context, m conformance.Machine) e
 	return nil
 }
 
-// A fake of a cloud is a world as soon as it can create and terminate machines.
+// A fake of a cloud can be a world if it can create and terminate machines.
 func ExampleMachines() {
 	var world conformance.Machines = &fakeCloud{machines: map[string]string{}}
 	m, err := world.CreateMachine(context.Background(), "node-1")

@@ -16,14 +16,14 @@ import (
 const (
 	// verbTimeout is the default of Executable.Timeout.
 	verbTimeout = 5 * time.Minute
-	// exitCannot is the exit code of a world that cannot do what a verb asks for.
+	// exitCannot is the exit code of a world that cannot carry out a verb.
 	exitCannot = 3
-	// maxAnswer bounds, in bytes, what a world may print to standard output.
+	// maxAnswer is the largest number of bytes that a world may print to standard output.
 	maxAnswer = 1 << 20
-	// maxComplaint bounds, in bytes, how much of a world's standard error is shown.
+	// maxComplaint is the largest number of bytes of a world's standard error that are shown.
 	maxComplaint = 4 << 10
-	// leftPipes is how long a world's children may keep its output open after it has
-	// ended.
+	// leftPipes is the time for which a world's children may keep its output open
+	// after the world itself has ended.
 	leftPipes = 2 * time.Second
 )
 
@@ -32,9 +32,9 @@ const (
 //
 //	PATH VERB [ARGUMENT…]
 //
-// It prints one JSON object to standard output and ends with code 0. Code 3 means
-// that it cannot do this; any other code is an error. Standard error is shown with
-// the error. The verbs are
+// The program prints one JSON object to standard output and exits with code 0.
+// Code 3 means that it cannot carry out the verb. Any other code is an error,
+// whose text includes the standard error of the program. The verbs are
 //
 //	verbs                   {"verbs": ["create-machine", …]}: those that it knows
 //	identity                {"identity": "account 4711"}: see Identifier
@@ -61,9 +61,9 @@ const (
 //	hold-load-balancers     {}: see Holder
 //	release-load-balancers  {}: ends all holds; also if there is none
 //
-// Machine, Calls, Resource, LoadBalancer and Address are those of this package, with
-// the names of their JSON fields. Checks that need a verb that the program does not
-// know are not run.
+// Machine, Calls, Resource, LoadBalancer and Address are the types of this package
+// in JSON. If the program does not know a verb, the checks that need the verb are
+// not run.
 type Executable struct {
 	// Path is the program.
 	Path string
@@ -71,8 +71,8 @@ type Executable struct {
 	Timeout time.Duration
 }
 
-// World asks the program which verbs it knows, and returns a world that offers just
-// what these allow.
+// World asks the program which verbs it knows. It returns a world that offers only
+// the interfaces for which the program knows all verbs.
 func (e Executable) World(ctx context.Context) (any, error) {
 	var known struct {
 		Verbs []string `json:"verbs"`
@@ -168,7 +168,7 @@ func (e Executable) ask(ctx context.Context, answer any, arguments ...string) er
 	return fmt.Errorf("world %s %s: %w%s", e.Path, strings.Join(arguments, " "), err, complaint.shown())
 }
 
-// wrong returns the error for an answer that lacks something.
+// wrong returns the error for an incomplete answer.
 func (e Executable) wrong(verb, what string) error {
 	return fmt.Errorf("world %s %s: its answer %s", e.Path, verb, what)
 }
@@ -188,7 +188,7 @@ func decodeOne(text []byte, into any) error {
 	return nil
 }
 
-// limit keeps no more than max bytes.
+// limit is a writer that keeps the first max bytes.
 type limit struct {
 	text     []byte
 	max      int
@@ -204,7 +204,7 @@ func (l *limit) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// tail keeps the last max bytes.
+// tail is a writer that keeps the last max bytes.
 type tail struct {
 	text []byte
 	max  int
@@ -218,7 +218,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// shown returns what was written to standard error, as the end of an error's text.
+// shown returns the text of standard error, for the end of an error's text.
 func (t *tail) shown() string {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(t.text), "\uFFFD"))
 	if text == "" {

@@ -10,10 +10,11 @@ import (
 )
 
 // Serve carries out one verb of an Executable whose world is written in Go. The program
-// has to print the result as JSON. If the verb is not known, the error wraps ErrCannot,
-// and the program has to end with code 3. clearFaults takes away all faults that other
-// processes have set. If it is nil, the verbs for faults are not known. If the world is
-// no HoldReleaser, those for holds are not known.
+// has to print the result as JSON. If the error wraps ErrCannot, the program has to
+// exit with code 3. An unknown verb is one such error. The function clearFaults takes
+// away all faults, also those of other processes. If clearFaults is nil, Serve does not
+// know the verbs for faults. If the world is no HoldReleaser, Serve does not know the
+// verbs for holds.
 func Serve(ctx context.Context, world any, arguments []string, clearFaults func(context.Context) error) (any, error) {
 	s := server{world: world, clear: clearFaults}
 	if len(arguments) == 0 || arguments[0] == "verbs" {
@@ -34,13 +35,13 @@ func Serve(ctx context.Context, world any, arguments []string, clearFaults func(
 	return answer, err
 }
 
-// server is a world that answers another process.
+// server carries out verbs for another process.
 type server struct {
 	world any
 	clear func(context.Context) error
 }
 
-// known returns the verbs that the world knows.
+// known returns the verbs that this world can carry out.
 func (s server) known() []string {
 	var all []string
 	for _, v := range executableVerbs {
@@ -63,8 +64,9 @@ func (s server) known() []string {
 	return all
 }
 
-// takesBack reports whether another process can end a fault or a hold that the world has
-// set for the need. The process that sets it ends before the check does.
+// takesBack reports whether another process can end the faults or holds of the need.
+// That is necessary, because the process that sets a fault or a hold exits before the
+// check ends.
 func (s server) takesBack(n Need) bool {
 	_, releases := s.world.(HoldReleaser)
 	return (n != NeedFaulter || s.clear != nil) && (n != NeedHolder || releases)
@@ -76,7 +78,7 @@ type servedVerb struct {
 	do        func(ctx context.Context, s server, arguments []string) (any, error)
 }
 
-//nolint:forcetypeassert // known has checked the interfaces
+//nolint:forcetypeassert // the method known has checked the interfaces
 var servedVerbs = map[string]servedVerb{
 	"create-machine": {1, func(ctx context.Context, s server, a []string) (any, error) {
 		return s.world.(Machines).CreateMachine(ctx, a[0])

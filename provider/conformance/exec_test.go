@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// script writes a world as a shell script.
+// script writes a shell script that is a world.
 func script(t *testing.T, text string) Executable {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "world")
@@ -60,8 +60,8 @@ func TestExecutablesThatAnswerWrongly(t *testing.T) {
 	}
 }
 
-// A program that hangs is ended, and World returns although a child of the program still
-// has its output open.
+// A program that hangs is killed. World returns even if a child of the program still has
+// the output open.
 func TestExecutableThatHangs(t *testing.T) {
 	e := script(t, "sleep 600 & echo waits >&2; wait")
 	e.Timeout = 200 * time.Millisecond
@@ -86,7 +86,7 @@ func TestExecutableThatCannot(t *testing.T) {
 	}
 }
 
-// recorder is a world that remembers the calls.
+// recorder is a world that records its calls.
 type recorder struct{ calls []string }
 
 func (r *recorder) add(format string, args ...any) error {
@@ -162,8 +162,8 @@ func (r *recorder) DeleteForeign(_ context.Context, f Resource) error {
 	return r.add("delete-foreign %s %s", f.Kind, f.ID)
 }
 
-// worldRecords is the variable that makes this test binary a world. Its value is the
-// file to which that world writes its calls.
+// worldRecords is the environment variable that makes this test binary a world. Its
+// value is the file for the records of that world's calls.
 const worldRecords = "CONFORMANCE_TEST_WORLD"
 
 func TestMain(m *testing.M) {
@@ -187,8 +187,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// Executable and Serve use the same verbs: each call of the Executable's world reaches
-// the world that Serve was given.
+// Executable and Serve agree on the verbs: each call to the Executable's world reaches
+// the world behind Serve.
 func TestServeAndExecutableAgree(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "calls")
 	t.Setenv(worldRecords, path)
@@ -267,8 +267,8 @@ func TestServeAndExecutableAgree(t *testing.T) {
 	}
 }
 
-// If the world is no HoldReleaser, the verbs for holds are not known: the process that
-// begins a hold ends at once, and nothing could end the hold.
+// If the world is no HoldReleaser, Serve does not know the verbs for holds. The
+// process that begins a hold exits at once, and nothing else could end the hold.
 func TestServeDoesNotHoldWhatItCannotRelease(t *testing.T) {
 	world := struct{ Holder }{&recorder{}}
 	answer, err := Serve(t.Context(), world, nil, nil)

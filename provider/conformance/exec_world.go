@@ -8,15 +8,15 @@ import (
 	"sync/atomic"
 )
 
-// Offerer is a world that cannot carry out all its methods, such as one that calls an
-// Executable.
+// Offerer is a world that cannot carry out all its methods. An example is the world
+// of an Executable.
 type Offerer interface {
 	// Offers reports whether the methods of the need's interface can be called.
 	Offers(n Need) bool
 }
 
-// worldAs returns the world as T, which is the interface of the need. ok reports whether
-// the world offers it.
+// worldAs returns the world as T, the interface of the need. The result ok reports
+// whether the world offers that interface.
 func worldAs[T any](world any, n Need) (found T, ok bool) {
 	if o, says := world.(Offerer); says && !o.Offers(n) {
 		return found, false
@@ -25,13 +25,13 @@ func worldAs[T any](world any, n Need) (found T, ok bool) {
 	return found, ok
 }
 
-// program is an Executable whose verbs are known. It implements all interfaces of worlds,
-// and offers those for which the Executable has all verbs.
+// program is an Executable whose verbs are known. It implements all interfaces of worlds.
+// It offers only the interfaces for which the Executable has all verbs.
 type program struct {
 	Executable
 
 	verbs []string
-	stuck atomic.Pointer[error] // why a fault could not be taken away, or a hold could not be ended
+	stuck atomic.Pointer[error] // error of ending a fault or a hold
 }
 
 var (
@@ -67,7 +67,7 @@ func (p *program) Offers(n Need) bool {
 	return false
 }
 
-// Answers for which the package has no exported type.
+// These are the answers for which the package has no exported type.
 type (
 	leftovers struct {
 		Resources []Resource `json:"resources"`
@@ -97,7 +97,7 @@ func (p *program) ask(ctx context.Context, answer any, arguments ...string) erro
 	return p.Executable.ask(ctx, answer, arguments...)
 }
 
-// do is ask for verbs that return nothing.
+// do calls ask for a verb without a result.
 func (p *program) do(ctx context.Context, arguments ...string) error {
 	return p.ask(ctx, &struct{}{}, arguments...)
 }
@@ -192,7 +192,8 @@ func (p *program) HoldLoadBalancers(ctx context.Context) (release func(), err er
 // ReleaseLoadBalancers implements HoldReleaser.
 func (p *program) ReleaseLoadBalancers(ctx context.Context) error { return p.do(ctx, verbRelease) }
 
-// stuckError returns why a fault or a hold goes on although its check has ended it, or nil.
+// stuckError returns the error of ending a fault or a hold, or nil. After an error, the
+// fault or the hold goes on.
 func (p *program) stuckError() error {
 	if stuck := p.stuck.Load(); stuck != nil {
 		return *stuck

@@ -11,8 +11,8 @@ import (
 // expectation is an entry of Options.ExpectFailure.
 type expectation struct {
 	id string // of the check
-	// text is what the text of an expected failure contains. If it is empty, every failure
-	// of the check is expected.
+	// text is a part of the expected failure's text. If it is empty, every failure of the
+	// check is expected.
 	text  string
 	issue string
 }
@@ -20,8 +20,8 @@ type expectation struct {
 // ofWorld is the prefix of a failure of the world, such as "world: set fault garbage: …".
 const ofWorld = "world: "
 
-// covers reports whether the failure is expected. A failure of the world is covered only
-// by an empty text or by one that begins with ofWorld, because the provider was not tried.
+// covers reports whether the failure is expected. In a failure of the world, the provider
+// was not tried. So only an empty text, or one that begins with ofWorld, covers it.
 func (e expectation) covers(failure string) bool {
 	if e.text != "" && strings.HasPrefix(failure, ofWorld) && !strings.HasPrefix(e.text, ofWorld) {
 		return false
@@ -56,7 +56,7 @@ func (o Options) expectations() ([]expectation, error) {
 	return all, errors.Join(problems...)
 }
 
-// compare returns the result of a check, changed by what was expected of it.
+// compare returns the result of a check after a comparison with the expected failures.
 func (r judged) compare(expected []expectation) CheckResult {
 	result := r.CheckResult
 	if len(expected) == 0 {
@@ -73,8 +73,8 @@ func (r judged) compare(expected []expectation) CheckResult {
 	return result
 }
 
-// compareFailures returns the outcome of a check that has failed. It stays Failed if a
-// failure was not expected, or if an expected one is missing.
+// compareFailures returns the outcome of a check that has failed. The outcome stays
+// Failed if there was an unexpected failure, or if an expected failure is missing.
 func (r judged) compareFailures(expected []expectation) (o Outcome, why string) {
 	var unexpected, others, missing []string
 	for _, failure := range r.failures {
@@ -109,7 +109,7 @@ func issuesOf(expected []expectation) string {
 	return strings.Join(all, ", ")
 }
 
-// expectedOf returns what is expected of a check.
+// expectedOf returns the expected failures of a check.
 func (s *suite) expectedOf(check Check) []expectation {
 	return slices.DeleteFunc(slices.Clone(s.expected), func(e expectation) bool { return e.id != check.ID })
 }

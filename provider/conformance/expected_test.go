@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The outcome of a check follows from its failures and from what was expected of it.
+// The outcome of a check depends on its failures and on the expected failures.
 func TestExpectedFailures(t *testing.T) {
 	const id = "instances/by-id"
 	const world = "world: set fault hang: no answer"
@@ -73,8 +73,8 @@ func TestExpectedFailures(t *testing.T) {
 	}
 }
 
-// A child process reports each failure of its check, or ends without a report. Either may be
-// an expected failure.
+// A child process reports each failure of its check, or exits without a report. Both can be
+// expected failures.
 func TestExpectedFailuresOfAChild(t *testing.T) {
 	const id = "instances/by-id"
 	for name, row := range map[string]struct {
@@ -115,7 +115,7 @@ func TestExpectedFailuresHideNoEarlyEnd(t *testing.T) {
 	const id = "instances/by-id"
 	tooLong := func(t *trial) {
 		<-t.ctx.Done()
-		time.Sleep(50 * time.Millisecond) // until guard has seen that the time is over
+		time.Sleep(50 * time.Millisecond) // until the method guard has seen that the time is over
 	}
 	for name, row := range map[string]struct {
 		then func(*trial)

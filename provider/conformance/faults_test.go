@@ -15,7 +15,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// faulty is a world whose faults outlast the process that has set them.
+// faulty is a world whose faults stay after the end of the process that has set them.
 type faulty struct {
 	account
 
@@ -87,8 +87,8 @@ func TestFaultsAreListed(t *testing.T) {
 	}
 }
 
-// The process of a check ends while its fault is set. The fault does not hit the next
-// check. If it cannot be taken away, no other check is tried.
+// The process of a check ends while the fault of the check is set. The fault does not
+// hit the next check. If the fault cannot be taken away, no other check is tried.
 func TestFaultsOfACheckThatWasKilled(t *testing.T) {
 	for name, stuck := range map[string]error{"TakenAway": nil, "Stuck": errors.New("no answer")} {
 		t.Run(name, func(t *testing.T) {
@@ -138,8 +138,8 @@ func TestCleanupTakesFaultsAwayFirst(t *testing.T) {
 	}
 }
 
-// Cleanup takes faults away before it makes the provider. Some providers ask the cloud when
-// they are made, so with a fault they could not be made.
+// Cleanup takes faults away before it makes the provider. Some providers call the cloud
+// when they are made, and a fault would make that call fail.
 func TestCleanupTakesFaultsAwayBeforeItMakesTheProvider(t *testing.T) {
 	cloud := &faulty{set: []FaultKind{FaultUnauthenticated}}
 	cloud.addresses = []Address{{ID: "fl-1-ip/1"}}

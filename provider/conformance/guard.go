@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// grace is how long after its deadline a check may still end by itself.
+// grace is the time that a check gets after its deadline to end by itself.
 const grace = 5 * time.Second
 
-// guard calls f in a goroutine of its own. A panic fails the check. If f does not
-// return soon after the context has ended, the check fails and guard reports true.
+// guard calls f in a new goroutine. A panic fails the check. If f does not return
+// soon after the end of the context, the check fails and guard returns true.
 func (t *trial) guard(ctx context.Context, what string, f func()) (hung bool) {
 	done := make(chan struct{})
 	go func() {
@@ -34,14 +34,14 @@ func (t *trial) guard(ctx context.Context, what string, f func()) (hung bool) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.outcome == "" || t.outcome == Failed && !t.explained { // An earlier failure may be an expected one, so it must not hide this one.
+	if t.outcome == "" || t.outcome == Failed && !t.explained { // An earlier failure may be expected, so it must not hide this one.
 		t.decide(Failed, fmt.Sprintf("%s: not finished in time: %v", what, context.Cause(ctx)))
 	}
 	return false
 }
 
-// caught calls f. A panic fails the check, and so does runtime.Goexit, unless the check
-// itself has called it.
+// caught calls f. A panic fails the check. A call of runtime.Goexit also fails the
+// check, unless the check itself has made that call.
 func (t *trial) caught(what string, f func()) {
 	t.explain(false)
 	returned := false
@@ -60,8 +60,8 @@ func (t *trial) caught(what string, f func()) {
 	returned = true
 }
 
-// explain sets explained: whether the report already says why the function that guard
-// calls has ended early.
+// explain sets the field explained. It is true if the report already says why the
+// function called by guard has ended early.
 func (t *trial) explain(explained bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,7 +89,7 @@ func (t *trial) cutOff(what string) {
 	}
 }
 
-// culprit returns the part of a stack that names who has panicked.
+// culprit returns the part of a stack that shows the function that has panicked.
 func culprit(stack string) string {
 	lines := strings.Split(stack, "\n")
 	for n, line := range lines {
@@ -100,8 +100,8 @@ func culprit(stack string) string {
 	return stack
 }
 
-// abandon fails a check whose goroutine goes on. What the goroutine does later is
-// ignored.
+// abandon fails a check whose goroutine goes on. The report ignores everything
+// that the goroutine does later.
 func (t *trial) abandon(why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,13 +17,13 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// holding is a world whose holds outlast the process that has begun them, and a provider
-// of load balancers.
+// holding is both a provider of load balancers and a world. The world's holds stay after
+// the end of the process that has begun them.
 type holding struct {
 	account
 
-	refused error // what HoldLoadBalancers returns
-	stuck   error // what ReleaseLoadBalancers returns
+	refused error // error of HoldLoadBalancers
+	stuck   error // error of ReleaseLoadBalancers
 
 	mu     sync.Mutex
 	held   bool     // guarded by mu
@@ -64,7 +64,7 @@ func (h *holding) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 	return noted{balancersOf{a: &h.account}, h}, true
 }
 
-// noted is a LoadBalancer that notes each deletion.
+// noted is a LoadBalancer that records each deletion.
 type noted struct {
 	cloudprovider.LoadBalancer
 
@@ -131,7 +131,8 @@ func TestHoldsAreListed(t *testing.T) {
 }
 
 // A check hangs while load balancers are held. The hold ends before the load balancer of
-// the check is deleted, because some clouds do not delete what is not ready.
+// the check is deleted, because some clouds do not delete a load balancer that is not
+// ready.
 func TestHoldOfACheckThatHangs(t *testing.T) {
 	cloud, over := &holding{}, make(chan struct{})
 	defer close(over)
@@ -185,9 +186,9 @@ func TestHoldThatBeginsAfterItsCheck(t *testing.T) {
 	}
 }
 
-// The process of a check ends and leaves load balancers held: it was killed, or its world
-// has failed. The next check does not meet the hold. If the hold cannot be ended, no other
-// check is tried.
+// The process of a check ends and leaves load balancers held, because it was killed or its
+// world has failed. The hold does not affect the next check. If the hold cannot be ended,
+// no other check is tried.
 func TestHoldsThatTheirCheckHasNotEnded(t *testing.T) {
 	answer := []string{"sh", "-c", `echo '{"result": {"result": "passed"}}' >"$` + childResult + `"`}
 	for name, row := range map[string]struct {
@@ -295,7 +296,7 @@ func TestLoadBalancersNeedNoInventory(t *testing.T) {
 }
 
 // If an executable cannot end a hold, its world creates no more machines. The same is true
-// of a fault that it cannot take away.
+// if it cannot take a fault away.
 func TestExecutableThatDoesNotRelease(t *testing.T) {
 	world, err := script(t, `case "$1" in
 verbs) echo '{"verbs": ["create-machine", "terminate", "hold-load-balancers", "release-load-balancers"]}' ;;
@@ -315,7 +316,7 @@ esac`).World(t.Context())
 	}
 }
 
-// If the world does not end a hold, the check says so before it blames the provider.
+// If the world does not end a hold, the report says so before it blames the provider.
 func TestHoldThatItsCheckCannotEnd(t *testing.T) {
 	executable := script(t, `case "$1" in
 verbs) echo '{"verbs": ["hold-load-balancers", "release-load-balancers"]}' ;;
@@ -337,8 +338,8 @@ esac`)
 	}
 }
 
-// An earlier run was killed while load balancers were held. The first check does not meet
-// the hold. If the world cannot end it, no check is tried.
+// An earlier run was killed while load balancers were held. The hold does not affect the
+// first check. If the world cannot end the hold, no check is tried.
 func TestHoldsOfAnEarlierRun(t *testing.T) {
 	for name, row := range map[string]struct {
 		stuck  error

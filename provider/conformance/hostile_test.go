@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance/internal/broken"
 )
 
-// hostile is a provider whose InstancesV2 does the same in each call.
+// hostile is a provider whose InstancesV2 calls the function do in each method.
 type hostile struct {
 	cloudprovider.Interface
 
@@ -45,8 +45,8 @@ func (h hostile) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider
 // processes.
 const habit = "CONFORMANCE_HABIT"
 
-// hostiles returns calls that panic, hang, answer nothing, or end the process or the
-// goroutine. A call that hangs continues when the channel is closed.
+// hostiles returns functions that panic, hang, do nothing, or end the process or the
+// goroutine. The function that hangs returns when the channel is closed.
 func hostiles(release <-chan struct{}) map[string]func() {
 	return map[string]func(){
 		"Panics":      func() { panic("out of order") },
@@ -57,8 +57,8 @@ func hostiles(release <-chan struct{}) map[string]func() {
 	}
 }
 
-// meets reports whether the check is run on the hostile provider of this name. Each check
-// of a provider that exits needs a process of its own, so only a few are run.
+// meets reports whether the check is run on the hostile provider of this name. If the
+// provider exits, each check needs its own process, so only a few checks are run.
 func meets(name string, c conformance.Check) bool {
 	switch c.Profile() {
 	case conformance.Instances:
@@ -92,8 +92,8 @@ func runHostile(t *testing.T, name string, release <-chan struct{}, options conf
 	return report
 }
 
-// Whatever the provider does, the report has each check, its result is failure,
-// and no goroutine of the suite is left.
+// Whatever the provider does, the report has each check, the result of the
+// report is failure, and no goroutine of the suite is left.
 func TestHostileProviders(t *testing.T) {
 	if name := os.Getenv(habit); name != "" { // this is a child process
 		runHostile(t, name, nil, conformance.Options{Timeout: time.Second})
@@ -128,7 +128,7 @@ func TestHostileProviders(t *testing.T) {
 	}
 }
 
-// goroutinesOfSuite returns how many goroutines the suite has.
+// goroutinesOfSuite returns the number of goroutines of the suite.
 func goroutinesOfSuite() int {
 	text := make([]byte, 1<<20)
 	return strings.Count(string(text[:runtime.Stack(text, true)]), "conformance.(*trial)")

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// judged is the result of a check, with each of its failures.
+// judged is the result of a check, with a list of its failures.
 type judged struct {
 	CheckResult
 
@@ -22,7 +22,8 @@ func without(o Outcome, why string) judged {
 	return judged{CheckResult: CheckResult{Outcome: o, Why: why}}
 }
 
-// result returns the result of the check, as far as the trial knows it.
+// result returns the result of the check, without the fields that the trial
+// does not know.
 func (t *trial) result() judged {
 	t.mu.Lock()
 	defer t.mu.Unlock()

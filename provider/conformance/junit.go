@@ -37,8 +37,8 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit returns the results of the checks in JUnit's XML, as CI systems show it. Checks
-// that were not run, or that have failed as expected, are skipped tests.
+// JUnit returns the results of the checks in JUnit's XML, for CI systems. A check that
+// was not run, or that has failed as expected, is a skipped test.
 func (r *Report) JUnit() ([]byte, error) {
 	all := junitSuites{Name: "conformance of " + r.Provider.Name}
 	for _, p := range r.Profiles {

@@ -15,8 +15,8 @@ import (
 )
 
 // FileLedger is a Ledger in a file, for Cleanup. Each line is a JSON object. Lines are
-// only appended, and each is on the disk before Begin or End returns. It is safe for
-// concurrent use, and processes may share the file.
+// only appended, and each line is on the disk before Begin or End returns. A
+// FileLedger is safe for concurrent use. Several processes can share the file.
 type FileLedger struct {
 	path string
 
@@ -26,19 +26,19 @@ type FileLedger struct {
 
 var _ Ledger = (*FileLedger)(nil)
 
-// ledgerLine is one line. One of its fields is set.
+// ledgerLine is one line. Exactly one of its fields is set.
 type ledgerLine struct {
-	// Provider is the provider that has created what the following lines list.
+	// Provider is the provider that has created the things of the following lines.
 	Provider string `json:"provider,omitempty"`
-	// Account is the account in which the things of the following lines are.
+	// Account is the account of the things of the following lines.
 	Account string `json:"account,omitempty"`
 	Begin   *Entry `json:"begin,omitempty"`
 	End     *Entry `json:"end,omitempty"`
 }
 
-// OpenLedger opens the file for a provider, and creates it if it does not exist. What
-// an earlier run has left in it stays listed. It is an error if the file lists what
-// another provider has created.
+// OpenLedger opens the file for a provider, and creates the file if it does not
+// exist. Entries that an earlier run has left stay listed. OpenLedger returns an
+// error if the file lists things of another provider.
 func OpenLedger(path, provider string) (*FileLedger, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600) //nolint:gosec // the caller names its own file
 	if err != nil {
@@ -51,7 +51,7 @@ func OpenLedger(path, provider string) (*FileLedger, error) {
 	return l, nil
 }
 
-// ExistingLedger is OpenLedger for a file that exists.
+// ExistingLedger is OpenLedger for an existing file.
 func ExistingLedger(path, provider string) (*FileLedger, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
@@ -75,8 +75,8 @@ func (l *FileLedger) claim(provider string) error {
 }
 
 // Claim records that the ledger belongs to an account. It returns an *OtherAccountError
-// if the ledger lists things that may still be in another account, or if the ledger
-// names an account and the argument is empty.
+// if the ledger lists things that may still be in another account. It also returns that
+// error if the ledger names an account and the argument is empty.
 func (l *FileLedger) Claim(account string) error {
 	c, err := l.read()
 	switch {
@@ -90,8 +90,8 @@ func (l *FileLedger) Claim(account string) error {
 	return l.append(ledgerLine{Account: account})
 }
 
-// belongs returns an *OtherAccountError if the ledger is that of another account. A ledger
-// that names no account belongs to every account.
+// belongs returns an *OtherAccountError if the ledger names another account. A ledger that
+// names no account belongs to every account.
 func (l *FileLedger) belongs(account string) error {
 	c, err := l.read()
 	if err == nil && c.account != "" && c.account != account {
@@ -100,7 +100,7 @@ func (l *FileLedger) belongs(account string) error {
 	return err
 }
 
-// OtherAccountError is the error if a ledger lists what was created in another account.
+// OtherAccountError is the error for a ledger that lists things of another account.
 type OtherAccountError struct {
 	Path string
 	// Ledger is the account of the ledger, and This is the account in use. The field
@@ -139,7 +139,7 @@ func (l *FileLedger) Begin(e Entry) error { return l.append(ledgerLine{Begin: &e
 // End implements Ledger.
 func (l *FileLedger) End(e Entry) error { return l.append(ledgerLine{End: &e}) }
 
-// Left returns what was begun and has not ended, the last first.
+// Left returns the entries that were begun and have not ended, the last first.
 func (l *FileLedger) Left() ([]Entry, error) {
 	c, err := l.read()
 	slices.Reverse(c.left)
@@ -154,15 +154,15 @@ func (l *FileLedger) append(line ledgerLine) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// There is also a line break in front: the line must not become part of one that a
-	// crash has cut off.
+	// The line also begins with a line break. Otherwise it could become a part of an
+	// earlier line that a crash has cut off.
 	if _, err := l.file.Write(slices.Concat([]byte("\n"), text, []byte("\n"))); err != nil {
 		return err
 	}
 	return l.file.Sync()
 }
 
-// content is what a ledger says.
+// content is the content of a ledger.
 type content struct {
 	provider, account string
 	left              []Entry // begun and not ended
@@ -196,9 +196,10 @@ func (l *FileLedger) read() (c content, err error) {
 	}
 }
 
-// parseLine reads a line and reports whether it is whole. If it was cut off, parseLine
-// returns an empty line: Begin had not returned, so nothing was created. After a loss of
-// power, some file systems have zero bytes in place of what was not written yet.
+// parseLine reads a line and reports whether the line is whole. If it was cut off,
+// parseLine returns an empty line: Begin had not returned, so nothing was created. After
+// a loss of power, some file systems have zero bytes in place of the bytes that were not
+// written yet.
 func parseLine(text []byte) (line ledgerLine, whole bool, err error) {
 	text = bytes.TrimSpace(text)
 	written := bytes.TrimRight(text, "\x00")
@@ -217,7 +218,7 @@ func parseLine(text []byte) (line ledgerLine, whole bool, err error) {
 	return line, true, nil
 }
 
-// apply returns what is left after the line.
+// apply returns the entries that are left after the line.
 func (line ledgerLine) apply(left []Entry) []Entry {
 	for _, e := range []*Entry{line.Begin, line.End} {
 		if e != nil {
@@ -230,13 +231,13 @@ func (line ledgerLine) apply(left []Entry) []Entry {
 	return left
 }
 
-// replaces reports whether an entry is about the same thing as an earlier one. Foreign
-// resources of two runs may have the same name. Then they differ by their IDs.
+// replaces reports whether an entry is about the same thing as an earlier entry.
+// Foreign resources of two runs may have the same name, but not the same ID.
 func (e Entry) replaces(earlier Entry) bool {
 	return earlier.key() == e.key() && (!e.Foreign || earlier.ID == "" || earlier.ID == e.ID)
 }
 
-// key is the same for all entries about one thing.
+// key returns a key that is the same for all entries about one thing.
 func (e Entry) key() string {
 	return fmt.Sprintf("%s\n%s\n%s\n%t\n%t", e.Kind, e.Cluster, e.Name, e.Twin, e.Foreign)
 }

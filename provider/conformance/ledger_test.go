@@ -55,7 +55,7 @@ func TestLedgerTellsForeignResourcesByTheirIDs(t *testing.T) {
 	})
 }
 
-// A process that is killed may leave a part of a line. What that line announced
+// A process that is killed may leave a part of a line. The thing of that line
 // was not created, because Begin had not returned.
 func TestLedgerReadsWhatACrashHasCutOff(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made.jsonl")
@@ -108,7 +108,7 @@ func TestLedgerIsOfOneProvider(t *testing.T) {
 	}
 }
 
-// A ledger that lists a thing belongs to the account in which the thing is.
+// A ledger that lists a thing belongs to the account of that thing.
 func TestLedgerIsOfOneAccount(t *testing.T) {
 	machine := Entry{Kind: KindMachine, Name: "fl-1-a"}
 	for name, row := range map[string]struct {

@@ -46,7 +46,7 @@ func Page() string {
 	return w.String()
 }
 
-// needed lists what a check needs.
+// needed lists the needs of a check.
 func (c Check) needed() string {
 	var all []string
 	for _, n := range c.Needs {

@@ -8,9 +8,9 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// Checks with Writes get the load balancers and routes of the provider wrapped in these
-// types. The types write into the ledger what the provider is about to create, and remove
-// it from there once the provider has deleted it. The function optional finds optional
+// If a check has Writes, these types wrap the provider's LoadBalancer and Routes. Before
+// the provider creates something, they write it into the ledger. Once the provider has
+// deleted it, they remove it from the ledger. The function optional finds optional
 // interfaces through Unwrap.
 type (
 	listedLoadBalancer struct {
@@ -49,8 +49,9 @@ func (l listedLoadBalancer) EnsureLoadBalancer(ctx context.Context, cluster stri
 	return l.LoadBalancer.EnsureLoadBalancer(ctx, cluster, s, nodes)
 }
 
-// UpdateLoadBalancer writes the load balancer into the ledger, because some providers
-// create it, although they must not.
+// UpdateLoadBalancer writes the load balancer into the ledger before it calls the
+// provider. Some providers create the load balancer in this call, although they must
+// not.
 func (l listedLoadBalancer) UpdateLoadBalancer(ctx context.Context, cluster string, s *corev1.Service, nodes []*corev1.Node) error {
 	if err := l.list(cluster, s); err != nil {
 		return err
@@ -95,7 +96,7 @@ func (r listedRoutes) DeleteRoute(ctx context.Context, cluster string, route *cl
 
 func routeKey(r cloudprovider.Route) string { return string(r.TargetNode) + " " + r.DestinationCIDR }
 
-// enlist writes into the ledger what the provider is about to create.
+// enlist writes a thing into the ledger before the provider creates it.
 func (t *trial) enlist(e Entry) error {
 	t.mu.Lock()
 	_, known := t.listed[e.key()]
@@ -115,7 +116,7 @@ func (t *trial) enlist(e Entry) error {
 	return nil
 }
 
-// unlist removes from the ledger what is gone.
+// unlist removes a thing from the ledger after it is gone.
 func (t *trial) unlist(e Entry) error {
 	t.mu.Lock()
 	listed, known := t.listed[e.key()]

@@ -41,12 +41,14 @@ func listeners() (map[string]netip.AddrPort, error) {
 	return found, nil
 }
 
-// firstEphemeral is the first port that Linux gives by default to listeners that name none.
+// firstEphemeral is the first of the ports from which Linux chooses by default, if a
+// listener names no port.
 const firstEphemeral = 32768
 
 func reachable(a netip.AddrPort) bool { return !a.Addr().IsLoopback() && a.Port() < firstEphemeral }
 
-// listening reads a line of /proc/net/tcp, and reports whether it is a listener.
+// listening reads a line of /proc/net/tcp. It reports whether the line is about a
+// listener.
 func listening(line string) (inode string, address netip.AddrPort, ok bool) {
 	const local, state, node, listens = 1, 3, 9, "0A"
 	fields := strings.Fields(line)

@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance/internal/broken"
 )
 
-// flawed returns a target whose provider has the flaw, or no flaw if the argument
-// is empty.
+// flawed returns a target whose provider has the flaw. If the argument is empty,
+// the provider has no flaw.
 func flawed(flaw string) conformance.Target {
 	return conformance.Target{
 		Name:  "broken",
@@ -52,7 +52,7 @@ func annotated(drain string) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Annotations = map[string]string{broken.Drain: drain} }
 }
 
-// configured returns a function that makes the provider with this configuration.
+// configured returns a function that makes a provider with this configuration.
 func configured(text string) func(context.Context, any) (cloudprovider.Interface, error) {
 	return func(ctx context.Context, world any) (cloudprovider.Interface, error) {
 		return world.(*broken.Cloud).Configured(ctx, text)
@@ -62,36 +62,36 @@ func configured(text string) func(context.Context, any) (cloudprovider.Interface
 // flawVariable names the flaw to the child processes of this test.
 const flawVariable = "CONFORMANCE_FLAW"
 
-// implied has, for each check, the other checks that may also find its flaw. The
-// comments say what those other checks do.
+// implied returns, for each check, the other checks that may also find its flaw.
+// The comments say why those checks find the flaw.
 func implied() map[string][]string {
 	return map[string][]string{
-		// They ask by name, too, and compare the provider ID.
+		// They also ask by name and compare the provider ID.
 		"instances/by-name": {"instances/id-round-trip", "instances/pages", "instances/parallel", "instances/two-nodes"},
-		// It wants an error, too.
+		// It also wants an error.
 		"instances/gone-metadata": {"instances/gone-metadata-kind"},
-		// It uses bad credentials, too.
+		// It also uses bad credentials.
 		"process/bad-credentials": {"process/no-secrets"},
-		// It counts calls, and this provider makes more of them.
+		// It counts calls, and the flawed provider makes more calls.
 		"instances/by-id": {"instances/retry-after"},
 		// It asks for the instance by the ID of one machine and the name of another.
 		"instances/renamed": {"instances/by-id"},
 		// It restarts the provider, and compares the provider ID.
 		"instances/id-round-trip": {"instances/retagged"},
-		// Its callers ask about different machines, too.
+		// Its callers also ask about different machines.
 		"instances/two-nodes": {"instances/parallel"},
-		// They look for the address in the status, too.
+		// They also look for the address in the status.
 		"loadbalancers/create": {"loadbalancers/get-after", "loadbalancers/static-ip-reserved"},
-		// They delete where there is nothing, too.
+		// They also delete a load balancer that does not exist.
 		"loadbalancers/delete-none": {"loadbalancers/cancel", "loadbalancers/delete-none-writes", "loadbalancers/update-none"},
 		// It repeats deletions, and restarts the provider.
 		"loadbalancers/delete-twice": {"loadbalancers/crash"},
 		"loadbalancers/restart":      {"loadbalancers/crash"},
-		// It creates a load balancer that does not become ready, too.
+		// It also creates a load balancer that does not become ready.
 		"loadbalancers/not-blocking": {"loadbalancers/delete-pending"},
 		// It sets the same field.
 		"loadbalancers/source-ranges": {"loadbalancers/source-ranges-change"},
-		// It compares the nodes of routes, too.
+		// It also compares the nodes of routes.
 		"routes/round-trip": {"routes/two-hundred-at-once"},
 		// It tries all fields that the target does not declare.
 		"loadbalancers/ipv6":       {"loadbalancers/not-ignored"},
@@ -116,7 +116,7 @@ func TestCorrectProvider(t *testing.T) {
 	}
 }
 
-// isValid checks a real report against the published schema.
+// isValid fails the test if a report violates the published schema.
 func isValid(t *testing.T, report *conformance.Report) {
 	t.Helper()
 	problems, err := conformance.InvalidBySchema(report)
@@ -141,8 +141,8 @@ func run(t *testing.T, flaw string, options conformance.Options) *conformance.Re
 	return report
 }
 
-// Each check finds the flaw that has its ID. No other check of its profile finds
-// this flaw, unless implied lists that check.
+// Each check finds the flaw that has its ID. No other check of the profile finds
+// this flaw, except the checks that implied returns for it.
 func TestEachCheckFindsItsFlaw(t *testing.T) {
 	for _, check := range conformance.Checks() {
 		t.Run(check.ID, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestEachCheckFindsItsFlaw(t *testing.T) {
 	}
 }
 
-// testMeasurement checks that a flaw changes what is measured.
+// testMeasurement checks that a flaw changes the measurements.
 func testMeasurement(t *testing.T, check conformance.Check) {
 	t.Helper()
 	only := conformance.Options{Only: []string{check.ID}}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// machine creates a machine, which is terminated after the check. Its name ends with the
-// role. The world may lend a machine instead.
+// machine creates a machine and terminates it after the check. The machine's name ends
+// with the role. The world may lend a machine instead.
 func (t *trial) machine(role string) Machine { return t.machineNamed(t.name(role)) }
 
 func (t *trial) machineNamed(name string) Machine {
@@ -50,7 +50,7 @@ func (t *trial) machineNamed(name string) Machine {
 }
 
 // terminateNamed terminates the machines with the name of the entry. If the world cannot
-// find them, or finds none yet, they stay in the ledger.
+// search by name, or finds no machine yet, the entry stays in the ledger.
 func (t *trial) terminateNamed(ctx context.Context, machines Machines, entry Entry) error {
 	finder, ok := t.world.(Finder)
 	if !ok {
@@ -73,7 +73,7 @@ func (t *trial) terminateAfterwards(m Machine, entry Entry) {
 		return
 	}
 	t.cleanup("terminate machine "+m.Name, func(ctx context.Context) error {
-		if err := t.world.(Machines).TerminateMachine(ctx, m); err != nil { //nolint:forcetypeassert // the machine comes from there
+		if err := t.world.(Machines).TerminateMachine(ctx, m); err != nil { //nolint:forcetypeassert // this world has created the machine
 			return err
 		}
 		return t.ended(entry)
@@ -85,10 +85,11 @@ func (t *trial) terminate(m Machine) {
 	if m.Borrowed {
 		t.notRunf("needs a machine that may be terminated")
 	}
-	t.must("terminate machine "+m.Name, t.world.(Machines).TerminateMachine(t.ctx, m)) //nolint:forcetypeassert // the machine comes from there
+	t.must("terminate machine "+m.Name, t.world.(Machines).TerminateMachine(t.ctx, m)) //nolint:forcetypeassert // this world has created the machine
 }
 
-// begin writes into the ledger what will be created, or its ID once that is known.
+// begin writes an entry into the ledger: before the creation without the ID, and again
+// once the ID is known.
 func (t *trial) begin(entry *Entry) {
 	entry.Check, entry.Cluster = t.check.ID, t.cluster
 	if ledger := t.suite.options.Ledger; ledger != nil {
@@ -98,7 +99,7 @@ func (t *trial) begin(entry *Entry) {
 	}
 }
 
-// ended writes into the ledger that something has been removed, or was never created.
+// ended records in the ledger that a thing was removed, or that it was never created.
 func (t *trial) ended(entry Entry) error {
 	if ledger := t.suite.options.Ledger; ledger != nil {
 		return ledger.End(entry)
@@ -106,7 +107,8 @@ func (t *trial) ended(entry Entry) error {
 	return nil
 }
 
-// fault sets a fault until the returned function is called, or the check ends.
+// fault sets a fault. The fault stays until the returned function is called or the check
+// ends.
 func (t *trial) fault(f Fault) (restore func()) {
 	restore, err := t.setFault(f)
 	t.must(fmt.Sprintf("set fault %s", f.Kind), err)
@@ -114,7 +116,7 @@ func (t *trial) fault(f Fault) (restore func()) {
 	return restore
 }
 
-// counted calls f and returns how many calls it made to the cloud.
+// counted calls f and returns the number of calls to the cloud in the meantime.
 func (t *trial) counted(f func()) Calls {
 	meter := t.world.(Meter) //nolint:forcetypeassert // the check says that it needs one
 	before, err := meter.Calls(t.ctx)
@@ -148,7 +150,8 @@ func identified(name, providerID string) *corev1.Node {
 	return joined(Machine{Name: name, ProviderID: providerID})
 }
 
-// service returns a Service of type LoadBalancer with a TCP port, after these changes.
+// service returns a Service of type LoadBalancer with a TCP port. It applies the
+// changes to that Service.
 func (t *trial) service(role string, changes ...func(*corev1.Service)) *corev1.Service {
 	policy := corev1.IPFamilyPolicySingleStack
 	s := &corev1.Service{

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// foreign lets the world create something as a person would, and deletes it after
-// the check.
+// foreign lets the world create a resource as a person would, and deletes the
+// resource after the check.
 func (t *trial) foreign(foreigner Foreigner, kind ResourceKind, what string) Resource {
 	t.mustBeNew(kind, what)
 	entry := Entry{Kind: kind, Name: what, Foreign: true}
@@ -27,8 +27,9 @@ func (t *trial) foreign(foreigner Foreigner, kind ResourceKind, what string) Res
 	return made
 }
 
-// mustBeNew ends the check if the world finds such a resource already. Otherwise, if the
-// creation failed, the check would take the older resource for its own and delete it.
+// mustBeNew ends the check if the world already finds a resource of this kind and name.
+// If the check went on and the creation failed, it would take the older resource for its
+// own and delete it.
 func (t *trial) mustBeNew(kind ResourceKind, what string) {
 	finder, ok := t.world.(ForeignFinder)
 	if !ok {
@@ -60,7 +61,7 @@ func (t *trial) address(reserver Reserver, name string) Address {
 	return made
 }
 
-// mustCreate ends the check if the world has not created something.
+// mustCreate ends the check if the creation of a thing has failed.
 func (t *trial) mustCreate(what string, entry Entry, err error) {
 	if errors.Is(err, ErrCannot) {
 		t.must("ledger", t.ended(entry))
@@ -70,8 +71,9 @@ func (t *trial) mustCreate(what string, entry Entry, err error) {
 	t.must(what, err)
 }
 
-// lookAfterwards looks, after the check, for a thing whose creation has failed, and
-// removes it if it exists. Until it is found, it stays in the ledger.
+// lookAfterwards handles a thing whose creation has failed. After the check, it
+// looks for the thing and removes it if it exists. Until the thing is found, its
+// entry stays in the ledger.
 func (t *trial) lookAfterwards(entry Entry) {
 	t.cleanup("look for "+entry.String()+", whose creation failed", func(ctx context.Context) error {
 		done, err := (&cleaner{world: t.world}).remove(ctx, entry)
@@ -82,7 +84,7 @@ func (t *trial) lookAfterwards(entry Entry) {
 	})
 }
 
-// setFault sets a fault until the returned function is called.
+// setFault sets a fault. The fault stays until the returned function is called.
 func (t *trial) setFault(f Fault) (restore func(), err error) {
 	set := func() (func(), error) { return t.world.(Faulter).SetFault(t.ctx, f) } //nolint:forcetypeassert // the check says that it needs one
 	if _, lasts := worldAs[FaultClearer](t.world, NeedFaulter); !lasts {
@@ -91,8 +93,8 @@ func (t *trial) setFault(f Fault) (restore func(), err error) {
 	return t.listedUntilEnd(Entry{Kind: KindFault, Name: string(f.Kind)}, set)
 }
 
-// setHold keeps new load balancers from becoming ready until the returned function is
-// called.
+// setHold keeps new load balancers from becoming ready. The hold lasts until the
+// returned function is called.
 func (t *trial) setHold() (release func(), err error) {
 	set := func() (func(), error) { return t.world.(Holder).HoldLoadBalancers(t.ctx) } //nolint:forcetypeassert // the check says that it needs one
 	if _, lasts := worldAs[HoldReleaser](t.world, NeedHolder); !lasts {
@@ -101,9 +103,9 @@ func (t *trial) setHold() (release func(), err error) {
 	return t.listedUntilEnd(Entry{Kind: KindHold, Name: "loadBalancers"}, set)
 }
 
-// listedUntilEnd lets the world begin something that outlasts this process. The entry is in
-// the ledger until the returned function has ended what was begun, because this process may
-// be killed before.
+// listedUntilEnd lets the world begin a fault or a hold that outlasts this process. This
+// process may be killed before it ends the fault or the hold. So the entry is in the ledger
+// until the returned function has ended it.
 func (t *trial) listedUntilEnd(entry Entry, begin func() (end func(), err error)) (end func(), err error) {
 	t.begin(&entry)
 	endInWorld, err := begin()
@@ -117,8 +119,8 @@ func (t *trial) listedUntilEnd(entry Entry, begin func() (end func(), err error)
 	return sync.OnceFunc(func() {
 		endInWorld()
 		if w, says := t.world.(interface{ stuckError() error }); says && w.stuckError() != nil {
-			// The entry stays in the ledger. What fails from now on is not the provider's
-			// mistake.
+			// The entry stays in the ledger. Failures from now on are not the provider's
+			// mistakes.
 			t.errorf("world: the %s %s could not be ended: %v", entry.Kind, entry.Name, w.stuckError())
 			return
 		}
@@ -128,8 +130,8 @@ func (t *trial) listedUntilEnd(entry Entry, begin func() (end func(), err error)
 	}), nil
 }
 
-// begin claims the ledger, and ends the faults and holds of an earlier run that was killed,
-// because they would hit the first check.
+// begin claims the ledger. If an earlier run was killed, begin also ends that run's faults
+// and holds, because they would affect the first check.
 func (s *suite) begin(ctx context.Context) error {
 	if err := s.claim(ctx); err != nil {
 		return err
@@ -158,8 +160,9 @@ func (s *suite) claim(ctx context.Context) error {
 	return ledger.Claim(account)
 }
 
-// takeBack ends the faults and holds that a check has not ended itself. While one of them
-// cannot be ended, no other check is tried, because the fault or the hold would affect it.
+// takeBack ends the faults and holds that a check has not ended itself. While a fault or a
+// hold cannot be ended, no other check is tried. The fault or the hold would affect its
+// result.
 func (s *suite) takeBack(run context.Context) {
 	s.stuck = nil
 	left, listed, err := s.lasting()
@@ -186,7 +189,7 @@ func (s *suite) takeBack(run context.Context) {
 	}
 }
 
-// takeBackAll ends all faults or all holds, and the entries of the ledger that list them.
+// takeBackAll ends all faults or all holds. It also ends their entries in the ledger.
 func (s *suite) takeBackAll(ctx context.Context, around any, kind ResourceKind, listed []Entry) error {
 	end := endOf(around, kind)
 	switch {
@@ -223,12 +226,12 @@ func endOf(world any, kind ResourceKind) func(context.Context) error {
 	return nil
 }
 
-// lastingKinds are the kinds of things that affect the whole cloud until they are ended, in
-// the order in which they are ended.
+// lastingKinds returns the kinds of things that affect the whole cloud until they are
+// ended. They are ended in this order.
 func lastingKinds() []ResourceKind { return []ResourceKind{KindFault, KindHold} }
 
-// lasting returns the faults and holds in the ledger. listed reports whether the ledger can
-// list its entries.
+// lasting returns the faults and holds in the ledger. The result listed reports whether the
+// ledger can list its entries.
 func (s *suite) lasting() (left []Entry, listed bool, err error) {
 	lister, listed := s.options.Ledger.(interface{ Left() ([]Entry, error) })
 	if !listed {

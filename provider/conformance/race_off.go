@@ -2,5 +2,5 @@
 
 package conformance
 
-// race reports whether the race detector watches this program.
+// race reports whether this program was built with the race detector.
 const race = false

@@ -10,12 +10,12 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// errReadOnly is the answer to a call that a check may not make.
+// errReadOnly is the answer to a call that a check is not allowed to make.
 var errReadOnly = errors.New("the suite does not let this check change the cloud")
 
-// These types are parts of a provider that refuse each change. In every run, a check gets
-// them if its Writes is false. A run with Options.ReadOnly has only such checks, so it
-// cannot change the cloud.
+// These types wrap parts of a provider and refuse each change. In every run, they are
+// used for the checks whose Writes is false. A run with Options.ReadOnly has only such
+// checks, so it cannot change the cloud.
 type (
 	readingLoadBalancer struct{ cloudprovider.LoadBalancer }
 	readingRoutes       struct{ cloudprovider.Routes }
@@ -41,19 +41,19 @@ func (readingRoutes) DeleteRoute(context.Context, string, *cloudprovider.Route) 
 	return errReadOnly
 }
 
-// Lender is a world that lends machines that exist. Only such machines are used in a
-// run that may not change the cloud.
+// Lender is a world that lends existing machines. A run with Options.ReadOnly uses
+// only such machines.
 type Lender interface {
-	// LendMachine returns another machine at each call, with Borrowed set, and ErrCannot
-	// once there is none left.
+	// LendMachine returns another machine at each call, with Borrowed set. Once there is
+	// none left, it returns ErrCannot.
 	LendMachine(ctx context.Context) (Machine, error)
 }
 
-// readingWorld is what a run that may not change the cloud sees of a world: machines
-// that exist.
+// readingWorld is the world for a run with Options.ReadOnly. It has only existing
+// machines.
 type readingWorld struct{ lender Lender }
 
-// reading returns what is left of a world in a run that may not change the cloud.
+// reading returns the part of a world that a run with Options.ReadOnly may use.
 func reading(world any) any {
 	lender, ok := world.(Lender)
 	if !ok {
@@ -74,15 +74,16 @@ func (w readingWorld) CreateMachine(ctx context.Context, _ string) (Machine, err
 // TerminateMachine implements Machines.
 func (readingWorld) TerminateMachine(context.Context, Machine) error { return ErrCannot }
 
-// existing is a world of machines that exist.
+// existing is a world of existing machines.
 type existing struct {
 	mu    sync.Mutex
-	names []string // of the machines that are not lent yet; guarded by mu
+	names []string // names of the machines that are not lent yet; guarded by mu
 }
 
-// Existing returns a world that lends machines that exist. The names are those of
-// their Nodes. Checks ask about the machines and put them behind load balancers, but
-// never change them. The world is for one check: a Target makes a new one for each.
+// Existing returns a world that lends existing machines. The names are those of the
+// machines' Nodes. Checks ask about the machines and put them behind load balancers,
+// but never change them. The world is for one check: a Target makes a new world for
+// each check.
 func Existing(names ...string) any { return &existing{names: names} }
 
 // LendMachine implements Lender.

@@ -12,7 +12,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// changing records the calls that change a cloud, in their order.
+// changing is a provider's LoadBalancer and Routes. It records the calls that change
+// the cloud, in order.
 type changing struct {
 	cloudprovider.LoadBalancer
 	cloudprovider.Routes
@@ -56,7 +57,8 @@ type parts struct {
 func (p parts) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return p.c, true }
 func (p parts) Routes() (cloudprovider.Routes, bool)             { return p.c, true }
 
-// trialOf returns a trial of a check. c is the provider's load balancer and its routes.
+// trialOf returns a trial of a check. The argument c is the provider's LoadBalancer and
+// Routes.
 func trialOf(t *testing.T, c *changing, check Check, options Options) *trial {
 	t.Helper()
 	s, err := newSuite(Target{Name: "acme", New: func(context.Context, any) (cloudprovider.Interface, error) { return parts{c: c}, nil }}, options)
@@ -109,7 +111,8 @@ func TestReadOnlyRunsOnlyLendMachines(t *testing.T) {
 	}
 }
 
-// memory is a ledger that records its calls among those of the provider.
+// memory is a ledger that records its calls in the same list as the calls of the
+// provider.
 type memory struct{ c *changing }
 
 func (m memory) Begin(e Entry) error { return m.c.change("begin " + string(e.Kind)) }
@@ -146,7 +149,7 @@ func TestWhatTheProviderCreatesIsListedFirst(t *testing.T) {
 	})
 }
 
-// A machine that was there before is never listed as one that the suite has created.
+// The ledger never lists a borrowed machine as one that the suite has created.
 func TestBorrowedMachinesAreNotListed(t *testing.T) {
 	for _, check := range Checks() {
 		if check.ID != "instances/same-name-twice" {

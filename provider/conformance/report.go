@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// APIVersion and Kind are those of a Report.
+// APIVersion and Kind are the apiVersion and the kind of a Report.
 const (
 	APIVersion = "conformance.fairlead.dev/v1alpha1"
 	Kind       = "ConformanceReport"
@@ -23,12 +23,12 @@ type Report struct {
 	Environment Environment `json:"environment"`
 	Features    Tried       `json:"features"`
 	Result      Verdict     `json:"result"`
-	// Profiles and Checks are in the order in which they were run.
+	// Profiles and Checks are in the order of the run.
 	Profiles []ProfileResult `json:"profiles"`
 	Checks   []CheckResult   `json:"checks"`
-	// Measurements are those of all checks.
+	// Measurements has the measurements of all checks.
 	Measurements map[string]float64 `json:"measurements,omitempty"`
-	// Leftovers are what the provider or the suite has left in the cloud.
+	// Leftovers are the resources that the provider or the suite has left in the cloud.
 	Leftovers []Resource `json:"leftovers,omitempty"`
 	// Reproduce is the command line of the run.
 	Reproduce string `json:"reproduce,omitempty"`
@@ -41,8 +41,8 @@ type Suite struct {
 	Checks  int    `json:"checks"`
 }
 
-// Provider is the provider that was tested. Module, Version and Revision are those of
-// its Go module in this binary.
+// Provider is the provider that was tested. Module, Version and Revision describe its
+// Go module in this binary.
 type Provider struct {
 	Name     string   `json:"name"`
 	Module   string   `json:"module,omitempty"`
@@ -52,7 +52,7 @@ type Provider struct {
 	Contact  []string `json:"contact,omitempty"`
 }
 
-// Environment is where the suite was run.
+// Environment is the environment of the run.
 type Environment struct {
 	Live                 bool   `json:"live"`
 	Race                 bool   `json:"race"`
@@ -62,8 +62,9 @@ type Environment struct {
 	CPUs                 int    `json:"cpus"`
 }
 
-// Tried lists the features that the target declares as supported or as unsupported,
-// and the features that it does not declare.
+// Tried lists three groups of features: those that the target declares as
+// supported, those that it declares as unsupported, and those that it does not
+// declare.
 type Tried struct {
 	Features
 	Undeclared []Feature `json:"undeclared,omitempty"`
@@ -74,12 +75,11 @@ type Verdict string
 
 // The verdicts.
 const (
-	// Success means that the race detector was on, and that each core check has passed or
-	// is about something that the provider does not offer. The result of a run leaves out
-	// the profiles whose result is Nothing.
+	// Success means that the race detector was on and that each core check has passed or
+	// is Unsupported. The result of a run ignores the profiles whose result is Nothing.
 	Success Verdict = "success"
-	// Partial means that no core check has failed unexpectedly, but that this does not
-	// prove success: a core check was not run, was skipped or is expected to fail, or
+	// Partial means that no core check has failed unexpectedly, but that success is
+	// not proved. A core check was not run, was skipped or is expected to fail, or
 	// there was no race detector.
 	Partial Verdict = "partial"
 	// Failure means that a core check has failed unexpectedly.
@@ -129,13 +129,15 @@ type CheckResult struct {
 	Title   string  `json:"title"`
 	Level   Level   `json:"level"`
 	Outcome Outcome `json:"result"`
-	// Why says what was called and what came back, or why the check was not run.
+	// Why describes the call and its result, or gives the reason why the check was not
+	// run.
 	Why string `json:"why,omitempty"`
-	// Source and Cost are those of the check. They are set if it has failed, even if
-	// that was expected.
+	// Source and Cost are copied from the Check. They are set only if the check has
+	// failed, even if the failure was expected.
 	Source string `json:"source,omitempty"`
 	Cost   string `json:"cost,omitempty"`
-	// Issue is where an expected failure is tracked. Several are separated by commas.
+	// Issue is the issue that tracks an expected failure. Several issues are separated by
+	// commas.
 	Issue        string             `json:"issue,omitempty"`
 	Calls        *Calls             `json:"calls,omitempty"`
 	Measurements map[string]float64 `json:"measurements,omitempty"`
@@ -143,7 +145,7 @@ type CheckResult struct {
 	Seconds      float64            `json:"seconds"`
 }
 
-// Outcome is how a check has ended.
+// Outcome is the outcome of a check.
 type Outcome string
 
 // The outcomes.
@@ -155,10 +157,10 @@ const (
 	// Skipped means that Options.Skip lists the check.
 	Skipped Outcome = "skipped"
 	// NotRun means that the world or the target lacks something, that the options do not
-	// allow the check, or that the run has ended before.
+	// allow the check, or that the run ended before the check.
 	NotRun Outcome = "notRun"
-	// Unsupported means that the provider or the target says that it does not offer what
-	// the check is about.
+	// Unsupported means that the provider does not offer the subject of the check, or
+	// that the target says so.
 	Unsupported Outcome = "unsupported"
 )
 
@@ -181,7 +183,8 @@ func (r *Report) summarize() {
 	}
 }
 
-// profile sums up a profile, and reports whether it has checks.
+// profile summarizes a profile. It also reports whether the profile has checks in the
+// report.
 func (r *Report) profile(name Profile) (p ProfileResult, any bool) {
 	p.Name = name
 	for _, check := range r.Checks {
@@ -213,8 +216,8 @@ func verdict(core Counts, race bool) Verdict {
 	return Success
 }
 
-// worse returns the worse verdict. Nothing counts as better than all others, so a
-// profile without results does not change the result of the run.
+// worse returns the worse verdict. Nothing is the best verdict, so a profile
+// without results does not change the result of the run.
 func worse(a, b Verdict) Verdict {
 	order := []Verdict{Nothing, Success, Partial, Failure}
 	return order[max(slices.Index(order, a), slices.Index(order, b))]

@@ -11,17 +11,17 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// routing is what the checks of routes have in common.
+// routing has the helpers of all checks of routes.
 type routing struct {
 	*trial
 
 	cluster string
 	kept    []Entry
 	looked  bool
-	before  []*cloudprovider.Route // what was listed before the first route was created
+	before  []*cloudprovider.Route // the list before the first route was created
 }
 
-// routed makes a check of a function that works with routes.
+// routed turns a function that works with routes into a check.
 func routed(f func(*routing)) func(*trial) {
 	return func(t *trial) {
 		t.routes()
@@ -29,7 +29,7 @@ func routed(f func(*routing)) func(*trial) {
 	}
 }
 
-// route returns a route as the daemon asks for it.
+// route returns a route as the daemon passes it to CreateRoute.
 func route(m Machine, destination string) *cloudprovider.Route {
 	return &cloudprovider.Route{TargetNode: types.NodeName(m.Name), TargetNodeAddresses: m.Addresses, DestinationCIDR: destination}
 }
@@ -46,8 +46,8 @@ func (r *routing) create(wanted *cloudprovider.Route) error {
 	})
 }
 
-// keep writes into the ledger that there may be a route from now on. All such routes
-// are deleted after the check.
+// keep writes into the ledger that the route may exist from now on. After the check,
+// the suite deletes all routes with this target and destination.
 func (r *routing) keep(wanted *cloudprovider.Route) {
 	r.free(wanted)
 	copied := *wanted
@@ -59,9 +59,9 @@ func (r *routing) keep(wanted *cloudprovider.Route) {
 	}
 }
 
-// free ends the check if somebody else has a route to the same addresses, because the check
-// would delete that route or take its traffic. Before that, free waits for a while, because
-// a route that an earlier check has deleted may still be listed.
+// free ends the check if somebody else has a route to the same addresses. Otherwise the
+// check would delete that route or take its traffic. A route that an earlier check has
+// deleted may still be listed, so free first waits for a while.
 func (r *routing) free(wanted *cloudprovider.Route) {
 	if !r.looked {
 		r.looked, r.before = true, r.list()
@@ -82,17 +82,18 @@ func (r *routing) free(wanted *cloudprovider.Route) {
 	}
 }
 
-// overlap reports whether two ranges have common addresses. A default route has all
-// addresses, so it counts only if both ranges are the same.
+// overlap reports whether two ranges have common addresses. A default route has
+// all addresses. So if one range is that of a default route, overlap returns true
+// only if both ranges are the same.
 func overlap(a, b string) bool {
 	x, err1 := netip.ParsePrefix(a)
 	y, err2 := netip.ParsePrefix(b)
 	return a == b || err1 == nil && err2 == nil && x.Bits() > 0 && y.Bits() > 0 && x.Masked().Overlaps(y.Masked())
 }
 
-// machine returns a machine that the suite has created, because a route changes the machine
-// that it leads to: some clouds turn off the address check of the machine, others let more
-// addresses through its port.
+// machine returns a machine that the suite has created. A borrowed machine is not enough,
+// because a route changes its target: some clouds turn off the address check of the
+// machine, and others let more addresses through the machine's port.
 func (r *routing) machine(role string) Machine {
 	m := r.trial.machine(role)
 	if m.Borrowed {
@@ -122,15 +123,15 @@ func (r *routing) deleteKept(ctx context.Context) error {
 	return nil
 }
 
-// created calls create, and fails the check if there is an error.
+// created calls create. An error fails the check.
 func (r *routing) created(wanted *cloudprovider.Route) {
 	if err := r.create(wanted); err != nil {
 		r.failf("%s = %v; want nil", r.call("CreateRoute", wanted), err)
 	}
 }
 
-// deleted calls DeleteRoute with a route that ListRoutes has returned, until it no
-// longer asks for another call.
+// deleted calls DeleteRoute with a route that ListRoutes has returned. It repeats
+// the call until the error no longer asks for another call.
 func (r *routing) deleted(is *cloudprovider.Route) {
 	if err := r.repeated(func() error { return r.routes().DeleteRoute(r.ctx, r.cluster, is) }); err != nil {
 		r.failf("%s = %v; want nil", r.call("DeleteRoute", is), err)
@@ -201,7 +202,7 @@ func routesText(all []*cloudprovider.Route) string {
 	return "[" + strings.Join(texts, "; ") + "]"
 }
 
-// sameCIDR reports whether two texts are the same range, in any notation.
+// sameCIDR reports whether two texts mean the same range, in any notation.
 func sameCIDR(a, b string) bool {
 	x, err1 := netip.ParsePrefix(a)
 	y, err2 := netip.ParsePrefix(b)

@@ -35,7 +35,7 @@ type schema struct {
 	AnyProperty any                `json:"additionalProperties,omitempty"`
 }
 
-// words has the values of each type that has a fixed set of words.
+// words has the allowed values of each type with a fixed set of words.
 var words = map[reflect.Type][]string{
 	reflect.TypeFor[Verdict](): texts(Success, Partial, Failure, Nothing),
 	reflect.TypeFor[Outcome](): texts(Passed, Failed, ExpectedFailure, Skipped, NotRun, Unsupported),
@@ -60,7 +60,7 @@ func schemaOf(t reflect.Type) *schema {
 	case words[t] != nil:
 		return &schema{Type: "string", Enum: words[t]}
 	}
-	switch t.Kind() { //nolint:exhaustive // the others panic
+	switch t.Kind() { //nolint:exhaustive // other kinds panic
 	case reflect.Pointer:
 		return schemaOf(t.Elem())
 	case reflect.Slice:
@@ -106,8 +106,8 @@ func reportSchema() *schema {
 	return s
 }
 
-// TestReportSchema checks that the schema agrees with the types, and that reports are
-// valid by it. With -generate it writes the schema.
+// TestReportSchema checks that the schema agrees with the types and that reports
+// follow the schema. With -generate it writes the schema.
 func TestReportSchema(t *testing.T) {
 	text, err := json.MarshalIndent(reportSchema(), "", "  ")
 	if err != nil {
@@ -155,7 +155,8 @@ func TestReportSchema(t *testing.T) {
 	}
 }
 
-// InvalidBySchema returns how a report violates the schema, in JSON and in YAML.
+// InvalidBySchema returns the violations of the schema by a report. It checks the report
+// in JSON and in YAML.
 func InvalidBySchema(r *Report) ([]string, error) {
 	var rules map[string]any
 	file, err := os.ReadFile(schemaFile)
@@ -175,8 +176,8 @@ func InvalidBySchema(r *Report) ([]string, error) {
 	return problems, errors.Join(err, err1, err2)
 }
 
-// invalid returns how a value violates a schema. It knows only the keywords that the type
-// schema has.
+// invalid returns the violations of a schema by a value. It knows only the keywords in
+// the type schema.
 func invalid(at string, rules map[string]any, value any) (problems []string) {
 	wrong := func(at, format string, args ...any) {
 		problems = append(problems, at+": "+fmt.Sprintf(format, args...))

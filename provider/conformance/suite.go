@@ -16,48 +16,49 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// Options say which checks are run, and how. The zero value runs all of them.
+// Options selects the checks and says how to run them. The zero value selects all checks.
 type Options struct {
-	// Profiles are the profiles to run; empty means all.
+	// Profiles lists the profiles to run. Empty means all profiles.
 	Profiles []Profile
-	// Only are the IDs of the checks to run; empty means all.
+	// Only lists the IDs of the checks to run. Empty means all checks.
 	Only []string
-	// Skip has the reason for each check that is not run, by ID.
+	// Skip lists checks that are not run. It has the reason for each of them, by ID.
 	Skip map[string]string
-	// ExpectFailure has the issue for each check that is known to fail, by ID. The key
-	// "ID: TEXT" stands only for those failures of the check that contain TEXT, as the
-	// report shows them, and every other failure of the check counts. If such a check passes,
-	// or no failure contains TEXT, it counts as failed, so that the list stays true.
+	// ExpectFailure lists checks that are known to fail. It has the issue for each of them,
+	// by ID. With the key "ID: TEXT", only failures that contain TEXT in the report are
+	// expected, and every other failure of the check counts. If an expected failure does not
+	// happen, the check counts as failed, so that the list stays true.
 	ExpectFailure map[string]string
 	// ReadOnly keeps the suite from changing the cloud. Checks that would change
-	// it are not run.
+	// the cloud are not run.
 	ReadOnly bool
-	// Timeout bounds each check; 0 means a minute.
+	// Timeout is the time limit of each check. 0 means a minute.
 	Timeout time.Duration
-	// Isolate runs each check in a child process, so Child must be set. This is slower,
-	// but the report is complete even if the provider ends the process in the middle of
-	// a call.
+	// Isolate runs each check in a child process, so Child must be set. The run is
+	// slower, but the report is complete even if the provider ends the process in the
+	// middle of a call.
 	Isolate bool
-	// Ledger is told of each machine, load balancer, route and reserved address before it is
-	// created, and after it was removed. It is told of each fault, too, if the world is a
-	// FaultClearer, and of each hold if it is a HoldReleaser. It may be nil.
+	// Ledger records each machine, load balancer, route and reserved address before the
+	// creation and after the removal. If the world is a FaultClearer, Ledger also records
+	// each fault. If the world is a HoldReleaser, Ledger also records each hold. Ledger may
+	// be nil.
 	Ledger Ledger
 	// Progress is called after each check. It may be nil.
 	Progress func(CheckResult)
-	// Child returns the command that starts this program again, in such a way that it
-	// calls Run with the same target and options. It is used for checks in which the
-	// provider may end the process. If Child is nil, these checks are not run.
+	// Child returns a command that starts this program again. The new process must
+	// call Run with the same target and options. Child is used for checks in which
+	// the provider may end the process. If Child is nil, these checks are not run.
 	Child func(ctx context.Context) *exec.Cmd
 	// Reproduce is the command line of this run, for the report.
 	Reproduce string
 }
 
-// Ledger remembers what a run has created, so that it can be removed after the run
-// was interrupted.
+// Ledger records the things that a run creates, so that Cleanup can remove them
+// after an interruption.
 type Ledger interface {
 	// Begin is called before something is created. If it fails, nothing is created.
 	Begin(Entry) error
-	// End is called when the thing has been removed, or was never created.
+	// End is called when the thing has been removed, or when it was not created after all.
 	End(Entry) error
 }
 
@@ -67,25 +68,25 @@ type Entry struct {
 	Cluster string       `json:"cluster"`
 	Kind    ResourceKind `json:"kind"`
 	Name    string       `json:"name"`
-	// ID is empty before the thing is created. Once it is known, Begin is called
-	// again.
+	// ID is empty before the thing is created. Once the ID is known, Begin is
+	// called again.
 	ID         string `json:"id,omitempty"`
 	ProviderID string `json:"providerID,omitempty"`
 	// Twin means that this is the second machine with the name.
 	Twin bool `json:"twin,omitempty"`
-	// Foreign means that Foreigner.CreateForeign creates it, and that Name is the name or
-	// the CIDR that it gets.
+	// Foreign means that Foreigner.CreateForeign creates the thing. Name is then the name
+	// or the CIDR of the thing.
 	Foreign bool `json:"foreign,omitempty"`
-	// Service is set for the provider's load balancer, and is the Service that it belongs
-	// to. Route is set for the provider's route.
+	// Service is set for a load balancer of the provider. It is the Service of that load
+	// balancer. Route is set for a route of the provider.
 	Service *corev1.Service      `json:"service,omitempty"`
 	Route   *cloudprovider.Route `json:"route,omitempty"`
 }
 
-// Run runs the suite. It returns an error if the suite itself could not be run, such
-// as when the world cannot be made. Mistakes of the provider are no error: they are
-// in the report. In a child process that Options.Child has started, the report is
-// nil.
+// Run runs the suite. It returns an error if the suite itself could not be run, for
+// example because the world could not be made. Mistakes of the provider are in the
+// report, and are no error of Run. In a child process that Options.Child has
+// started, the report is nil.
 func Run(ctx context.Context, target Target, options Options) (*Report, error) {
 	s, err := newSuite(target, options)
 	if err != nil {
@@ -110,8 +111,8 @@ func Run(ctx context.Context, target Target, options Options) (*Report, error) {
 	return s.report(), nil
 }
 
-// maxHangs is how many checks may hang until the others are no longer tried. Each
-// check that hangs takes the whole Timeout.
+// maxHangs is the number of checks that may hang. After that many, the other
+// checks are not tried, because each check that hangs takes the whole Timeout.
 const maxHangs = 3
 
 // suite is one run.
@@ -121,20 +122,20 @@ type suite struct {
 	checks  []Check
 	// expected are the entries of Options.ExpectFailure.
 	expected []expectation
-	// id is different for each run, and is a part of the names of what the run creates.
+	// id differs between runs. It is a part of the names of all things that the run creates.
 	id      string
 	began   time.Time
 	hangs   int
-	stuck   error // why the fault or the hold of a check that has ended could not be ended
+	stuck   error // error of ending the faults and holds of earlier checks
 	results []CheckResult
 	about   Provider
 
-	// shared is the world that all checks share. It is nil if each check has its own, or
-	// until the world is made. If the target is a Singleton, its one provider is in
-	// singleton.
+	// shared is the world that all checks share. It is nil if each check has its own
+	// world, and before the shared world is made. If the target is a Singleton, the
+	// field singleton is the only provider.
 	shared    *world
 	singleton cloudprovider.Interface
-	stop      context.CancelFunc // of the singleton
+	stop      context.CancelFunc // stops the singleton
 }
 
 func newSuite(target Target, options Options) (*suite, error) {
@@ -161,8 +162,7 @@ func newSuite(target Target, options Options) (*suite, error) {
 	return s, errors.Join(err1, err2, options.unproven(target.Features.Supported))
 }
 
-// unproven returns an error if the target claims to support a feature, and all checks
-// of that feature are skipped.
+// unproven returns an error if all checks of a supported feature are skipped.
 func (o Options) unproven(supported []Feature) error {
 	checks, skipped := map[Feature]int{}, map[Feature]int{}
 	for _, c := range Checks() {
@@ -180,8 +180,8 @@ func (o Options) unproven(supported []Feature) error {
 	return errors.Join(problems...)
 }
 
-// selected returns the checks that the options name. An ID that no check has is an
-// error, because a mistyped exception would have no effect.
+// selected returns the checks that the options select. An unknown ID is an error,
+// because otherwise a mistyped ID would have no effect.
 func (o Options) selected(expected []expectation) ([]Check, error) {
 	all := Checks()
 	var problems []error
@@ -228,7 +228,8 @@ func (s *suite) run(ctx context.Context, check Check) (CheckResult, error) {
 	return result, nil
 }
 
-// decide runs a check, or returns why it is not run.
+// decide runs a check. If the check is not to be run, decide returns the reason in the
+// result.
 func (s *suite) decide(ctx context.Context, check Check) (judged, error) {
 	switch reason, skipped := s.options.Skip[check.ID]; {
 	case skipped:
@@ -292,7 +293,7 @@ func (s *suite) world(ctx context.Context) (any, error) {
 	return made, nil
 }
 
-// usable returns what checks may use of a world.
+// usable returns the part of a world that checks may use.
 func (s *suite) usable(whole any) any {
 	if s.options.ReadOnly {
 		return reading(whole)
@@ -303,11 +304,11 @@ func (s *suite) usable(whole any) any {
 // leave closes the world of a check, unless all checks share it.
 func (s *suite) leave(around any) {
 	if closer, ok := around.(io.Closer); ok && s.shared == nil {
-		_ = closer.Close() // nothing depends on it
+		_ = closer.Close() // nothing depends on the error
 	}
 }
 
-// close ends what all checks have shared.
+// close closes the shared provider and the shared world.
 func (s *suite) close() {
 	if s.stop != nil {
 		s.stop()

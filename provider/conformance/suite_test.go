@@ -16,8 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance/internal/broken"
 )
 
-// The IDs of the checks are unique, and each check has all that a report
-// says about it.
+// The IDs of the checks are unique, and each check has all texts for a report.
 func TestChecksAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range conformance.Checks() {
@@ -34,8 +33,8 @@ func TestChecksAreComplete(t *testing.T) {
 	}
 }
 
-// Options are refused if they name what does not exist, give no reason, or skip all
-// checks of a feature that the target supports.
+// Options are refused in these cases: they name an unknown check or profile, they
+// give no reason, or they skip all checks of a supported feature.
 func TestOptionsAreRefused(t *testing.T) {
 	for want, options := range map[string]conformance.Options{
 		`there is no check "instances/gone"`:  {Only: []string{"instances/gone"}},
@@ -57,8 +56,8 @@ func TestOptionsAreRefused(t *testing.T) {
 	}
 }
 
-// Each row is a cause of an outcome. Only a check that was run, and that is not expected to
-// fail, can pass.
+// Each row has an outcome and a cause for it. A check can pass only if it was run and is
+// not expected to fail.
 func TestOutcomes(t *testing.T) {
 	const check, faults = "instances/gone-by-id", "instances/fault-is-error"
 	type machinesOnly struct{ conformance.Machines }
@@ -145,7 +144,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// only returns a change after which the target's world is what part returns.
+// only returns a change of the target. After the change, the target's world is the value
+// that part returns.
 func only(part func(*broken.Cloud) any) func(*conformance.Target) {
 	return func(t *conformance.Target) {
 		cloud := broken.New("")
@@ -154,8 +154,8 @@ func only(part func(*broken.Cloud) any) func(*conformance.Target) {
 	}
 }
 
-// plainWithoutMachines is a change after which the provider has no fast paths for
-// instances, and the world creates no machines.
+// plainWithoutMachines changes the target. After the change, the provider has no
+// fast paths for instances, and the world creates no machines.
 func plainWithoutMachines(t *conformance.Target) {
 	cloud := broken.New("")
 	t.World = func(context.Context) (any, error) { return full{cloud}, nil }
@@ -180,22 +180,23 @@ func (p plain) InstancesV2() (cloudprovider.InstancesV2, bool) {
 	return struct{ cloudprovider.InstancesV2 }{v2}, ok
 }
 
-// occupied is a cloud in which another run has made all that a check makes by hand.
+// occupied is a cloud in which another run has already made each foreign resource that a
+// check would make.
 type occupied struct{ *broken.Cloud }
 
 func (occupied) FindForeign(_ context.Context, kind conformance.ResourceKind, _ string) ([]conformance.Resource, error) {
 	return []conformance.Resource{{Kind: kind, ID: "rt-1"}}, nil
 }
 
-// cannot is a Faulter without faults.
+// cannot is a Faulter that cannot set any fault.
 type cannot struct{}
 
 func (cannot) SetFault(context.Context, conformance.Fault) (func(), error) {
 	return nil, conformance.ErrCannot
 }
 
-// neverSaysHowLong is a cloud that throttles and does not say how long to wait. It
-// has no other fault.
+// neverSaysHowLong is a cloud that throttles without a time to wait. It has no
+// other fault.
 type neverSaysHowLong struct{ *broken.Cloud }
 
 func (c neverSaysHowLong) SetFault(ctx context.Context, f conformance.Fault) (func(), error) {
@@ -253,7 +254,7 @@ func (s slowInstances) InstanceMetadata(ctx context.Context, n *corev1.Node) (*c
 	return s.InstancesV2.InstanceMetadata(ctx, n)
 }
 
-// A provider that lets only one caller at a time into the cloud fails the check, although
+// A provider that makes only one call to the cloud at a time fails the check, although
 // all callers get their answers in the end.
 func TestOneCallerAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -273,7 +274,7 @@ func TestOneCallerAtATime(t *testing.T) {
 	})
 }
 
-// queue is a provider with a lock for all calls of InstanceExists. Each of them waits for
+// queue is a provider with one lock for all calls of InstanceExists. Each call waits for
 // the cloud for at most 15 seconds.
 type queue struct {
 	cloudprovider.Interface
@@ -297,7 +298,7 @@ func (q queuedInstances) InstanceExists(_ context.Context, n *corev1.Node) (bool
 	defer func() { <-q.lock }()
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
-	return q.InstancesV2.InstanceExists(ctx, n) //nolint:contextcheck // the flaw: it does not look at its caller's context
+	return q.InstancesV2.InstanceExists(ctx, n) //nolint:contextcheck // the flaw: it ignores the caller's context
 }
 
 // ledger is a ledger in memory. If it is full, it refuses new entries.
@@ -319,7 +320,8 @@ func (l *ledger) End(e conformance.Entry) error {
 	return nil
 }
 
-// The suite creates only what is in the ledger, and in the end the ledger is empty.
+// The suite writes each thing into the ledger before it creates the thing. In the end
+// the ledger is empty.
 func TestLedger(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		l := &ledger{there: map[string]bool{}, full: full}

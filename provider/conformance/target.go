@@ -10,74 +10,76 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// Target is the provider under test and what surrounds it. Name and New must be
-// set.
+// Target describes the provider under test and its environment. Name and New
+// must be set.
 type Target struct {
 	// Name is the name of the provider, for the report.
 	Name string
 	// New returns a provider whose Initialize has been called. The context ends
-	// when the provider is no longer used; its Done is a good stop channel for
-	// Initialize. The argument world is what Target.World has returned. New is
-	// called for each check, and again where a check restarts the provider.
+	// when the provider is no longer used, so its Done channel is a good stop
+	// channel for Initialize. The argument world is the value that Target.World
+	// has returned. New is called for each check, and again when a check
+	// restarts the provider.
 	New func(ctx context.Context, world any) (cloudprovider.Interface, error)
-	// World returns the value with which checks prepare and inspect the cloud. It has some
-	// of the interfaces Machines, PowerSwitch, Renamer, Retagger, Meter, Faulter,
-	// Inventory, Drifter, Foreigner, Viewer, Holder, Reserver and Announcer; Lender for
-	// runs that change nothing; Finder, ForeignFinder, AddressFinder, FaultClearer and
-	// HoldReleaser to clean up; and Identifier. World is called for each check. If the
+	// World returns the value with which checks prepare and inspect the cloud. That value
+	// can implement any of the interfaces Machines, PowerSwitch, Renamer, Retagger, Meter,
+	// Faulter, Inventory, Drifter, Foreigner, Viewer, Holder, Reserver and Announcer. It
+	// can also implement Lender for runs that change nothing, and Finder, ForeignFinder,
+	// AddressFinder, FaultClearer and HoldReleaser for the cleanup. If the value
+	// implements Identifier, it names its account. World is called for each check. If the
 	// value is an io.Closer, it is closed after the check. If World is nil, only checks
 	// that need no world are run.
 	World func(ctx context.Context) (any, error)
-	// Shared means that World is called once. All checks share the value that it
-	// returns, which may stand for a live account.
+	// Shared means that World is called only once, and that all checks share the
+	// returned value. That value may stand for a live account.
 	Shared bool
-	// Singleton means that New works only once in a process. Then checks that
-	// restart the provider are not run. It implies Shared.
+	// Singleton means that New works only once in a process. Checks that
+	// restart the provider are then not run. Singleton implies Shared.
 	Singleton bool
-	// Live means that the world is a real account and not a fake. The report says so,
-	// and the check cost/sync-of-100, which creates 100 machines, is not run.
+	// Live means that the world is a real account and not a fake. The report says so.
+	// The check cost/sync-of-100 is then not run, because it creates 100 machines.
 	Live bool
 
-	// Account names the account or the cluster of the cloud that the provider uses, if the
-	// world does not implement Identifier. A ledger of another account is refused. The name must
-	// hold no secret.
+	// Account names the account, or the cluster of the cloud, that the provider uses. It is
+	// ignored if the world implements Identifier. The suite refuses a ledger of another account.
+	// The name must contain no secret.
 	Account string
-	// ClusterName is the name of the cluster; empty means a new one for each check.
+	// ClusterName is the name of the cluster. Empty means a new name for each check.
 	ClusterName string
 	// Features says what the provider supports.
 	Features Features
-	// Configuration returns the content of the configuration file with which the
-	// provider uses the world. It is for a provider that is a provider.Reloader. If it
-	// is nil, Reload gets a nil reader, as without --cloud-config.
+	// Configuration returns the content of the provider's configuration file for the
+	// world. It is for providers that implement provider.Reloader. If it is nil,
+	// Reload gets a nil reader, as without --cloud-config.
 	Configuration func(world any) string
-	// LegacyProviderIDs returns older forms of the machine's provider ID that must
-	// still be understood. It may be nil.
+	// LegacyProviderIDs returns older forms of the machine's provider ID. The
+	// provider must still understand them. The function may be nil.
 	LegacyProviderIDs func(Machine) []string
-	// EventuallyWithin is how long the cloud may take to show a change; 0 means 30
-	// seconds.
+	// EventuallyWithin is the time within which the cloud must show a change. 0
+	// means 30 seconds.
 	EventuallyWithin time.Duration
-	// PageSize is how many instances the cloud returns in one page. If it is 0, pages
-	// are not tested.
+	// PageSize is the number of instances in one page of the cloud's list. If it is
+	// 0, pages are not tested.
 	PageSize int
-	// MaxTargets is how many backends the cloud allows for a load balancer. If it is
-	// 0, the limit is not tested.
+	// MaxTargets is the largest number of backends of a load balancer. If it is 0,
+	// the limit is not tested.
 	MaxTargets int
-	// MaxRoutes is how many routes the cloud allows. If it is 0, the limit is not
-	// tested.
+	// MaxRoutes is the largest number of routes in the cloud. If it is 0, the
+	// limit is not tested.
 	MaxRoutes int
-	// Services are Services with the vendor's own annotations.
+	// Services lists Services with the vendor's own annotations.
 	Services []Shape
-	// Configs are configurations with a flaw.
+	// Configs lists configurations with a flaw.
 	Configs []Config
-	// Secrets are parts of the configuration that must never be logged, such as
-	// a token.
+	// Secrets lists parts of the configuration that must never be logged, such
+	// as a token.
 	Secrets []string
 	// URL and Contact are for the report.
 	URL     string
 	Contact []string
 }
 
-// account names the account that the world stands for.
+// account returns the name of the account of the world.
 func (t Target) account(ctx context.Context, world any) (string, error) {
 	identifier, ok := world.(Identifier)
 	if !ok {
@@ -95,15 +97,15 @@ func (t Target) account(ctx context.Context, world any) (string, error) {
 	}
 }
 
-// Features lists what a provider supports and what it does not. A feature that is in
-// neither list is tried: it must work or be refused. If both lists are empty, all are
-// tried.
+// Features lists the features that a provider supports, and those that it does not
+// support. If a feature is in neither list, the suite tries it: it must work or be
+// refused. If both lists are empty, the suite tries all features.
 type Features struct {
 	Supported   []Feature `json:"supported,omitempty"`
 	Unsupported []Feature `json:"unsupported,omitempty"`
 }
 
-// Feature is something that a provider may or may not support.
+// Feature is an optional feature of a provider.
 type Feature string
 
 // The features.
@@ -127,38 +129,39 @@ func AllFeatures() []Feature {
 	return []Feature{Shutdown, UDP, SCTP, MixedProtocol, SourceRanges, SessionAffinity, ETPLocal, IPv6, DualStack, StaticIP, IPMode, Internal}
 }
 
-// Shape is a Service with the vendor's own annotations, and what must become of it.
+// Shape is a Service with the vendor's own annotations, and the result that the provider must
+// have.
 type Shape struct {
 	Name string
 	// Change gets a Service with one TCP port and sets the rest, such as annotations.
 	Change func(*corev1.Service)
 	Want   Want
-	// Mentions are texts that the error must have if the Service is refused, such as the
-	// key of an annotation.
+	// Mentions lists texts that the error must contain if the Service is refused, such
+	// as the key of an annotation.
 	Mentions []string
 }
 
-// Want says what must become of a Service.
+// Want is the result that the provider must have for a Service.
 type Want string
 
-// What may become of a Service.
+// The wanted results for a Service.
 const (
 	Works      Want = "works"
 	Refused    Want = "refused"
 	NotIgnored Want = "notIgnored" // it works or is refused
 )
 
-// Config is a configuration with a flaw, which the provider must refuse.
+// Config is a configuration with a flaw. The provider must refuse it.
 type Config struct {
 	Flaw Flaw
 	// New makes a provider with this configuration, as Target.New does.
 	New func(ctx context.Context, world any) (cloudprovider.Interface, error)
-	// Mentions are texts that an error of New must have, such as a key of the
-	// configuration.
+	// Mentions lists texts that an error of New must contain, such as a key of
+	// the configuration.
 	Mentions []string
 }
 
-// Flaw is what is wrong with a configuration.
+// Flaw is the kind of mistake in a configuration.
 type Flaw string
 
 // The flaws.

@@ -8,17 +8,16 @@ import (
 	"testing"
 )
 
-// Test runs the suite with a subtest for each check, such as
-// TestConformance/instances/gone-by-id, and returns the report. A check that is not run, or
-// that fails as expected, is a skipped subtest. A check in which the provider may end the
-// process runs in a child process, which runs the same test binary. With -v, the last line
-// of the log is the result.
+// Test runs the suite and returns the report. Each check has a subtest, such as
+// TestConformance/instances/gone-by-id. If a check is not run, or fails as expected, its
+// subtest is skipped. If the provider may end the process in a check, the check runs in a
+// child process with the same test binary. With -v, the last line of the log is the result.
 func Test(t *testing.T, target Target, options Options) *Report {
 	t.Helper()
 	if options.Child == nil {
 		options.Child = func(ctx context.Context) *exec.Cmd {
 			name := "^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$"
-			return exec.CommandContext(ctx, os.Args[0], "-test.run="+name, "-test.count=1") //nolint:gosec // this binary, and a test of it
+			return exec.CommandContext(ctx, os.Args[0], "-test.run="+name, "-test.count=1") //nolint:gosec // this binary and one of its tests
 		}
 	}
 	if childOf() != "" {
@@ -53,7 +52,7 @@ func Test(t *testing.T, target Target, options Options) *Report {
 	return report
 }
 
-// tell gives a check's subtest the result of the check.
+// tell passes the result of a check to its subtest.
 func tell(t *testing.T, check Check, result CheckResult) {
 	t.Helper()
 	for key, value := range result.Measurements {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// titles are the profiles as the text shows them.
+// titles has the titles of the profiles in the text.
 var titles = map[Profile]string{
 	Instances: "Instances", Cost: "Cost", LoadBalancers: "Load balancers", Routes: "Routes", FastPaths: "Fast paths", Process: "Process",
 }
@@ -39,8 +39,8 @@ func (r *Report) WriteText(to io.Writer) error {
 	return err
 }
 
-// heading says what was tested, and by which suite. It mentions the account only if
-// Target.Live is set. A target that does not set Live says nothing about its account.
+// heading names the provider and the suite. It mentions the account only if
+// Target.Live is set, because a target without Live says nothing about its account.
 func (r *Report) heading() string {
 	where, race := "", "without -race"
 	if r.Environment.Live {
@@ -54,7 +54,7 @@ func (r *Report) heading() string {
 		name, cmp.Or(r.Environment.CloudProviderVersion, "unknown"), where, cmp.Or(r.Suite.Version, "unversioned"), race)
 }
 
-// writeProfile writes the counts of a profile and what has failed in it.
+// writeProfile writes the counts of a profile and its failures.
 func (r *Report) writeProfile(w *strings.Builder, p ProfileResult) {
 	counts := map[Outcome]int{}
 	why := map[Outcome][]string{}
@@ -88,7 +88,7 @@ func (r *Report) writeProfile(w *strings.Builder, p ProfileResult) {
 	}
 }
 
-// write writes what has failed, and what it costs.
+// write writes the failure of a check, with its cost and its source.
 func (c CheckResult) write(w *strings.Builder) {
 	fmt.Fprintf(w, "  ✗ %s  %s  %s\n", c.ID, c.Level, strings.ReplaceAll(c.Why, "\n", "\n      "))
 	for _, more := range []string{c.Cost, c.Source} {
@@ -98,8 +98,8 @@ func (c CheckResult) write(w *strings.Builder) {
 	}
 }
 
-// reasons returns the reasons in parentheses, each once. It shows three of them and counts
-// the others.
+// reasons returns the reasons in parentheses, without duplicates. It shows three of them
+// and counts the others.
 func reasons(all []string) string {
 	const most = 3
 	var different []string
@@ -122,7 +122,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// verdict is the result in words.
+// verdict returns the result in words.
 func (r *Report) verdict() string {
 	switch r.Result {
 	case Failure:
@@ -159,7 +159,7 @@ func (r *Report) missing() []string {
 	return all
 }
 
-// CoreFailures returns how many core checks have failed.
+// CoreFailures returns the number of core checks that have failed.
 func (r *Report) CoreFailures() int {
 	failed := 0
 	for _, p := range r.Profiles {

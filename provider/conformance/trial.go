@@ -13,15 +13,16 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// trial is one run of a check. It is to the function of the check what testing.T is to a
-// test: a method that ends the check calls runtime.Goexit.
+// trial is one run of a check. The function of the check uses it as a test uses
+// testing.T: a method that ends the check calls runtime.Goexit.
 type trial struct {
 	ctx   context.Context
 	suite *suite
 	check Check
-	// whole is what Target.World has returned, and world what the check may use of it.
+	// whole is the value that Target.World has returned. The field world is the part that
+	// the check may use.
 	whole, world any
-	// provider is the one that the check uses.
+	// provider is the provider that the check uses.
 	provider cloudprovider.Interface
 
 	// cluster is the name of the check's cluster.
@@ -35,9 +36,9 @@ type trial struct {
 	leftovers    []Resource
 	calls        *Calls
 	cleanups     []cleanup
-	listed       map[string]Entry // what the provider may have created and not deleted; by key
+	listed       map[string]Entry // things that the provider may have created and not deleted; by key
 	abandoned    bool
-	explained    bool // guarded by mu; the report says why the function that guard calls has ended early
+	explained    bool // guarded by mu; see the method explain
 }
 
 // cleanup undoes something that the check has done.
@@ -60,15 +61,16 @@ func newTrial(ctx context.Context, s *suite, check Check, around any) *trial {
 // namePrefix begins all names that the suite chooses.
 const namePrefix = "fl-"
 
-// name returns a name with the run's random ID, the name of the check and the role. Checks
-// of two profiles may have the same name.
+// name returns a name that is made of the run's random ID, the name of the check and the
+// role. Checks of two profiles may have the same name.
 func (t *trial) name(role string) string {
-	const longest = 63 // the name of a Service must be a label of a DNS name
+	const longest = 63 // the name of a Service must be a DNS label
 	name := namePrefix + t.suite.id + "-" + t.check.name()
 	return strings.TrimRight(name[:min(len(name), longest-len(role)-1)], "-") + "-" + role
 }
 
-// decide sets the outcome. A failure stays a failure. The caller holds mu.
+// decide sets the outcome, but never changes a failure into another outcome. The caller
+// holds mu.
 func (t *trial) decide(o Outcome, why string) {
 	if t.abandoned {
 		return
@@ -93,8 +95,8 @@ func (t *trial) end(o Outcome, why string) {
 	runtime.Goexit()
 }
 
-// failf fails the check and ends it. The text says what was called, what came back
-// and what was wanted.
+// failf fails the check and ends it. The text names the call, its result and the
+// wanted result.
 func (t *trial) failf(format string, args ...any) { t.end(Failed, fmt.Sprintf(format, args...)) }
 
 // errorf fails the check and goes on.
@@ -108,13 +110,13 @@ func (t *trial) errorf(format string, args ...any) {
 func (t *trial) notRunf(format string, args ...any) { t.end(NotRun, fmt.Sprintf(format, args...)) }
 
 // unsupportedf ends the check because the provider says that it does not offer
-// this.
+// the subject of the check.
 func (t *trial) unsupportedf(format string, args ...any) {
 	t.end(Unsupported, fmt.Sprintf(format, args...))
 }
 
-// must ends the check if the world has failed. A world that cannot do what is asked
-// is no failure.
+// must ends the check if the world has failed. If the error wraps ErrCannot, the
+// check does not fail: its outcome is NotRun.
 func (t *trial) must(what string, err error) {
 	switch {
 	case errors.Is(err, ErrCannot):
@@ -133,8 +135,8 @@ func (t *trial) measure(key string, value float64) {
 	}
 }
 
-// cleanup registers undo to run after the check. What was registered last runs first. If
-// the check was abandoned, cleanup ends the check's goroutine instead.
+// cleanup registers undo to run after the check. The function that was registered last
+// runs first. If the check was abandoned, cleanup ends the check's goroutine instead.
 func (t *trial) cleanup(what string, undo func(context.Context) error) {
 	t.mu.Lock()
 	abandoned := t.abandoned
@@ -175,21 +177,23 @@ func (t *trial) await(f func() error) error {
 	}
 }
 
-// start makes the provider, unless all checks share one or the check makes it.
+// start makes the provider, unless all checks share one provider or the check makes its
+// own.
 func (t *trial) start() {
 	if t.provider == nil && !t.check.bare {
 		t.restart()
 	}
 }
 
-// refresh makes a new provider, which remembers nothing, unless the target is a Singleton.
+// refresh replaces the provider with a new one that has no memory. If the target is a
+// Singleton, refresh does nothing.
 func (t *trial) refresh() {
 	if !t.suite.target.Singleton {
 		t.restart()
 	}
 }
 
-// restart makes a new provider, as a restart of the daemon does.
+// restart makes a new provider, as after a restart of the daemon.
 func (t *trial) restart() {
 	if t.provider != nil && t.suite.target.Singleton {
 		t.notRunf("needs a provider that can be made twice in a process")
@@ -240,8 +244,8 @@ func (t *trial) instances() cloudprovider.InstancesV2 {
 	return v2
 }
 
-// loadBalancer returns the provider's LoadBalancer, wrapped. If the check has Writes, the
-// function optional finds the optional interfaces of what is wrapped.
+// loadBalancer returns the provider's LoadBalancer in a wrapper. If the check has Writes,
+// the function optional finds the optional interfaces behind the wrapper.
 func (t *trial) loadBalancer() cloudprovider.LoadBalancer {
 	lb, ok := t.provider.LoadBalancer()
 	if !ok {
@@ -256,8 +260,8 @@ func (t *trial) loadBalancer() cloudprovider.LoadBalancer {
 	return listedLoadBalancer{lb, t}
 }
 
-// routes returns the provider's Routes, wrapped. If the check has Writes, the function
-// optional finds the optional interfaces of what is wrapped.
+// routes returns the provider's Routes in a wrapper. If the check has Writes, the
+// function optional finds the optional interfaces behind the wrapper.
 func (t *trial) routes() cloudprovider.Routes {
 	routes, ok := t.provider.Routes()
 	if !ok {
@@ -272,7 +276,7 @@ func (t *trial) routes() cloudprovider.Routes {
 	return listedRoutes{routes, t}
 }
 
-// finish undoes what the check has done, in reverse, and looks for what is left.
+// finish runs the cleanups, the last one first, and looks for leftovers.
 func (t *trial) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, t.suite.options.Timeout)
 	defer cancel()
@@ -290,7 +294,7 @@ func (t *trial) finish(ctx context.Context) {
 	t.endProvider()
 }
 
-// lookBack asks the world what was called and what is left.
+// lookBack asks the world for the calls of the check and for leftovers.
 func (t *trial) lookBack(ctx context.Context) {
 	var calls *Calls
 	if meter, ok := t.world.(Meter); ok && !t.suite.target.Shared {

@@ -8,39 +8,41 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ErrCannot is the error of a method of a world that cannot do what is asked, such as set
-// one kind of fault. A check that cannot go on without it ends as NotRun or Unsupported.
+// ErrCannot means that a world cannot do something, such as set one kind of fault. The
+// methods of worlds return it. A check that cannot go on then ends as NotRun or
+// Unsupported.
 var ErrCannot = errors.New("the world cannot do this")
 
 // Identifier is a world that knows its account.
 type Identifier interface {
 	// Identity names the account, or the cluster of the cloud, such as "account 4711".
-	// People can read the name, and it never changes. It holds no secret.
+	// The name is readable, never changes, and contains no secret.
 	Identity(ctx context.Context) (string, error)
 }
 
 // Machines is a world that creates machines.
 type Machines interface {
-	// CreateMachine returns a machine that runs. It must have the name that was asked
-	// for, unless it is Borrowed.
+	// CreateMachine returns a machine that runs. The machine must have the given
+	// name, unless it is Borrowed.
 	CreateMachine(ctx context.Context, name string) (Machine, error)
-	// TerminateMachine removes a machine for good. It returns nil if there is none.
+	// TerminateMachine terminates a machine. A terminated machine cannot be started
+	// again. TerminateMachine returns nil if the machine does not exist.
 	TerminateMachine(ctx context.Context, m Machine) error
 }
 
 // Machine is an instance of the cloud, as the world knows it.
 type Machine struct {
-	// Name is the name that its Node has.
+	// Name is the name of the machine's Node.
 	Name string `json:"name"`
 	// ID is the world's own name for the machine. The suite only passes it back.
 	ID string `json:"id"`
-	// ProviderID is empty if the world does not know it. Then the suite asks the
+	// ProviderID is empty if the world does not know it. The suite then asks the
 	// provider.
 	ProviderID string               `json:"providerID,omitempty"`
 	Addresses  []corev1.NodeAddress `json:"addresses,omitempty"`
 	SystemUUID string               `json:"systemUUID,omitempty"`
-	// Borrowed means that the machine existed before the check. The suite neither
-	// changes nor terminates it.
+	// Borrowed means that the machine existed before the check. The suite never
+	// changes or terminates it.
 	Borrowed bool `json:"borrowed,omitempty"`
 }
 
@@ -56,8 +58,8 @@ type Renamer interface {
 	RenameMachine(ctx context.Context, m Machine, name string) error
 }
 
-// Retagger is a world that removes from a machine what the provider filters by, such
-// as the tag of the cluster.
+// Retagger is a world that removes tags from a machine, such as the tag of the
+// cluster. A provider may list only the machines with such a tag.
 type Retagger interface {
 	UntagMachine(ctx context.Context, m Machine) error
 }
@@ -71,8 +73,8 @@ type Meter interface {
 type Calls struct {
 	Reads  int `json:"reads"`
 	Writes int `json:"writes"`
-	// Refused is how many of these calls the cloud has refused because there were too
-	// many.
+	// Refused is the number of these calls that the cloud has refused because there
+	// were too many calls.
 	Refused int `json:"refused"`
 }
 
@@ -83,7 +85,8 @@ type Faulter interface {
 	SetFault(ctx context.Context, f Fault) (restore func(), err error)
 }
 
-// FaultClearer is a Faulter whose faults outlast the process that has set them.
+// FaultClearer is a Faulter whose faults stay after the end of the process that has set
+// them.
 type FaultClearer interface {
 	// ClearFaults takes away all faults that SetFault has set, also in other processes.
 	ClearFaults(ctx context.Context) error
@@ -92,17 +95,18 @@ type FaultClearer interface {
 // Fault is a deliberate failure of the cloud's API.
 type Fault struct {
 	Kind FaultKind `json:"kind"`
-	// Skip is how many calls the fault first spares, of those that it can hit, such as
-	// lists or changes. Count is how many it then hits; 0 means no limit.
+	// Skip is the number of calls that the fault first spares. Only calls that the
+	// fault can hit count, such as lists or changes. Count is the number of calls that
+	// the fault then hits. 0 means no limit.
 	Skip  int `json:"skip,omitempty"`
 	Count int `json:"count,omitempty"`
-	// RetryAfter is how long a throttled answer asks the caller to wait; 0 means that it
-	// names no time. If the cloud never says how long to wait, SetFault returns ErrCannot
+	// RetryAfter is the time to wait that a throttled answer names. 0 means that the
+	// answer names no time. If the cloud never names a time, SetFault returns ErrCannot
 	// for other values.
 	RetryAfter time.Duration `json:"retryAfter,omitempty"`
 }
 
-// FaultKind says how a call fails.
+// FaultKind is the way in which a call fails.
 type FaultKind string
 
 // The kinds of faults.
@@ -112,12 +116,12 @@ const (
 	FaultThrottled       FaultKind = "throttled"       // 429
 	FaultUnauthenticated FaultKind = "unauthenticated" // 401
 	FaultForbidden       FaultKind = "forbidden"       // 403
-	FaultNotFound        FaultKind = "notFound"        // 404 for everything, as some clouds answer a caller who lacks permissions
+	FaultNotFound        FaultKind = "notFound"        // 404 for everything; some clouds do so if permissions are missing
 	FaultReset           FaultKind = "reset"           // the connection breaks before the call is carried out
-	FaultGarbage         FaultKind = "garbage"         // 200 with a body that is no answer
+	FaultGarbage         FaultKind = "garbage"         // 200 with a meaningless body
 	FaultHang            FaultKind = "hang"            // no answer until the caller goes away
 	FaultEmptyList       FaultKind = "emptyList"       // lists are empty
-	FaultTruncatedList   FaultKind = "truncatedList"   // lists lack their end, but say that they are complete
+	FaultTruncatedList   FaultKind = "truncatedList"   // lists are cut off, but look complete
 	FaultLostReply       FaultKind = "lostReply"       // the change is carried out, and the answer is lost
 	FaultFailWrite       FaultKind = "failWrite"       // changes fail with 500; reads work
 )
@@ -131,7 +135,7 @@ func FaultKinds() []FaultKind {
 }
 
 // Inventory is a world that lists all resources that the provider has created for a
-// cluster, of every kind that costs money or carries traffic.
+// cluster. The list has every kind of resource that costs money or carries traffic.
 type Inventory interface {
 	Leftovers(ctx context.Context, clusterName string) ([]Resource, error)
 }
@@ -141,11 +145,12 @@ type Resource struct {
 	Kind ResourceKind `json:"kind"`
 	ID   string       `json:"id"`
 	Name string       `json:"name,omitempty"`
-	// Owner is what it belongs to, such as the UID of a Service.
+	// Owner is the owner of the resource, such as the UID of a Service.
 	Owner string `json:"owner,omitempty"`
 }
 
-// ResourceKind is a kind of resource. A world may have other kinds than those below.
+// ResourceKind is a kind of resource. A world may also have kinds that are not listed
+// below.
 type ResourceKind string
 
 // The kinds of resources that the suite knows.
@@ -158,17 +163,17 @@ const (
 	KindHold         ResourceKind = "hold"    // a hold of a Holder; only in a ledger
 )
 
-// Drifter is a world that changes a load balancer without the provider.
+// Drifter is a world that changes a load balancer behind the provider's back.
 type Drifter interface {
 	// Drift removes a part of the only load balancer of the cluster, or the whole load
 	// balancer.
 	Drift(ctx context.Context, clusterName string, what Drift) error
 }
 
-// Drift is what Drifter removes, as a person or another program might do.
+// Drift is the part that a Drifter removes, as a person or another program might do.
 type Drift string
 
-// What may be removed.
+// The parts that a Drifter can remove.
 const (
 	DriftListener     Drift = "listener"
 	DriftBackend      Drift = "backend"
@@ -181,7 +186,7 @@ type Foreigner interface {
 	// provider's marks. The argument what is the name of the load balancer, or the CIDR
 	// of the route.
 	CreateForeign(ctx context.Context, kind ResourceKind, what string) (Resource, error)
-	// ForeignExists reports whether the resource is still there, and unchanged.
+	// ForeignExists reports whether the resource still exists and is unchanged.
 	ForeignExists(ctx context.Context, r Resource) (bool, error)
 	// DeleteForeign removes the resource.
 	DeleteForeign(ctx context.Context, r Resource) error

@@ -7,8 +7,8 @@ import (
 )
 
 // Viewer is a world that shows load balancers as the cloud has them. Checks compare
-// them with the fields of Services, so a field that the world leaves out looks as if
-// the provider had ignored it.
+// them with the fields of Services. If the world leaves a field out, the provider
+// seems to have ignored that field.
 type Viewer interface {
 	// LoadBalancers returns the load balancers of the cluster.
 	LoadBalancers(ctx context.Context, clusterName string) ([]LoadBalancer, error)
@@ -19,16 +19,17 @@ type LoadBalancer struct {
 	ID        string     `json:"id"`
 	Name      string     `json:"name,omitempty"`
 	Listeners []Listener `json:"listeners,omitempty"`
-	// Backends are its machines: their provider IDs, or their IDs as in Machine.
+	// Backends names the machines of the load balancer, each by its provider ID or by
+	// Machine.ID.
 	Backends []string `json:"backends,omitempty"`
-	// SourceRanges are the CIDRs from which traffic is accepted; empty means from
-	// everywhere.
+	// SourceRanges are the CIDRs from which the load balancer accepts traffic.
+	// Empty means from everywhere.
 	SourceRanges []string `json:"sourceRanges,omitempty"`
-	// AffinitySeconds is how long a client stays with a backend; 0 means that it does
-	// not.
+	// AffinitySeconds is the time for which a client stays with a backend. 0 means no
+	// affinity.
 	AffinitySeconds int32 `json:"affinitySeconds,omitempty"`
-	// HealthCheckPort is the port that is checked on all machines; 0 means the node
-	// ports.
+	// HealthCheckPort is the port of the health check on all machines. 0 means the
+	// node ports.
 	HealthCheckPort int32 `json:"healthCheckPort,omitempty"`
 	// Other has the settings that were made with the vendor's own annotations.
 	Other map[string]string `json:"other,omitempty"`
@@ -43,15 +44,16 @@ type Listener struct {
 
 // Holder is a world that can keep new load balancers from becoming ready.
 type Holder interface {
-	// HoldLoadBalancers keeps new load balancers from becoming ready until the function
-	// that it returns is called.
+	// HoldLoadBalancers keeps new load balancers from becoming ready. The hold lasts
+	// until the returned function is called.
 	HoldLoadBalancers(ctx context.Context) (release func(), err error)
 }
 
-// HoldReleaser is a Holder whose holds outlast the process that has begun them.
+// HoldReleaser is a Holder whose holds stay after the end of the process that has begun
+// them.
 type HoldReleaser interface {
 	// ReleaseLoadBalancers ends all holds that HoldLoadBalancers has begun, also in other
-	// processes. It returns nil if there are none.
+	// processes. It returns nil if there are no holds.
 	ReleaseLoadBalancers(ctx context.Context) error
 }
 
@@ -69,6 +71,6 @@ type Address struct {
 
 // Announcer is a world that sees the Events that the provider writes.
 type Announcer interface {
-	// Warnings returns the messages of warnings about the Service.
+	// Warnings returns the messages of the Warning Events about the Service.
 	Warnings(ctx context.Context, service *corev1.Service) ([]string, error)
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/kit/suggest"
 )
 
-// Annotations reads the annotations of a Service or a Node and gathers all that is
-// wrong with them. Each method reads one key. It returns false if the annotation is
-// not there or is wrong. Err returns what is wrong: it names each key and what is
-// allowed, and the value of a key that was read. Read all keys before you call Err,
-// because a key that was never read counts as unknown.
+// Annotations reads the annotations of a Service or a Node and gathers all problems
+// with them. Methods such as Bool read one key. They return false if the annotation
+// is missing or wrong. Err returns the problems. For each of them it names the key
+// and the allowed values, and also the value if the key was read. Read all keys
+// before you call Err, because a key that was never read counts as unknown.
 type Annotations struct {
 	values   map[string]string
 	prefix   string
@@ -23,9 +23,10 @@ type Annotations struct {
 	problems map[string]error
 }
 
-// NewAnnotations returns a reader. The prefix is that of the provider's own keys.
-// Keys with this prefix that are not read, such as "acme.example.com/drian", are
-// errors. With an empty prefix no unknown key is found.
+// NewAnnotations returns a reader for the annotations. The prefix is the one of
+// the provider's own keys, such as "acme.example.com/". A key with this prefix
+// that is never read, such as "acme.example.com/drian", is an error. With an
+// empty prefix, unknown keys are not found.
 func NewAnnotations(values map[string]string, prefix string) *Annotations {
 	return &Annotations{values: values, prefix: prefix, problems: map[string]error{}}
 }
@@ -81,10 +82,10 @@ func (a *Annotations) Duration(key string, least, most time.Duration) (time.Dura
 	return d, true
 }
 
-// Prefixes reads CIDRs that are separated by commas, and returns them masked, sorted
-// and without repetitions. An empty list is an error, because it could mean everyone
-// or no one. If one CIDR is wrong, the whole list is refused, because the list would
-// mean something else without that CIDR.
+// Prefixes reads CIDRs that are separated by commas. It returns them masked, sorted
+// and without duplicates. An empty list is an error, because it could mean everyone
+// or no one. If one CIDR is wrong, the whole list is refused, because without that
+// CIDR the list would have another meaning.
 func (a *Annotations) Prefixes(key string) ([]netip.Prefix, bool) {
 	text, ok := a.Text(key)
 	if !ok {
@@ -103,15 +104,15 @@ func (a *Annotations) Prefixes(key string) ([]netip.Prefix, bool) {
 	return slices.Compact(all), true
 }
 
-// Refuse notes that a value cannot be used. The argument allowed says what is
-// allowed, such as "must be the name of a network". Use Refuse for rules that
-// only the provider knows.
+// Refuse records that the value of a key cannot be used. The argument allowed
+// completes the message, as in "must be the name of a network". Use Refuse for
+// rules that only the provider knows.
 func (a *Annotations) Refuse(key, allowed string) {
 	a.problems[key] = Invalidf("annotation %s: %q is refused: it %s", key, a.values[key], allowed)
 }
 
-// Err returns an error that names all that is wrong, in one line and in the order
-// of the keys. It returns nil if nothing is wrong.
+// Err returns an error that names all problems, in one line and in the order of
+// the keys. It returns nil if there is no problem.
 func (a *Annotations) Err() error {
 	problems := maps.Clone(a.problems)
 	for key := range a.values {
@@ -126,7 +127,7 @@ func (a *Annotations) Err() error {
 	return Join(all...)
 }
 
-// ours returns the keys with the prefix that have been read.
+// ours returns the keys that have the prefix and were read.
 func (a *Annotations) ours() (keys []string) {
 	for _, key := range a.known {
 		if strings.HasPrefix(key, a.prefix) && !slices.Contains(keys, key) {

@@ -47,8 +47,8 @@ func TestAnnotationsThatAreNotThere(t *testing.T) {
 	}
 }
 
-// Each problem names the key and what is allowed. For a known key it also names the
-// value.
+// Each problem names the key and the allowed values. For a known key it also names
+// the value.
 func TestAllAnnotationsThatAreWrong(t *testing.T) {
 	a := kit.NewAnnotations(map[string]string{
 		prefix + "internal": "yes", prefix + "tier": "lrge", prefix + "weight": "11", prefix + "drain": "soon", prefix + "ranges": "10.0.0.0/8,",

@@ -16,39 +16,41 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxProblems is how many problems an error names. The others are counted.
+// maxProblems is the largest number of problems that an error names. The others are
+// counted.
 const maxProblems = 20
 
 // Checker is a configuration, or a struct in one, that checks its own values.
 type Checker interface {
 	// Check calls wrong for each value that cannot be used. It is called after the
-	// struct has been read, even if some of its keys were wrong. It is not called for
-	// a struct that the file does not have.
+	// struct has been read, even if some of its keys were wrong. If the file does not
+	// have the struct, Check is not called.
 	Check(wrong Wrong)
 }
 
-// Wrong notes what is wrong with the value of a key of the struct that is checked.
-// The message has the line of the value, or that of the struct if the file does
-// not have the key. Only the first problem of a key is shown. The file may hold
-// credentials: do not print their values.
+// Wrong records a problem with the value of a key. The key belongs to the struct
+// that is checked. The message names the line of the value, or the line of the
+// struct if the file does not have the key. Only the first problem of a key is
+// shown. The file may contain credentials: do not print their values.
 type Wrong func(key, format string, args ...any)
 
-// ReadConfig reads the file of --cloud-config, YAML or JSON, into a struct. The error
-// is one line. It names all problems, each with line and key. If there are many, it
-// names the first ones and counts the others. For an unknown key it also names the
-// key that was probably meant. After an error, the struct is as it was before.
+// ReadConfig reads the file of --cloud-config into a struct. The file is YAML or
+// JSON. The error is one line. It names all problems, each with its line and key. If
+// there are many problems, it names the first ones and counts the others. For an
+// unknown key it also names the key that was probably meant. After an error, the
+// struct is unchanged.
 //
-// The name of a key is in the tag of its field, json or yaml. An embedded struct
-// without a tag has its keys in the struct around it. A value that the file does
-// not set stays as it is, so set defaults first. Keys that the struct does not
-// have, keys that are there twice and a second document are errors. So are values of
-// another type: 1 is not true, and "10" is not a duration. Text is taken as
-// it is written, even if YAML would read it as a number. A type that implements
+// The name of a key is in the json or yaml tag of its field. The keys of an embedded
+// struct without a tag belong to the struct around it. A value that the file does
+// not set stays as it is, so set defaults first. Each of these is an error: an
+// unknown key, a duplicate key, and a second document. A value of another type is an
+// error, too: 1 is not true, and "10" is not a duration. Text is taken as it is
+// written, even if YAML would read it as a number. A type that implements
 // encoding.TextUnmarshaler, such as Endpoint or netip.Prefix, reads its own text.
 // Each struct that is a Checker checks its values.
 //
-// A nil file means that the flag is missing, which is an error. If a provider can do
-// without a file, it must not call ReadConfig with nil.
+// A nil file means that the flag is missing. That is an error. If a provider can
+// work without a file, it must not call ReadConfig with nil.
 func ReadConfig(file io.Reader, config any) error {
 	if file == nil {
 		return Invalidf("--cloud-config is missing: the provider needs a configuration file")
@@ -93,8 +95,8 @@ func readConfig(text []byte, config any) error {
 	return d.err()
 }
 
-// parse returns the first document, or an empty one, and the second document if
-// the file has one.
+// parse returns the first document, which may be empty. If the file has a
+// second document, parse returns that, too.
 func parse(text []byte) (document, another *yaml.Node, err error) {
 	reader := yaml.NewDecoder(bytes.NewReader(text))
 	var documents []*yaml.Node
@@ -118,8 +120,8 @@ func parse(text []byte) (document, another *yaml.Node, err error) {
 	return documents[0].Content[0], another, nil
 }
 
-// readable returns the parser's error in one line. Some errors quote the file. Such an
-// error is replaced, because what it quotes may be a password.
+// readable returns the parser's error in one line. If the error quotes the file,
+// readable returns another one, because the quotation may be a password.
 func readable(err error) error {
 	text := strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", " ")
 	if strings.Contains(text, "unknown anchor") {
@@ -128,7 +130,7 @@ func readable(err error) error {
 	return errors.New(text)
 }
 
-// problem is what is wrong in one place.
+// problem is one problem of the file.
 type problem struct {
 	line      int
 	key, text string
@@ -151,10 +153,10 @@ func (d *decoder) err() error {
 	return errors.New(strings.Join(texts, "; "))
 }
 
-// Endpoint is the URL of an API, without a slash at its end. In a configuration it
-// is refused if its scheme is neither http nor https, or if it has no host. It is also
-// refused if it has a user, a query or a fragment, because these would be logged or
-// lost.
+// Endpoint is the URL of an API, without a slash at its end. ReadConfig refuses an
+// Endpoint whose scheme is neither http nor https, and one that has no host. It also
+// refuses an Endpoint with a user, a query or a fragment, because these would be
+// logged or lost.
 type Endpoint string
 
 // UnmarshalText implements encoding.TextUnmarshaler.

@@ -208,7 +208,7 @@ func TestAllProblemsAreNamedInOrder(t *testing.T) {
 	}
 }
 
-// Errors are logged, so they must not show the credentials that the file holds.
+// Errors are logged, so they must not show the credentials in the file.
 func TestErrorsShowNoCredentials(t *testing.T) {
 	const secret = "hunter2"
 	for _, text := range []string{
@@ -248,7 +248,8 @@ func TestConfigThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// The number of values is bounded, because aliases of aliases make a small file large.
+// A file has at most a certain number of values, because aliases of aliases make a
+// small file large.
 func TestFileHasABoundedNumberOfValues(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("networks:\n- &n0 {name: a, Parents: [{name: a}]}\n")
@@ -264,8 +265,8 @@ func TestFileHasABoundedNumberOfValues(t *testing.T) {
 	}
 }
 
-// FuzzReadConfig reads any file. Either the file is read, or it is refused in one
-// line and changes nothing.
+// FuzzReadConfig checks that any file is either read or refused. If a file is
+// refused, the error is one line and the struct is unchanged.
 func FuzzReadConfig(f *testing.F) {
 	for _, seed := range []string{"endpoint: http://a", "networks: [{name: a}]", "tags: {? {}: a}", "a: &a [*a]", "proxy: &p {Parents: [*p]}", "---\n...\n", "{\"a\": 1}", "? a", "!!null", "%YAML 1.1\n---\na: b"} {
 		f.Add(seed)

@@ -15,15 +15,15 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/kit/suggest"
 )
 
-// maxValues is how many values a file may have. The values of an alias count each time
-// the alias is used. maxDepth is how deep values may be nested. It soon ends the reading
-// of an alias that contains itself.
+// maxValues is the largest number of values in a file. The values of an alias count each
+// time the alias is used. maxDepth is the largest depth of nested values. It bounds the
+// reading of an alias that contains itself.
 const (
 	maxValues = 100_000
 	maxDepth  = 50
 )
 
-// decoder reads a document and notes what is wrong.
+// decoder reads a document and records its problems.
 type decoder struct {
 	problems []problem
 	values   int
@@ -50,7 +50,7 @@ func (d *decoder) value(path string, node *yaml.Node, into reflect.Value) {
 		if isNull(node) {
 			return
 		}
-		// A default of the caller is copied, because it must not change if there is an
+		// The caller's default is copied, because it must stay unchanged after an
 		// error.
 		pointed := reflect.New(into.Type().Elem())
 		if !into.IsNil() {
@@ -75,7 +75,7 @@ func (d *decoder) value(path string, node *yaml.Node, into reflect.Value) {
 	}
 }
 
-// text passes the text of a single value to set, and notes the error of set.
+// text passes the text of a single value to set, and records the error of set.
 func (d *decoder) text(path string, node *yaml.Node, set func(string) error) {
 	text, ok := d.scalar(path, node)
 	if !ok {
@@ -92,7 +92,7 @@ func (d *decoder) tooLarge(path string, node *yaml.Node) bool {
 	switch {
 	case d.depth == maxDepth:
 		d.wrong(path, node, "the file is nested too deeply")
-		d.values = maxValues // so that the problem is noted only once
+		d.values = maxValues // so that the problem is recorded only once
 	case d.values == maxValues:
 		d.wrong(path, node, "the file has too many values")
 	}
@@ -127,7 +127,7 @@ func form(node *yaml.Node) string {
 	return "one value"
 }
 
-// mapping reads keys and values with read. If the value is null, it changes nothing.
+// mapping calls read for a mapping. For null it does nothing, so the defaults stay.
 func (d *decoder) mapping(path string, node *yaml.Node, into reflect.Value, read func(string, *yaml.Node, reflect.Value)) {
 	switch {
 	case node.Kind == yaml.MappingNode:
@@ -139,7 +139,7 @@ func (d *decoder) mapping(path string, node *yaml.Node, into reflect.Value, read
 	}
 }
 
-// each calls a function for each key. A key that is there twice is a problem.
+// each calls do for each key. A duplicate key is a problem.
 func (d *decoder) each(path string, node *yaml.Node, do func(key, value *yaml.Node)) {
 	seen := map[string]bool{}
 	for n := 0; n+1 < len(node.Content); n += 2 {
@@ -194,7 +194,7 @@ func (d *decoder) fields(path string, node *yaml.Node, into reflect.Value) {
 	})
 }
 
-// instead returns the end of the message about an unknown key: what to write instead.
+// instead returns the end of the message about an unknown key. It suggests another key.
 func instead(key string, known []string) string {
 	if question := suggest.Question(suggest.Near(key, known)); question != "" {
 		return question
@@ -233,7 +233,7 @@ type field struct {
 	index []int
 }
 
-// fieldsOf returns the keys of a struct, with those of embedded structs.
+// fieldsOf returns the keys of a struct, including those of embedded structs.
 func fieldsOf(t reflect.Type, within []int) (all []field) {
 	for n := range t.NumField() {
 		f := t.Field(n)
@@ -259,8 +259,8 @@ func join(path, key string) string {
 	return strings.TrimPrefix(path+"."+printable(key), ".")
 }
 
-// printable returns a key in one line. It shortens a long key, and quotes one that is not a
-// plain word.
+// printable returns a key in one line. It shortens a long key. It quotes a key that is not
+// a plain word.
 func printable(key string) string {
 	const longest = 64
 	cut := key

@@ -1,4 +1,4 @@
-// Package kit has what every provider needs and what is easy to get wrong.
+// Package kit has the parts that every provider needs and that are easy to get wrong.
 //
 //   - ReadConfig reads the configuration file.
 //   - ProviderIDs parses and prints provider IDs.
@@ -8,15 +8,16 @@
 //     of the cloud, even if replies are lost. Status and Pending make what the
 //     provider returns about it.
 //
-// Each piece stands alone and calls the cloud only through functions that the
-// provider passes. None keeps anything in memory between two calls, starts a
-// goroutine, reads a clock or logs. Providers of other daemons can use it, too.
+// Each part works without the others and calls the cloud only through functions
+// that the provider passes. No part keeps anything in memory between two calls,
+// starts a goroutine, reads a clock or logs. Providers of other daemons can use
+// the kit, too.
 //
-// Three rules hold everywhere. An object counts as absent only if the cloud's own
-// answer about that one object says so. What users have written is either understood
-// or refused, and one error reports all that is wrong. Nothing is deleted because of
-// an error.
+// Three rules apply everywhere. First, an object counts as absent only if the
+// cloud's own answer about that one object says so. Second, the kit either
+// understands or refuses what users have written, and one error reports all
+// problems. Third, nothing is deleted because of an error.
 //
 // If users have to correct something, the error is an *InvalidError. The daemon
-// recognises it without a provider.ErrorClassifier.
+// recognises that error without a provider.ErrorClassifier.
 package kit

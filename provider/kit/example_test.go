@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/kit"
 )
 
-// config is what a provider needs to know of its cloud.
+// config is the configuration of a provider.
 type config struct {
 	Endpoint kit.Endpoint  `json:"endpoint"`
 	Token    string        `json:"token"`
@@ -44,7 +44,7 @@ timeout: 10
 }
 
 func ExampleProviderIDs() {
-	// Version 1 wrote no region.
+	// Version 1 of this provider wrote no region.
 	ids := kit.NewProviderIDs("acme://{region}/{id}", "acme:///{id}")
 
 	written, err := ids.Print("eu-1", "i-42")
@@ -82,7 +82,7 @@ func ExampleInstances() {
 		ByID: func(_ context.Context, id string) (machine, error) { // one call of the cloud
 			found, ok := cloud[id]
 			if !ok {
-				return machine{}, cloudprovider.InstanceNotFound // only if the cloud itself says that there is none
+				return machine{}, cloudprovider.InstanceNotFound // only if the cloud itself says that the machine does not exist
 			}
 			return found, nil
 		},

@@ -17,11 +17,11 @@ type Instances[T any] struct {
 	// never cloudprovider.InstanceNotFound.
 	ParseID func(providerID string) (id string, err error)
 	// ByID returns the instance with an ID, in whatever state. The error wraps
-	// cloudprovider.InstanceNotFound if the cloud itself said that there is no such
-	// instance, and in no other case.
+	// cloudprovider.InstanceNotFound only if the cloud itself said that there is no
+	// instance with this ID.
 	ByID func(ctx context.Context, id string) (T, error)
 	// Named returns all instances with a name. It may also return instances with other
-	// names. If its list may be incomplete, it returns an error.
+	// names. If the cloud's list may be incomplete, Named returns an error.
 	Named func(ctx context.Context, name string) ([]T, error)
 	// Identify returns the identity of an instance.
 	Identify func(T) Identity
@@ -30,16 +30,16 @@ type Instances[T any] struct {
 // Identity identifies an instance.
 type Identity struct {
 	ID, Name string
-	// Gone means that the instance is terminated for good, even if the cloud still lists
-	// it.
+	// Gone means that the instance is terminated and will never run again, even if the
+	// cloud still lists it.
 	Gone bool
 }
 
-// Find returns the instance of a Node: by the Node's provider ID alone if it has one,
-// else by its name. The error wraps cloudprovider.InstanceNotFound only if the cloud
-// said that there is no such instance, or that it is gone. If two instances have the
-// name, the error is an *InvalidError, because it is unknown which of them the Node
-// is.
+// Find returns the instance of a Node. If the Node has a provider ID, Find looks
+// only for that ID. Otherwise it looks for the Node's name. The error wraps
+// cloudprovider.InstanceNotFound only if the cloud said that the instance does not
+// exist or is gone. If two instances have the name, the error is an *InvalidError,
+// because nobody knows which of them the Node is.
 func (i Instances[T]) Find(ctx context.Context, node *corev1.Node) (T, error) {
 	var none T
 	if node.Spec.ProviderID == "" {
@@ -69,8 +69,8 @@ func (i Instances[T]) Find(ctx context.Context, node *corev1.Node) (T, error) {
 	return found, nil
 }
 
-// Exists is InstancesV2.InstanceExists: it returns false without an error only if the
-// cloud said that the instance does not exist.
+// Exists is an implementation of InstancesV2.InstanceExists. It returns false without
+// an error only if the cloud said that the instance does not exist or is gone.
 func (i Instances[T]) Exists(ctx context.Context, node *corev1.Node) (bool, error) {
 	_, err := i.Find(ctx, node)
 	if errors.Is(err, cloudprovider.InstanceNotFound) {
@@ -79,16 +79,16 @@ func (i Instances[T]) Exists(ctx context.Context, node *corev1.Node) (bool, erro
 	return err == nil, err
 }
 
-// Found is what Find would have returned for one Node.
+// Found has the results that Find would have returned for one Node.
 type Found[T any] struct {
 	Instance T
 	Err      error
 }
 
-// FindAll returns an answer for each Node, in the order of nodes. A Node whose
-// instance is in the list costs no call. The cloud is asked separately about every
-// Node whose instance is not in the list. So a list that is incomplete, old or of
-// another region makes no instance absent.
+// FindAll returns an answer for each Node, in the order of nodes. It makes no call
+// for a Node whose instance is in the list. About each other Node it asks the
+// cloud separately. So a list that is incomplete, old or of another region makes
+// no instance absent.
 func (i Instances[T]) FindAll(ctx context.Context, nodes []*corev1.Node, list []T) []Found[T] {
 	byID, byName := map[string][]T{}, map[string][]T{}
 	for _, instance := range list {
@@ -119,7 +119,7 @@ func (i Instances[T]) FindAll(ctx context.Context, nodes []*corev1.Node, list []
 }
 
 // named returns the only instance with the name. Pages of a list may overlap, so one
-// instance may be there twice.
+// instance may be in the list twice.
 func (i Instances[T]) named(name string, among []T) (T, error) {
 	var none, found T
 	var ids []string

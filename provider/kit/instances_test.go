@@ -27,7 +27,7 @@ type servers struct {
 	all    []server
 	err    error // of each call
 	calls  int
-	answer *server // what each call of ByID returns; nil: the server with the ID
+	answer *server // result of each call of ByID; nil: the server with the ID
 }
 
 func (c *servers) instances() kit.Instances[server] {
@@ -71,8 +71,7 @@ func fleet() *servers {
 	}}
 }
 
-// rows are Nodes, each with the answer that is wanted: an instance, "absent" or an
-// error.
+// rows has Nodes, each with the wanted answer: an instance, "absent" or an error.
 var rows = []struct {
 	node *corev1.Node
 	want string
@@ -122,7 +121,7 @@ func check(t *testing.T, n *corev1.Node, want string, find func(*corev1.Node) (s
 	}
 }
 
-// With any list, each answer is that of Find.
+// With any list, FindAll gives the same answers as Find.
 func TestNoListMakesAnythingAbsent(t *testing.T) {
 	whole := fleet().all
 	for name, list := range map[string][]server{"None": nil, "Short": whole[:1], "Whole": whole, "Others": {{id: "i-8", name: "z"}}} {

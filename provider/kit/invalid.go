@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// InvalidError is an error that stays until somebody changes what they have
-// written, such as an annotation or the configuration file.
+// InvalidError is an error that stays until somebody changes something that
+// they have written, such as an annotation or the configuration file.
 type InvalidError struct{ err error }
 
 // Invalidf returns an *InvalidError. Its arguments are those of fmt.Errorf.
@@ -24,8 +24,8 @@ func (e *InvalidError) Unwrap() error { return errors.Unwrap(e.err) }
 // ErrorCode returns the code by which provider.Classify recognises the error.
 func (e *InvalidError) ErrorCode() string { return "Invalid" }
 
-// Join is errors.Join in one line, because a log record and an event are one line.
-// It returns nil if all errors are nil.
+// Join is like errors.Join, but its error is one line, because a log record and an
+// event are one line. It returns nil if all errors are nil.
 func Join(all ...error) error {
 	var joined error
 	for _, err := range all {

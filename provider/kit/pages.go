@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// AllPages returns all items of a list that a cloud gives out page by page. The
-// function page is called with an empty token for the first page, and then with the
-// token that the page before returned as next. On the last page it returns an empty
-// next. If a page fails, AllPages returns no items, because a part could be taken for
-// the whole list. A token that comes again is an error, too, because the list would
+// AllPages returns all items of a list that a cloud returns page by page. It calls
+// the function page with an empty token for the first page. For each later page the
+// token is the next of the previous page. For the last page, the function returns an
+// empty next. If a page fails, AllPages returns no items, because a part could be
+// taken for the whole list. A repeated token is an error, too, because the list would
 // never end.
 func AllPages[T any](ctx context.Context, page func(ctx context.Context, token string) (items []T, next string, err error)) ([]T, error) {
 	var all []T

@@ -9,7 +9,7 @@ import (
 )
 
 // ProviderIDs prints and parses the provider IDs of one kind of instance. It also
-// parses the forms that earlier versions have written.
+// parses the forms that earlier versions of the provider have written.
 type ProviderIDs struct {
 	forms []idForm
 	valid map[string]func(string) bool
@@ -20,21 +20,20 @@ var (
 	// ErrForeignProviderID means that the provider ID has the scheme of another cloud.
 	// Its Node belongs to another provider.
 	ErrForeignProviderID = errors.New("it belongs to another provider")
-	// ErrMalformedProviderID means that a provider ID fits no form, and that it is empty,
-	// has no scheme, or has a scheme of this cloud.
+	// ErrMalformedProviderID means that a provider ID fits no form, although it is not
+	// one of another cloud. It is empty, has no scheme, or has a scheme of this cloud.
 	ErrMalformedProviderID = errors.New("it is malformed")
 )
 
-// NewProviderIDs returns provider IDs of a form such as "acme://{region}/{id}". The
-// names in braces are the parts. The legacy forms are read and never written.
-// Examples are "acme:///{id}", and "{id}" for IDs without a scheme. If several forms
-// fit, the first one counts. Between two slashes a form has nothing, a part, a word, or a
-// word and then a part, as in "acme://bm-{id}". NewProviderIDs panics if a form has
-// anything else between two slashes, if it has no part, or if it has a part twice. It
-// also panics if the form that is written has no scheme.
+// NewProviderIDs returns provider IDs of the form written, such as
+// "acme://{region}/{id}". The names in braces are the parts. Print uses only the form
+// written. Parse also reads the legacy forms, such as "acme:///{id}", or "{id}" for IDs
+// without a scheme. If several forms fit, the first one counts. Between two slashes, a
+// form can have nothing, a part, a word, or a word before a part, as in "acme://bm-{id}".
+// NewProviderIDs panics for a form that has anything else between two slashes, no part,
+// or the same part twice. It also panics if the form written has no scheme.
 //
-// Do not change the form that is written, because the provider ID of a Node can never
-// change.
+// Do not change the form written, because the provider ID of a Node can never change.
 func NewProviderIDs(written string, legacy ...string) *ProviderIDs {
 	ids := &ProviderIDs{valid: map[string]func(string) bool{}}
 	for _, text := range append([]string{written}, legacy...) {
@@ -51,9 +50,9 @@ func NewProviderIDs(written string, legacy ...string) *ProviderIDs {
 }
 
 // Where returns the same provider IDs, with a rule for one part. Without a rule, a
-// part has only letters, digits, dots, hyphens and underscores. Whatever the rule is,
-// a part is never empty, "." or "..", and never has a character that could change the
-// path of a request.
+// part can have only letters, digits, dots, hyphens and underscores. Whatever the
+// rule is, a part is never empty, "." or "..". It never has a character that could
+// change the path of a request.
 func (p *ProviderIDs) Where(part string, valid func(string) bool) *ProviderIDs {
 	ids := &ProviderIDs{forms: p.forms, valid: map[string]func(string) bool{part: valid}}
 	for other, rule := range p.valid {
@@ -64,8 +63,9 @@ func (p *ProviderIDs) Where(part string, valid func(string) bool) *ProviderIDs {
 	return ids
 }
 
-// Print returns the provider ID with these parts, in the order of the form that is
-// written. It returns an error if Parse could not read the result.
+// Print returns the provider ID with these parts. The parts are in the order of
+// the form written (see NewProviderIDs). Print returns an error if Parse could
+// not read the result.
 func (p *ProviderIDs) Print(parts ...string) (string, error) {
 	form := p.forms[0]
 	text, left := form.scheme+"://", parts
@@ -88,9 +88,9 @@ func (p *ProviderIDs) Print(parts ...string) (string, error) {
 	return text, nil
 }
 
-// Parse returns the parts of a provider ID by their names. A part that its form does
-// not have is empty. The error is an *InvalidError, and wraps ErrForeignProviderID or
-// ErrMalformedProviderID.
+// Parse returns the parts of a provider ID by their names. If the form of the ID does
+// not have a part, that part is empty. The error is an *InvalidError that wraps
+// ErrForeignProviderID or ErrMalformedProviderID.
 func (p *ProviderIDs) Parse(text string) (map[string]string, error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found || scheme == "" {
@@ -160,8 +160,8 @@ type idForm struct {
 	segments     []idSegment
 }
 
-// idSegment is what stands between two slashes: a word, followed by a part. Either may
-// be empty.
+// idSegment is the text between two slashes: a word, followed by a part. Each of them
+// may be empty.
 type idSegment struct{ word, part string }
 
 var (

@@ -9,61 +9,63 @@ import (
 	"time"
 )
 
-// ErrExists is wrapped by the error of Resource.Create if the cloud has refused the
-// name or the mark because a resource has it already.
+// ErrExists means that a resource already has the name or the mark, so the cloud
+// has refused to create another one. The error of Resource.Create wraps it.
 var ErrExists = errors.New("it exists already")
 
 // Resource is one resource of the cloud that belongs to one owner, such as the load
 // balancer of a Service, or a listener of it. Ensure and Remove keep nothing in memory:
-// after a lost reply, a crash or a change of the leader, the next call finds what is
-// there and goes on. T is the cloud's type for the resource.
+// after a lost reply, a crash or a change of the leader, the next call finds the
+// resource and goes on. T is the cloud's type for the resource.
 //
-// This works only if the call that creates the resource also marks it with its owner,
-// by a tag or by a name that is made of the cluster's name and the UID of the Service.
-// If the mark were set by a later call, a crash between the two calls would leave a
+// This works only if the call that creates the resource also marks it with its owner.
+// The mark is a tag, or a name that is made of the cluster's name and the UID of the
+// Service. If a later call set the mark, a crash between the two calls would leave a
 // resource that nobody finds.
 type Resource[T any] struct {
-	// Kind is what messages call it, such as "load balancer".
+	// Kind is the word for the resource in messages, such as "load balancer".
 	Kind string
 	// Owned asks the cloud for all resources with the owner's mark, in whatever state.
-	// If its list may be incomplete, it returns an error. The cloud's lists may lag
-	// behind and not show a new resource yet. Ensure adopts such a resource, because
-	// Create returns ErrExists. Remove does not see it. So if the cloud finds a resource
-	// by its name at once, Owned should ask for the name.
+	// If the cloud's list may be incomplete, Owned returns an error. Lists may lag
+	// behind and not show a new resource yet. Ensure adopts the new resource
+	// nevertheless, because Create returns ErrExists. Remove does not see it. So if the
+	// cloud can find a new resource by its name at once, Owned should ask for the name.
 	Owned func(ctx context.Context) ([]T, error)
-	// Create makes the resource as it is wanted.
+	// Create creates the resource as it is wanted.
 	Create func(ctx context.Context) (T, error)
-	// Holder asks the cloud for the resource because of which Create returned ErrExists.
-	// It returns an error if that resource belongs to another owner, and an empty list
-	// if the cloud does not show it yet. If Holder is nil, Owned is asked instead.
+	// Holder asks the cloud for the resource that has the name or the mark, after Create
+	// has returned ErrExists. It returns an error if that resource belongs to another
+	// owner, and an empty list if the cloud does not show the resource yet. If Holder is
+	// nil, Owned is called instead.
 	Holder func(ctx context.Context) ([]T, error)
-	// Change compares the resource with what is wanted, makes the calls that are
-	// needed, and returns what the resource is afterwards. It makes no call if nothing
-	// differs.
+	// Change makes the calls that turn the resource into the wanted one, and returns
+	// the changed resource. It makes no call if nothing differs.
 	Change func(ctx context.Context, is T) (T, error)
-	// Delete deletes the resource. It returns nil if it does not exist any more.
+	// Delete deletes the resource. It returns nil if the resource does not exist any
+	// more.
 	Delete func(ctx context.Context, is T) error
 	// State describes the resource.
 	State func(T) ResourceState
-	// Pause is how long the caller waits for a resource that is pending.
+	// Pause is the time after which the caller tries again while the resource is
+	// pending.
 	Pause time.Duration
 }
 
-// ResourceState is the part of a resource's state on which the next step depends.
+// ResourceState is the part of a resource's state that decides the next step.
 type ResourceState struct {
 	ID string
-	// Pending says what the cloud is still doing, such as "creating". It is empty if
-	// the resource is ready. Otherwise Ensure returns an error made by the function
-	// Pending.
+	// Pending names the work of the cloud that is not done yet, such as "creating".
+	// It is empty if the resource is ready. Otherwise Ensure returns an error made
+	// by the function Pending.
 	Pending string
 	// Locked means that the cloud accepts no change while the resource is pending.
 	Locked bool
 }
 
-// Ensure finds the resource or creates it, changes what differs, and returns it. While
-// it is pending, Ensure returns it with an error made by Pending. If several resources
-// have the owner's mark, the error names them, and none is changed or deleted: only a
-// person can know which one is in use.
+// Ensure finds the resource or creates it, changes what differs, and returns the
+// resource. While the resource is pending, Ensure also returns an error made by
+// Pending. If several resources have the owner's mark, the error names them. None of
+// them is changed or deleted, because only a person can know which one is in use.
 func (r Resource[T]) Ensure(ctx context.Context) (T, error) {
 	var none T
 	owned, err := r.Owned(ctx)
@@ -80,8 +82,9 @@ func (r Resource[T]) Ensure(ctx context.Context) (T, error) {
 	if state := r.State(is); state.Locked && state.Pending != "" {
 		return is, r.pending(state)
 	}
-	// What create returns may also differ from what is wanted: it may come from an
-	// earlier call whose reply was lost, and the owner may have changed since then.
+	// Even a resource from create may differ from the wanted one. An earlier call,
+	// whose reply was lost, may have made it, and the owner may have changed since
+	// then.
 	changed, err := r.Change(ctx, is)
 	if err != nil {
 		return none, fmt.Errorf("update %s %s: %w", r.Kind, r.State(is).ID, err)
@@ -92,8 +95,8 @@ func (r Resource[T]) Ensure(ctx context.Context) (T, error) {
 	return changed, nil
 }
 
-// Find returns the resource, or nil if the cloud has none. Like Ensure, it refuses to
-// choose among several.
+// Find returns the resource, or nil if the cloud has none. If there are several, it
+// returns an error, as Ensure does.
 func (r Resource[T]) Find(ctx context.Context) (*T, error) {
 	owned, err := r.Owned(ctx)
 	if err != nil {
@@ -110,8 +113,8 @@ func (r Resource[T]) Find(ctx context.Context) (*T, error) {
 }
 
 // Remove deletes all resources with the owner's mark. It returns nil only after the
-// cloud has answered that there is none. While the cloud deletes in the background,
-// it returns errors made by Pending. If resources need each other, remove them in the
+// cloud has answered that there is none. While the cloud is still deleting, Remove
+// returns errors made by Pending. If resources need each other, remove them in the
 // reverse order of Ensure.
 func (r Resource[T]) Remove(ctx context.Context) error {
 	owned, err := r.Owned(ctx)
@@ -172,7 +175,7 @@ func (r Resource[T]) only(found []T) (T, error) {
 	}
 	ids := r.ids(found)
 	if len(ids) == 1 {
-		return found[0], nil // Pages of a list may overlap, so one resource may be there twice.
+		return found[0], nil // Pages of a list may overlap, so one resource may be in the list twice.
 	}
 	return none, Invalidf("%d %ss belong to this owner: %s; delete those that are not needed", len(ids), r.Kind, strings.Join(ids, ", "))
 }

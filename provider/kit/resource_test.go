@@ -21,9 +21,9 @@ import (
 type thing struct {
 	id, name, owner, parent string
 	targets                 string
-	pending                 string // what the cloud is still doing
-	left                    int    // calls until the cloud has done it
-	hidden                  int    // calls until lists show it
+	pending                 string // the cloud's work that is not done yet
+	left                    int    // calls until that work is done
+	hidden                  int    // calls until lists show the thing
 }
 
 // account is a cloud that fails some of its calls.
@@ -32,10 +32,10 @@ type account struct {
 	made   int
 
 	uniqueNames bool
-	lag         int // for how many calls a list does not show what is new
-	work        int // for how many calls a change is pending; 0: none
-	// fails are the calls that fail, counted from 1. If lost is set, they are carried
-	// out, and only the reply is lost.
+	lag         int // number of calls during which lists do not show a new thing
+	work        int // number of calls during which a change is pending; 0: none
+	// fails has the numbers of the calls that fail, counted from 1. If lost is set,
+	// the cloud carries out these calls, and only their replies are lost.
 	fails map[int]bool
 	lost  bool
 	calls int
@@ -43,7 +43,7 @@ type account struct {
 
 var errTimeout = errors.New("timeout")
 
-// call makes one call of the cloud. Time passes with each of them.
+// call makes one call of the cloud. Each call lets time pass.
 func (a *account) call(do func() error) error {
 	a.calls++
 	for id, t := range a.things {
@@ -143,7 +143,7 @@ func (a *account) remove(id string) error {
 	})
 }
 
-// resource is what a provider writes for one resource of an owner.
+// resource returns a Resource as a provider would write it, for one resource of an owner.
 func (a *account) resource(kind, owner, parent, targets string) kit.Resource[thing] {
 	wanted := thing{name: kind + "-" + owner, owner: owner, parent: parent, targets: targets}
 	return kit.Resource[thing]{
@@ -181,8 +181,8 @@ type vendor struct {
 }
 
 var vendors = map[string]vendor{
-	// Labels at creation, unique names, calls that are done when they return, and lists
-	// that lag behind.
+	// This cloud has labels at creation and unique names. Its calls are done when they
+	// return. Its lists lag behind.
 	"LikeHcloud": {
 		cloud: func() *account { return &account{uniqueNames: true, lag: 3} },
 		ensure: func(ctx context.Context, a *account, targets string) error {
@@ -194,8 +194,8 @@ var vendors = map[string]vendor{
 		},
 		kinds: []string{"balancer"},
 	},
-	// Names that are not unique, and changes and deletions in the background, during
-	// which other changes are refused. A load balancer has parts.
+	// Names are not unique. Changes and deletions go on in the background, and in
+	// the meantime the cloud refuses other changes. A load balancer has parts.
 	"LikeOpenStack": {
 		cloud: func() *account { return &account{work: 7} },
 		ensure: func(ctx context.Context, a *account, targets string) error {
@@ -220,7 +220,7 @@ var vendors = map[string]vendor{
 		},
 		kinds: []string{"balancer", "listener", "pool"},
 	},
-	// Neither labels nor lists that lag: only unique names.
+	// This cloud has no labels, and its lists do not lag. Names are unique.
 	"Tiny": {
 		cloud: func() *account { return &account{uniqueNames: true} },
 		ensure: func(ctx context.Context, a *account, targets string) error {
@@ -238,9 +238,9 @@ var vendors = map[string]vendor{
 	},
 }
 
-// Whichever two calls fail, before or after they were carried out, in the end there is one
-// load balancer as it is wanted, and after its removal there is nothing. What belongs to
-// others stays as it is.
+// Any two calls fail, before or after the cloud has carried them out. Nevertheless, in the
+// end there is one load balancer as it is wanted, and after its removal there is nothing.
+// The things of other owners stay as they are.
 func TestResourceSurvivesAnyTwoFailures(t *testing.T) {
 	for name, v := range vendors {
 		t.Run(name, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestResourceSurvivesAnyTwoFailures(t *testing.T) {
 							a.fails = nil
 							v.check(t, what+": "+step, a, targets)
 						}
-						for range first { // what is wanted may change at any time
+						for range first { // the wanted targets may change at any time
 							_ = v.ensure(t.Context(), a, "0")
 						}
 						phase("create", "1,2", func() error { return v.ensure(t.Context(), a, "1,2") })
@@ -289,7 +289,8 @@ func untilDone(t *testing.T, what string, do func() error) {
 	t.Errorf("%s: %v", what, err)
 }
 
-// check compares what there is with what should be there: one of each kind, or nothing.
+// check compares the things in the account with the wanted ones: one of each kind, or
+// nothing.
 func (v vendor) check(t *testing.T, what string, a *account, targets string) {
 	t.Helper()
 	var want, got []string
@@ -355,7 +356,7 @@ func TestSeveralOfOneOwnerAreLeftAlone(t *testing.T) {
 	}
 }
 
-// Pages of a list overlap, and show the only balancer twice.
+// The pages of a list overlap and show the only balancer twice.
 func TestOneThatIsListedTwiceIsOne(t *testing.T) {
 	a := &account{things: map[string]*thing{"a": {id: "a", name: "balancer", owner: "u"}}}
 	r := a.resource("balancer", "u", "", "1")

@@ -11,22 +11,22 @@ import (
 )
 
 // Pending returns an error for a load balancer that is not ready yet. The daemon
-// makes the same call again after the given time, and works on other Services until
-// then. A provider returns this error instead of waiting.
+// makes the same call again after the given time, and works on other Services in
+// the meantime. A provider returns this error instead of waiting.
 func Pending(after time.Duration, format string, args ...any) error {
 	return api.NewRetryError(fmt.Sprintf(format, args...), after)
 }
 
 // Status returns the status of a Service whose load balancer has these addresses, in
-// this order: IP addresses of one family or of both, or host names. Repeated
-// addresses are left out. So are empty ones, because a pending load balancer may have
-// no address yet.
+// this order. An address is an IP address of either family, or a host name. Status
+// leaves out repeated addresses. It also leaves out empty ones, because a pending
+// load balancer may have no address yet.
 //
 // The mode says what happens to traffic from a pod to an IP address of the load
 // balancer. With LoadBalancerIPModeVIP, kube-proxy delivers it without the load
-// balancer. With LoadBalancerIPModeProxy, it goes to the load balancer. That is
-// necessary if the load balancer adds a PROXY header or ends TLS. Host names have no
-// mode.
+// balancer. With LoadBalancerIPModeProxy, the traffic goes to the load balancer.
+// That is necessary if the load balancer adds a PROXY header or terminates TLS. Host
+// names have no mode.
 func Status(mode corev1.LoadBalancerIPMode, addresses ...string) (*corev1.LoadBalancerStatus, error) {
 	status := &corev1.LoadBalancerStatus{}
 	seen := map[string]bool{"": true}

@@ -39,11 +39,12 @@ func (w *World) SetFault(ctx context.Context, f conformance.Fault) (restore func
 		return nil, err
 	}
 	return sync.OnceFunc(func() {
-		_ = w.operator.ClearFault(context.WithoutCancel(ctx), native.Name) // in a cloud of New, the fault ends with the cloud
+		_ = w.operator.ClearFault(context.WithoutCancel(ctx), native.Name) // after an error, the fault of a cloud of New ends with the cloud
 	}), nil
 }
 
-// ClearFaults implements conformance.FaultClearer. Faults that others have set stay.
+// ClearFaults implements conformance.FaultClearer. It clears only faults of the
+// suite.
 func (w *World) ClearFaults(ctx context.Context) error {
 	if w.door != nil {
 		w.door.clear()
@@ -57,10 +58,10 @@ func (w *World) ClearFaults(ctx context.Context) error {
 	return err
 }
 
-// faultPrefix begins the names of the suite's faults.
+// faultPrefix is the prefix of the names of the suite's faults.
 const faultPrefix = "conformance-"
 
-// fault returns the fault as the simulated cloud knows it.
+// fault converts a fault for the simulated cloud.
 func fault(f conformance.Fault) (simulator.Fault, error) {
 	native := simulator.Fault{Skip: f.Skip, Count: f.Count}
 	switch f.Kind {
@@ -95,13 +96,13 @@ func fault(f conformance.Fault) (simulator.Fault, error) {
 }
 
 // door is an HTTP handler in front of the cloud. It makes the faults that the cloud
-// does not have.
+// itself cannot make.
 type door struct {
 	cloud *simulator.Cloud
 
 	mu     sync.Mutex
 	faults []*conformance.Fault // guarded by mu
-	calls  conformance.Calls    // guarded by mu; those that did not reach the cloud
+	calls  conformance.Calls    // guarded by mu; calls that did not reach the cloud
 }
 
 // open serves the cloud until the returned function is called.
@@ -115,17 +116,17 @@ func (d *door) open(ctx context.Context, listener net.Listener) (shut func() err
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = server.Serve(listener) // ends with the server
+		_ = server.Serve(listener) // returns when the server is closed
 	}()
 	return func() error {
-		cancel() // ends calls that a fault keeps waiting
+		cancel() // ends the calls that a fault keeps waiting
 		err := server.Close()
 		<-done
 		return err
 	}
 }
 
-// set makes calls of customers meet the fault.
+// set sets a fault that hits calls of customers.
 func (d *door) set(f conformance.Fault) (restore func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -33,11 +33,11 @@ func show(l simulator.LoadBalancer) conformance.LoadBalancer {
 	shown := conformance.LoadBalancer{
 		ID: l.ID, Name: l.Name, Backends: l.Backends,
 		AffinitySeconds: int32(time.Duration(l.Affinity).Seconds()),
-		HealthCheckPort: int32(l.HealthCheck.Port), //nolint:gosec // the cloud checks it
+		HealthCheckPort: int32(l.HealthCheck.Port), //nolint:gosec // the cloud allows only valid ports
 	}
 	for _, listener := range l.Listeners {
 		shown.Listeners = append(shown.Listeners, conformance.Listener{
-			Protocol: corev1.Protocol(listener.Protocol), Port: int32(listener.Port), NodePort: int32(listener.BackendPort), //nolint:gosec // the cloud checks them
+			Protocol: corev1.Protocol(listener.Protocol), Port: int32(listener.Port), NodePort: int32(listener.BackendPort), //nolint:gosec // the cloud allows only valid ports
 		})
 	}
 	if !slices.Equal(l.SourceRanges, []string{simulator.Everyone}) {

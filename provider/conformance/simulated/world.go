@@ -1,6 +1,6 @@
-// Package simulated makes the simulated cloud a world for package conformance. It
-// meets all needs of that package's checks, so every check can be run on a
-// provider of the simulated cloud.
+// Package simulated has a world for package conformance: the simulated cloud. The
+// world meets all needs of checks, so every check can run on a provider of the
+// simulated cloud.
 package simulated
 
 import (
@@ -30,20 +30,20 @@ type World struct {
 	close    func() error
 
 	mu     sync.Mutex
-	faults int // guarded by mu; how many were set, for their names
+	faults int // guarded by mu; number of faults that were set, for their names
 }
 
-// New starts a simulated cloud in this process, at a free loopback port, until Close is
-// called. If config.TerminatedFor is 0, a terminated machine is listed for another hour, so
-// a provider must read the machine's state. If it is time.Nanosecond, the machine is
-// forgotten at once.
+// New starts a simulated cloud in this process, at a free loopback port. The cloud runs
+// until Close is called. If config.TerminatedFor is 0, a terminated machine is listed for
+// another hour, so a provider must read the machine's state. If config.TerminatedFor is
+// time.Nanosecond, the cloud forgets the machine at once.
 func New(ctx context.Context, config simulator.Config) (*World, error) {
 	held := &heldClock{Clock: config.Clock}
 	if held.Clock == nil {
 		held.Clock = clock.RealClock{}
 	}
 	config.Clock = held
-	config.Provisioning = max(config.Provisioning, time.Nanosecond) // so that HoldLoadBalancers can hold load balancers
+	config.Provisioning = max(config.Provisioning, time.Nanosecond) // HoldLoadBalancers needs a moment in which a load balancer is not ready
 	config.TerminatedFor = cmp.Or(config.TerminatedFor, time.Hour)
 	cloud, err := simulator.New(config)
 	if err != nil {
@@ -60,9 +60,9 @@ func New(ctx context.Context, config simulator.Config) (*World, error) {
 	return w, nil
 }
 
-// At returns the world of the simulated cloud at the URL, in another process.
-// This world cannot make garbled or throttled answers, and cannot hold load
-// balancers.
+// At returns the world for a simulated cloud in another process, at the URL.
+// This world cannot set the faults FaultGarbage and FaultThrottled, and cannot
+// hold load balancers.
 func At(url string) *World {
 	return &World{url: url, operator: simulator.NewClient(url).Operator()}
 }
@@ -172,9 +172,9 @@ func changes() []simulator.Call {
 	})
 }
 
-// Leftovers implements conformance.Inventory. A resource belongs to the cluster if the
-// value of one of its tags is the name of the cluster, or if its own name contains that
-// name.
+// Leftovers implements conformance.Inventory. A resource belongs to the cluster if one
+// of its tags has the cluster's name as its value. It also belongs to the cluster if
+// the name of the resource contains the cluster's name.
 func (w *World) Leftovers(ctx context.Context, clusterName string) ([]conformance.Resource, error) {
 	var left []conformance.Resource
 	add := func(kind conformance.ResourceKind, id, name string, tags map[string]string) {

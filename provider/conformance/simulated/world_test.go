@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// The world has all that a check may need.
+// The world has all interfaces that a check may need.
 var (
 	_ conformance.Machines    = (*simulated.World)(nil)
 	_ conformance.PowerSwitch = (*simulated.World)(nil)
@@ -32,7 +32,7 @@ var (
 	_ conformance.AddressFinder = (*simulated.World)(nil)
 )
 
-// The world in this process has all kinds of faults, and takes them away again.
+// The world in this process can set and clear all kinds of faults.
 func TestFaults(t *testing.T) {
 	w, err := simulated.New(t.Context(), simulator.Config{})
 	if err != nil {

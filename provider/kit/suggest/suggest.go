@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// distance is the largest number of letters that may be wrong, added or missing.
+// distance is the largest number of wrong, added or missing letters.
 const distance = 2
 
 // Near returns the known words that are closest to the word. At most two letters may
-// differ, and in a short word at most half of the letters. Upper and lower case are
-// alike.
+// differ, and in a short word at most half of the letters. Case is ignored.
 func Near(word string, known []string) (near []string) {
 	best := min(distance, len(word)/2)
 	for _, candidate := range known {
@@ -36,8 +35,8 @@ func Question(meant []string) string {
 	return "; did you mean " + strings.Join(meant, " or ") + "?"
 }
 
-// edits returns how many letters have to be inserted, removed or replaced to turn a
-// into b (Levenshtein's distance).
+// edits returns the number of letters that have to be inserted, removed or replaced
+// to turn a into b. This is the Levenshtein distance.
 func edits(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// MaxBackends is how many backends a load balancer may have.
+// MaxBackends is the largest number of backends of a load balancer.
 const MaxBackends = 4
 
 // balancer is a load balancer of the cloud.
@@ -25,7 +25,7 @@ type balancer struct {
 	address string
 }
 
-// group is what the cloud keeps beside a load balancer for each of its ports.
+// group is a resource that the cloud has for each port of a load balancer.
 type group struct {
 	id, cluster string
 	uid         types.UID
@@ -48,7 +48,7 @@ var errQuota = &quotaError{StatusCode: http.StatusForbidden, Code: "QuotaExceede
 // another route has the destination.
 var errTaken = &apiError{StatusCode: http.StatusConflict}
 
-// listBalancers is the API's call for the load balancers that match.
+// listBalancers is the API's call to list the load balancers for which match returns true.
 func (c *Cloud) listBalancers(ctx context.Context, match func(balancer) bool) (found []balancer, err error) {
 	lies, err := c.call(ctx, list, func() error {
 		for _, b := range c.balancers {
@@ -85,8 +85,7 @@ func (c *Cloud) createBalancer(ctx context.Context, wanted balancer) (made balan
 	return made, err
 }
 
-// wantsAddress reports whether the load balancer asks for an address that was
-// reserved.
+// wantsAddress reports whether the load balancer asks for a reserved address.
 func (b *balancer) wantsAddress() bool { return b.Other["address"] != "" }
 
 // updateBalancer is the API's call to change a load balancer.
@@ -153,9 +152,9 @@ func (c *Cloud) deleteGroup(ctx context.Context, id string) error {
 	return err
 }
 
-// provision reports whether the load balancer was ready before the call, and makes it
-// ready, unless load balancers are held. EnsureLoadBalancer calls provision last, so a new
-// load balancer is not ready at first.
+// provision makes the load balancer ready, unless load balancers are held. It reports
+// whether the load balancer was ready before the call. EnsureLoadBalancer calls provision
+// last, so a new load balancer is not ready at first.
 func (c *Cloud) provision(id string) (ready bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,10 +16,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// PageSize is how many instances the cloud returns at once.
+// PageSize is the largest number of instances in one page.
 const PageSize = 3
 
-// Cloud is the cloud, and the world of the suite.
+// Cloud is both the cloud and the world of the suite.
 type Cloud struct {
 	flaw string
 
@@ -28,21 +28,21 @@ type Cloud struct {
 	created  int
 	faults   []*fault
 	calls    conformance.Calls
-	starts   int               // how many providers were made
-	labels   map[string]string // shared by all answers of a provider with the flaw instances/no-alias
+	starts   int               // number of providers that were made
+	labels   map[string]string // used in all answers of a provider with the flaw instances/no-alias
 
-	answered atomic.Int64            // questions about instances
+	answered atomic.Int64            // number of questions about instances
 	last     atomic.Pointer[machine] // the machine that the last question was about
-	inflight atomic.Int64            // questions at present
-	busy     chan struct{}           // held during a call by a provider with the flaw instances/others-hang
+	inflight atomic.Int64            // number of questions under way
+	busy     chan struct{}           // a lock around each call, for the flaw instances/others-hang
 
 	log       []string      // IDs of machines that have changed
-	news      chan struct{} // closed at the next change; nil if nobody waits
+	news      chan struct{} // closed at the next change; nil if nobody is waiting
 	unusable  atomic.Bool   // the configuration of the provider cannot be used
 	balancers []*balancer
 	groups    []group
 	routes    []entry
-	creations int      // calls of CreateRoute that the flaw routes/two-hundred-at-once counts
+	creations int      // number of calls of CreateRoute, for the flaw routes/two-hundred-at-once
 	reserved  []string // addresses
 	held      bool     // load balancers do not become ready
 	warnings  map[types.UID][]string
@@ -71,8 +71,8 @@ type fault struct {
 	cleared chan struct{}
 }
 
-// New returns a cloud whose provider has the flaw, or no flaw if the argument is
-// empty.
+// New returns a cloud whose provider has the flaw. If the argument is empty, the
+// provider has no flaw.
 func New(flaw string) *Cloud {
 	return &Cloud{flaw: flaw, labels: map[string]string{"broken.example/rack": "r1"}, busy: make(chan struct{}, 1)}
 }
@@ -80,7 +80,7 @@ func New(flaw string) *Cloud {
 // has reports whether the provider has the flaw.
 func (c *Cloud) has(flaw string) bool { return c.flaw == flaw }
 
-// apiError is an error with which the cloud has answered.
+// apiError is an error in an answer of the cloud.
 type apiError struct {
 	StatusCode int
 	RetryAfter time.Duration
@@ -108,7 +108,7 @@ const (
 )
 
 // call makes one call of the API. It runs f under the lock, unless a fault
-// prevents that. It also returns the kind of a fault that changes a list.
+// prevents that. If a fault changes lists, call returns the kind of that fault.
 func (c *Cloud) call(ctx context.Context, kind class, f func() error) (conformance.FaultKind, error) {
 	c.mu.Lock()
 	hit := c.count(kind)
@@ -141,7 +141,7 @@ func (c *Cloud) call(ctx context.Context, kind class, f func() error) (conforman
 	return hit.Kind, err
 }
 
-// done returns a channel that is closed when a call must return.
+// done returns a channel that is closed when a call has to return.
 func (c *Cloud) done(ctx context.Context) <-chan struct{} {
 	if !c.has("instances/cancel") && !c.has("instances/deadline") {
 		return ctx.Done()
@@ -235,8 +235,8 @@ func (c *Cloud) instance(ctx context.Context, id string) (found machine, err err
 	return found, err
 }
 
-// page is the API's call for a page of the instances that come after the given ID.
-// There are more if next is not empty.
+// page is the API's call for one page of instances. The page begins after the
+// given ID. If next is not empty, there are more pages.
 func (c *Cloud) page(ctx context.Context, after string) (page []machine, next string, err error) {
 	lies, err := c.call(ctx, list, func() error {
 		for _, m := range c.machines {
@@ -251,7 +251,7 @@ func (c *Cloud) page(ctx context.Context, after string) (page []machine, next st
 		}
 		return nil
 	})
-	switch lies { //nolint:exhaustive // the others do not change a list
+	switch lies { //nolint:exhaustive // the other faults do not change a list
 	case conformance.FaultEmptyList:
 		return nil, "", err
 	case conformance.FaultTruncatedList:
@@ -301,7 +301,7 @@ func (c *Cloud) TerminateMachine(_ context.Context, m conformance.Machine) error
 	return nil
 }
 
-// change changes a machine that is there.
+// change changes a machine that exists.
 func (c *Cloud) change(m conformance.Machine, change func(*machine)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

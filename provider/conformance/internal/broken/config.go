@@ -14,8 +14,8 @@ import (
 // Token is the secret of the provider's configuration.
 const Token = "t0ken-of-the-account"
 
-// Configured returns a provider with the configuration, which has a key and a value
-// in each line.
+// Configured returns a provider with the configuration. Each line of the text has a
+// key and a value.
 func (c *Cloud) Configured(ctx context.Context, text string) (cloudprovider.Interface, error) {
 	var problems []error
 	for line := range strings.Lines(text) {
@@ -52,9 +52,9 @@ func (c *Cloud) configure(key, value string) error {
 	return nil
 }
 
-// begin starts what runs until the provider is stopped. Some providers can do this
-// only once in a process. With the flaw process/twice-in-one-process, begin panics as
-// they do.
+// begin starts the background work of the provider. Some providers can do this only
+// once in a process, and panic the second time. With the flaw
+// process/twice-in-one-process, begin panics, too.
 func (c *Cloud) begin(ctx context.Context) error {
 	if c.starts > 1 && c.has("process/twice-in-one-process") {
 		panic("duplicate metrics collector registration attempted")

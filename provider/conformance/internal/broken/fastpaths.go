@@ -92,8 +92,8 @@ func (c *Cloud) changed(id string) {
 	}
 }
 
-// since returns the changes after the place in the log, the present place, and a
-// channel that is closed at the next change.
+// since returns the changes after a place in the log, the place of the last
+// change, and a channel. The channel is closed at the next change.
 func (c *Cloud) since(place int) (ids []string, now int, news <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -116,7 +116,7 @@ func (i instances) find(ctx context.Context, node *corev1.Node) (machine, error)
 	}
 	found, err := i.lookUp(ctx, node)
 	if strings.HasPrefix(i.cloud.flaw, "cost/") {
-		found, err = i.lookUp(ctx, node) // one call more than needed
+		found, err = i.lookUp(ctx, node) // an unnecessary call
 	}
 	if err != nil {
 		return found, err
@@ -124,8 +124,8 @@ func (i instances) find(ctx context.Context, node *corev1.Node) (machine, error)
 	return i.confused(found), nil
 }
 
-// confused returns the machine. After 20 questions, a provider with the flaw
-// instances/two-nodes returns the machine of the previous question.
+// confused returns the machine. With the flaw instances/two-nodes, after 20
+// questions it returns the machine of the previous question instead.
 func (i instances) confused(found machine) machine {
 	before := i.cloud.last.Swap(&found)
 	if i.cloud.answered.Add(1) > 20 && i.cloud.has("instances/two-nodes") {
@@ -186,8 +186,8 @@ func (i instances) named(ctx context.Context, name string) (machine, error) {
 	return i.only(ctx, func(m machine) bool { return m.name == name })
 }
 
-// only returns the instance that is wanted, and an error if there is none or if there
-// are several.
+// only returns the only wanted instance. It returns an error if there is none, or if
+// there are several.
 func (i instances) only(ctx context.Context, wanted func(machine) bool) (machine, error) {
 	var all []machine
 	for after := ""; ; {

@@ -20,24 +20,24 @@ import (
 // loadBalancers implements cloudprovider.LoadBalancer.
 type loadBalancers struct {
 	cloud *Cloud
-	// number is 1 for the first provider of the cloud, 2 for the second.
+	// number is 1 for the first provider of the cloud, and 2 for the second.
 	number int
 
-	answers map[types.UID]int // guarded by the cloud's mu; how often Ensure has succeeded
+	answers map[types.UID]int // guarded by the cloud's mu; successful calls of EnsureLoadBalancer
 	slots   map[types.UID]bool
 }
 
-// remembered is what a provider with a flaw remembers of a Service.
+// remembered is the memory that a provider with a flaw has of a Service.
 type remembered struct {
 	service *corev1.Service
 	status  *corev1.LoadBalancerStatus
 	deleted bool
-	lost    int // answers that were lost
+	lost    int // number of lost answers
 }
 
 func (l *loadBalancers) has(flaw string) bool { return l.cloud.has("loadbalancers/" + flaw) }
 
-// memory returns what is remembered of a Service.
+// memory returns the memory of a Service.
 func (l *loadBalancers) memory(uid types.UID) *remembered {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()
@@ -83,7 +83,7 @@ func (b *balancer) status() *corev1.LoadBalancerStatus {
 	return &corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: b.address}}}
 }
 
-// find returns the load balancer of a Service; nil if there is none.
+// find returns the load balancer of a Service, or nil if there is none.
 func (l *loadBalancers) find(ctx context.Context, cluster string, uid types.UID) (*balancer, error) {
 	found, err := l.cloud.listBalancers(ctx, func(b balancer) bool { return b.cluster == cluster && b.uid == uid })
 	if err != nil || len(found) == 0 {
@@ -119,8 +119,8 @@ func (l *loadBalancers) EnsureLoadBalancer(ctx context.Context, cluster string, 
 	return l.told(s.UID, status), nil
 }
 
-// full reports whether a provider with the flaw sixteen-services has no place for the
-// Service.
+// full reports whether there is no room for the Service, because the provider has the
+// flaw sixteen-services.
 func (l *loadBalancers) full(uid types.UID) bool {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()
@@ -134,7 +134,7 @@ func (l *loadBalancers) full(uid types.UID) bool {
 }
 
 // told returns the status for the caller of EnsureLoadBalancer. With the flaws create and
-// again, the status may lack its address.
+// again, the address may be missing.
 func (l *loadBalancers) told(uid types.UID, status *corev1.LoadBalancerStatus) *corev1.LoadBalancerStatus {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()
@@ -175,9 +175,9 @@ func (l *loadBalancers) ensure(ctx context.Context, wanted balancer, s *corev1.S
 	return is.status(), l.ready(ctx, is.ID)
 }
 
-// change returns what the load balancer becomes. same means that the Service is the
-// same as in the last call.
-func (l *loadBalancers) change(is, wanted conformance.LoadBalancer, same bool) conformance.LoadBalancer { //nolint:revive // the flaws are about that
+// change returns the load balancer after the change. The argument same means that
+// the Service is the same as in the last call.
+func (l *loadBalancers) change(is, wanted conformance.LoadBalancer, same bool) conformance.LoadBalancer { //nolint:revive // some flaws depend on same
 	wanted.ID = is.ID
 	if same && l.has("drift-listener") {
 		wanted.Listeners = is.Listeners
@@ -191,7 +191,7 @@ func (l *loadBalancers) change(is, wanted conformance.LoadBalancer, same bool) c
 	return wanted
 }
 
-// ready returns an error while the load balancer is not ready.
+// ready returns an error if the load balancer is not ready.
 func (l *loadBalancers) ready(ctx context.Context, id string) error {
 	for !l.cloud.provision(id) {
 		if !l.has("not-blocking") || ctx.Err() != nil {
@@ -202,8 +202,8 @@ func (l *loadBalancers) ready(ctx context.Context, id string) error {
 	return nil
 }
 
-// create creates the load balancer. There may be one of this name that belongs to
-// somebody else.
+// create creates the load balancer. Somebody else may already have one with this
+// name.
 func (l *loadBalancers) create(ctx context.Context, wanted balancer) (*balancer, error) {
 	if l.has("new-uid") {
 		found, err := l.cloud.listBalancers(ctx, func(b balancer) bool { return b.cluster == wanted.cluster && b.service == wanted.service })
@@ -332,7 +332,8 @@ func (l *loadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, cluster s
 }
 
 // gone carries out the flaws that take effect before anything is deleted. It reports
-// whether the call ends here. found is how many load balancers the Service has.
+// whether the call ends here. The argument found is the number of load balancers of
+// the Service.
 func (l *loadBalancers) gone(ctx context.Context, uid types.UID, found int, m *remembered) (bool, error) {
 	switch {
 	case l.has("delete-pending") && l.cloud.isHeld():
@@ -365,8 +366,8 @@ func (l *loadBalancers) deleteGroups(ctx context.Context, cluster string, uid ty
 	return nil
 }
 
-// fresh reports whether this is the first provider of the cloud, and was never asked for
-// a load balancer of the Service.
+// fresh reports whether this is the first provider of the cloud and no load balancer for
+// the Service was requested from it.
 func (l *loadBalancers) fresh(uid types.UID) bool {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()

@@ -9,13 +9,13 @@ import (
 // Provider is the provider of a Cloud.
 type Provider struct {
 	cloud         *Cloud
-	start         int // the first provider of the cloud has 1
+	start         int // 1 for the first provider of the cloud
 	loadBalancers *loadBalancers
 }
 
 var _ cloudprovider.Interface = (*Provider)(nil)
 
-// Provider returns a new provider, as a restarted daemon makes one.
+// Provider returns a new provider, as after a restart of the daemon.
 func (c *Cloud) Provider(ctx context.Context) (cloudprovider.Interface, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

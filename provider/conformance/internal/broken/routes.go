@@ -13,18 +13,18 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// MaxRoutes is how many routes the cloud allows.
+// MaxRoutes is the largest number of routes in the cloud.
 const MaxRoutes = 210
 
 // entry is a route of the cloud.
 type entry struct {
 	cloudprovider.Route
 
-	cluster string // empty if it was made by hand
+	cluster string // empty if the route was made by hand
 	machine string // the ID of its target
 }
 
-// listRoutes is the API's call for the routes that match.
+// listRoutes is the API's call to list the routes for which match returns true.
 func (c *Cloud) listRoutes(ctx context.Context, match func(entry) bool) (found []entry, err error) {
 	lies, err := c.call(ctx, list, func() error {
 		for _, r := range c.routes {
@@ -40,8 +40,8 @@ func (c *Cloud) listRoutes(ctx context.Context, match func(entry) bool) (found [
 	return found, err
 }
 
-// createRoute is the API's call to create a route to the machine that TargetNode names.
-// It is an error if there is already a route to this destination.
+// createRoute is the API's call to create a route to the machine with the name
+// TargetNode. It returns an error if there is already a route to this destination.
 func (c *Cloud) createRoute(ctx context.Context, wanted entry) error {
 	_, err := c.call(ctx, write, func() error {
 		if slices.ContainsFunc(c.routes, func(r entry) bool { return r.DestinationCIDR == wanted.DestinationCIDR }) {
@@ -105,8 +105,8 @@ func (r *routes) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovid
 }
 
 // machines lists the machines of the cloud and returns their IDs. A list may be wrong, so
-// a real provider asks the cloud about each machine that the list lacks. This provider
-// looks into the memory of the cloud instead (isGone).
+// a real provider asks the cloud about each missing machine. This provider looks into the
+// memory of the cloud instead (isGone).
 func (r *routes) machines(ctx context.Context) (map[string]bool, error) {
 	ids := map[string]bool{}
 	for after := ""; ; {

@@ -27,7 +27,7 @@ func invalidf(format string, args ...any) error {
 	return &invalidError{StatusCode: 422, text: fmt.Sprintf(format, args...)}
 }
 
-// uid returns the UID by which the load balancer of a Service is found again.
+// uid returns the UID by which the provider finds the load balancer of a Service.
 func (l *loadBalancers) uid(uid types.UID, m *remembered) types.UID {
 	if l.has("restart") && l.number > 1 {
 		return types.UID(fmt.Sprintf("%s-%d", uid, l.number))
@@ -38,7 +38,8 @@ func (l *loadBalancers) uid(uid types.UID, m *remembered) types.UID {
 	return uid
 }
 
-// seen returns the Service as this provider sees it: without what its flaw ignores.
+// seen returns the Service as this provider sees it, without the fields that its flaw
+// ignores.
 func (l *loadBalancers) seen(service *corev1.Service, m *remembered) *corev1.Service {
 	s := service.DeepCopy()
 	s.UID = l.uid(s.UID, m)
@@ -116,8 +117,8 @@ func (l *loadBalancers) wanted(cluster string, s *corev1.Service, nodes []*corev
 	return w, err
 }
 
-// families returns an error if the Service wants IPv6 alone. If it wants both families,
-// families notes a warning, because the load balancer will have IPv4 only.
+// families returns an error if the Service wants only IPv6. If the Service wants both
+// families, families records a warning, because the load balancer will have only IPv4.
 func (l *loadBalancers) families(s *corev1.Service) error {
 	if !slices.Contains(s.Spec.IPFamilies, corev1.IPv6Protocol) {
 		return nil

@@ -77,7 +77,7 @@ func (c *Cloud) ReleaseAddress(_ context.Context, a conformance.Address) error {
 }
 
 // Warnings implements conformance.Announcer. The provider writes a warning if it ignores a
-// field and returns no error.
+// field without an error.
 func (c *Cloud) Warnings(_ context.Context, service *corev1.Service) ([]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
