@@ -11,7 +11,8 @@ import (
 )
 
 // FuzzAnnotations checks that an annotation is either parsed completely or
-// refused, and that an accepted one never leaves the source ranges empty.
+// refused. It also checks that an accepted annotation never leaves the source
+// ranges empty.
 func FuzzAnnotations(f *testing.F) {
 	for _, seed := range []struct{ key, value string }{
 		{string(AnnotationDrain), "30s"},

@@ -12,7 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// settingBalancers is a LoadBalancer that is a provider.BackendSetter, too.
+// settingBalancers is a LoadBalancer that also implements
+// provider.BackendSetter.
 type settingBalancers struct{ *loadBalancers }
 
 var (

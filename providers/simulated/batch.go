@@ -20,9 +20,9 @@ func (b batches) MaxInstanceMetadataBatch() int { return b.cloud.connection().co
 // page returns the maximum number of instances in one call.
 func (c config) page() int { return cmp.Or(c.PageSize, simulator.DefaultPageSize) }
 
-// InstanceMetadataBatch implements provider.InstanceMetadataBatcher with one
-// list of the cloud. For each instance that the list lacks, it makes a separate
-// call.
+// InstanceMetadataBatch implements provider.InstanceMetadataBatcher. It makes
+// one list call to the cloud, and a separate call for each instance that the
+// list lacks.
 func (b batches) InstanceMetadataBatch(ctx context.Context, nodes []*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
 	query := question(nodes)
 	found, err := b.cloud.findInstances(ctx, query)

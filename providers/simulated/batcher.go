@@ -6,15 +6,16 @@ import (
 	"sync"
 )
 
-// maxSharedCalls is the maximum number of calls of a batcher at the same time.
-// It is not 1, so that one call that hangs does not hold up all questions.
+// maxSharedCalls is the maximum number of calls that a batcher makes at the
+// same time. It is greater than 1, so that a call that hangs does not hold up
+// all questions.
 const maxSharedCalls = 4
 
 // batcher lets callers share calls. While fewer than maxSharedCalls are running,
-// a question is sent at once. Otherwise it waits until one of them ends, and is
-// sent together with the other questions that have arrived in the meantime. So
-// no question waits only to be combined with others. With more load, there are
-// more questions in each call.
+// a question is sent at once. Otherwise the question waits until one of the
+// calls ends. It is then sent together with the questions that have arrived in
+// the meantime. So no question waits only to be combined with others. Under more
+// load, each call has more questions.
 type batcher[Q, A any] struct {
 	// call sends questions to the cloud. It returns one answer to each question,
 	// in the same order, or an error for all of them.
@@ -48,7 +49,7 @@ type sharedCall struct {
 }
 
 // ask sends one question and returns its answer. If the context ends first, the
-// cloud may or may not have carried out what was asked, as with any call.
+// cloud might have carried out the request or not, as with any call.
 func (b *batcher[Q, A]) ask(ctx context.Context, question Q) (A, error) {
 	var none A
 	if ctx.Err() != nil {
@@ -65,7 +66,7 @@ func (b *batcher[Q, A]) ask(ctx context.Context, question Q) (A, error) {
 		if !b.leave(a, context.Cause(ctx)) {
 			return none, context.Cause(ctx)
 		}
-		<-a.answered // this caller was the last, so it waits for the end of the canceled call
+		<-a.answered // leave has canceled the call, because this caller was the last; wait for its end
 	}
 	return a.answer.value, a.answer.err
 }

@@ -15,7 +15,7 @@ import (
 type held struct {
 	mu     sync.Mutex
 	calls  map[string]chan error // guarded by mu; the key has the questions of the call, joined by +
-	causes []string              // guarded by mu; why calls were canceled
+	causes []string              // guarded by mu; the reasons why calls were canceled
 }
 
 func newHeld(most int) (*held, *batcher[string, string]) {
@@ -91,7 +91,7 @@ func (i inquiry) pending() bool {
 	return len(i.got) == 0
 }
 
-// busy starts as many calls as may run at the same time.
+// busy starts maxSharedCalls calls. Any other question then has to wait.
 func busy(t *testing.T, b *batcher[string, string]) []string {
 	first := []string{"first0", "first1", "first2", "first3"}
 	diff(t, "calls at the same time", maxSharedCalls, len(first))

@@ -27,16 +27,17 @@ func init() {
 
 // Cloud is the provider.
 type Cloud struct {
-	// without is what this provider does not offer. It comes from the first
-	// configuration, because the daemon asks only once what a provider offers.
+	// without lists the optional interfaces that this provider does not offer. It
+	// comes from the first configuration, because the daemon asks a provider only
+	// once for its interfaces.
 	without optional
 
 	mu  sync.Mutex
 	now connection // guarded by mu
 }
 
-// connection says how the next calls are made. It is replaced and never
-// changed.
+// connection says how the next calls are made. It is never changed, only
+// replaced.
 type connection struct {
 	config config
 	routes routeCalls
@@ -61,7 +62,8 @@ func New(config io.Reader) (*Cloud, error) {
 	return c, nil
 }
 
-// Reload implements provider.Reloader. What the provider offers stays the same.
+// Reload implements provider.Reloader. The interfaces that the provider offers
+// stay the same.
 func (c *Cloud) Reload(ctx context.Context, config io.Reader) error {
 	if err := c.connect(config); err != nil {
 		return err
@@ -72,8 +74,8 @@ func (c *Cloud) Reload(ctx context.Context, config io.Reader) error {
 	return nil
 }
 
-// connect makes the next calls use the configuration. If config is nil, it
-// changes nothing.
+// connect makes later calls use the configuration. If config is nil, it changes
+// nothing.
 func (c *Cloud) connect(config io.Reader) error {
 	if config == nil {
 		return nil
@@ -179,9 +181,10 @@ func (c *Cloud) Routes() (cloudprovider.Routes, bool) {
 	return r, true
 }
 
-// routesAlone is embedded by a value that has the methods of the contract and no
-// others. The daemon logs wrappers that hide optional interfaces. It does not log this
-// value, because the name of the embedded field is not exported.
+// routesAlone is embedded in a value to give it only the methods of
+// cloudprovider.Routes. The daemon logs a message about a wrapper that hides optional
+// interfaces. It logs none about this value, because the name of the embedded field is
+// not exported.
 type routesAlone = cloudprovider.Routes
 
 // Clusters implements cloudprovider.Interface. Nothing calls it.

@@ -11,9 +11,9 @@ import (
 type config struct {
 	Endpoint kit.Endpoint  `json:"endpoint"`
 	PageSize int           `json:"pageSize"` // 0: the cloud's default
-	Timeout  time.Duration `json:"timeout"`  // for each call; 0 means only the caller's deadline
+	Timeout  time.Duration `json:"timeout"`  // for each call; 0 means that only the caller's deadline applies
 	// RouteAddresses makes the provider store the addresses of a Node with its
-	// routes, and return them.
+	// routes. ListRoutes then returns them.
 	RouteAddresses bool `json:"routeAddresses"`
 	// BatchRoutes lets concurrent changes of routes share calls.
 	BatchRoutes bool `json:"batchRoutes"`

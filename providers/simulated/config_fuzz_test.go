@@ -7,7 +7,7 @@ import (
 )
 
 // FuzzConfig reads a configuration file. If the file is refused, the configuration is
-// empty. Any other file has an endpoint that can be called, and no negative number.
+// empty. Otherwise it has a usable endpoint and no negative numbers.
 func FuzzConfig(f *testing.F) {
 	for _, seed := range []string{
 		"endpoint: http://127.0.0.1:7640", "endpoint: https://a\npageSize: 2\ntimeout: 10s\nrouteAddresses: true\nbatchRoutes: false\n",

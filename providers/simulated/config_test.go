@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Each testdata/config/NAME.yaml is refused with the text of NAME.error.
+// Each file testdata/config/NAME.yaml is refused with the text in NAME.error.
 func TestConfigIsRefused(t *testing.T) {
 	files, err := filepath.Glob("testdata/config/*.yaml")
 	if err != nil || len(files) == 0 {

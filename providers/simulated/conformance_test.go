@@ -37,8 +37,8 @@ func shapes() []conformance.Shape {
 	}
 }
 
-// configured makes the provider with a configuration. The word URL in it stands
-// for the URL of the cloud.
+// configured returns a function that makes the provider with a configuration.
+// The word URL in the configuration stands for the URL of the cloud.
 func configured(text string) func(context.Context, any) (cloudprovider.Interface, error) {
 	return func(ctx context.Context, w any) (cloudprovider.Interface, error) {
 		cloud, err := simulated.New(strings.NewReader(strings.ReplaceAll(text, "URL", w.(*world.World).URL())))
@@ -60,7 +60,7 @@ func denied(ctx context.Context, w any) (cloudprovider.Interface, error) {
 
 func configuration(w any) string { return "endpoint: " + w.(*world.World).URL() }
 
-// All checks are run, and pass.
+// All checks run and pass.
 func TestConformance(t *testing.T) {
 	report := conformance.Test(t, conformance.Target{
 		Name: simulated.Name,

@@ -20,16 +20,16 @@
 //
 // The file may change while the daemon runs. A valid configuration is used from the
 // next call on. The interfaces that the provider offers stay the same until the
-// daemon starts again. The log says so if the new file switches off other
-// interfaces than the file at the start did.
+// daemon starts again. If the new file switches off a different set of interfaces,
+// a log line says so.
 //
-// Each Service of type LoadBalancer gets its own load balancer, for TCP and UDP
-// over IPv4. The tags TagCluster and TagServiceUID say which Service owns it. So two
-// clusters in one account never change each other's load balancers, and a Service
-// never changes the load balancer of an earlier Service with the same name.
-// Annotations of the Service configure the load balancer.
+// Each Service of type LoadBalancer gets its own load balancer, for TCP and UDP over
+// IPv4. The tags TagCluster and TagServiceUID of the load balancer identify its
+// Service. So two clusters in one account never change each other's load balancers.
+// A Service never changes the load balancer of an earlier Service with the same
+// name. Annotations of the Service configure the load balancer.
 //
-// A route leads to the instance with the name of its Node. Routes of several
-// clusters, and routes made by hand, can be in one table. TagCluster says to
-// which cluster a route belongs.
+// A route leads to the instance that has the name of the route's Node. One
+// table can contain routes of several clusters and routes made by hand.
+// TagCluster says to which cluster a route belongs.
 package simulated

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// The fast paths. Each is a type of its own, so that a value has the methods of
-// those that are switched on, and no others.
+// Each fast path is a separate type. So a value can have exactly the methods of
+// the fast paths that are switched on.
 var (
 	_ provider.InstanceMetadataBatcher = batches{}
 	_ provider.InstanceLister          = lists{}
@@ -84,8 +84,8 @@ func (l lists) ListInstances(ctx context.Context, token string) (provider.Instan
 		if i.State == simulator.Terminated {
 			continue
 		}
-		// The daemon asks about an instance that is left out, and gets the error from
-		// InstanceMetadata.
+		// If an instance is left out here, the daemon asks about it with
+		// InstanceMetadata and gets the error.
 		if m, err := metadata(i); err == nil {
 			page.Instances = append(page.Instances, *m)
 		}
@@ -93,7 +93,7 @@ func (l lists) ListInstances(ctx context.Context, token string) (provider.Instan
 	return page, nil
 }
 
-// watchFor is how long one call waits for a change.
+// watchFor is the maximum time that one call waits for a change.
 const watchFor = 2 * time.Minute
 
 // watches implements provider.InstanceWatcher.
@@ -119,7 +119,7 @@ func (w watches) WatchInstances(ctx context.Context, token string) (provider.Ins
 	for _, ref := range found.Changed {
 		id, err := providerIDs.Print(ref.Region, ref.ID)
 		if err != nil {
-			id = "" // the daemon asks about the Node, and gets the error from InstanceMetadata
+			id = "" // the daemon then calls InstanceMetadata for the Node and gets the error
 		}
 		changes.Changed = append(changes.Changed, provider.InstanceRef{ProviderID: id, NodeName: ref.Name})
 	}

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// wantedBy accepts each feature that is declared.
+// The function wantedBy accepts each feature that is declared.
 func TestDeclaredFeaturesAreImplemented(t *testing.T) {
 	cloud, err := New(nil)
 	diff(t, "error", nil, err)

@@ -9,7 +9,7 @@ import (
 
 // difference returns the patch that turns a load balancer into the wanted one,
 // and the names of the changed fields. If there are no names, nothing has to
-// change. Tags that are not wanted are not removed, because others may use them.
+// change. The patch removes no tags, because other programs may use them.
 func difference(is, wanted simulator.LoadBalancer) (patch simulator.LoadBalancerPatch, changed []string) {
 	for key, value := range wanted.Tags {
 		if is.Tags[key] != value {

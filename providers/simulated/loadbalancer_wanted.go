@@ -17,11 +17,12 @@ import (
 )
 
 // The tags of a load balancer identify its owner. The cluster's name alone is
-// not enough, because clusters may have equal names. The Service's name is not
-// enough either, because a Service can be deleted and another one created with
-// its name.
+// not enough, because two clusters can have the same name. The Service's name
+// is not enough either: a Service can be deleted, and another one created with
+// the same name.
 const (
-	// TagCluster is the tag of everything that belongs to a cluster.
+	// TagCluster is the tag of all resources of a cluster. Its value is the
+	// cluster's name.
 	TagCluster    = "fairlead.dev/cluster"
 	TagServiceUID = "fairlead.dev/service-uid"
 	// TagService has the form namespace/name. It is only for people to read.
@@ -33,8 +34,8 @@ func ownership(cluster string, service *corev1.Service) map[string]string {
 	return map[string]string{TagCluster: cluster, TagServiceUID: string(service.UID)}
 }
 
-// balancerName returns the same name for the same Service, and different names
-// for two Services, even of two clusters.
+// balancerName always returns the same name for the same Service. Two Services
+// have different names, even if they are in different clusters.
 func balancerName(cluster string, service *corev1.Service) string {
 	return uniqueName(service.Namespace+"-"+service.Name, simulator.MaxLoadBalancerName, cluster, string(service.UID))
 }
@@ -49,7 +50,7 @@ func uniqueName(name string, longest int, words ...string) string {
 }
 
 // wantedBy returns the load balancer that a Service wants, except for its
-// static IP. The error joins what is wrong with the parts of the Service.
+// static IP. The error joins all problems of the Service.
 func wantedBy(cluster string, service *corev1.Service, backends []string) (simulator.LoadBalancer, error) {
 	l := simulator.LoadBalancer{
 		Name:     balancerName(cluster, service),
@@ -105,7 +106,7 @@ func listeners(service *corev1.Service) ([]simulator.Listener, error) {
 }
 
 // healthCheck returns the health check of a Service. It checks the node ports.
-// With externalTrafficPolicy Local it checks kube-proxy's health check port
+// With externalTrafficPolicy Local, it checks kube-proxy's health check port
 // instead, because nodes without an endpoint must get no traffic.
 func healthCheck(service *corev1.Service) (simulator.HealthCheck, error) {
 	if service.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal {
@@ -132,8 +133,8 @@ func affinity(service *corev1.Service) (simulator.Duration, error) {
 	return simulator.Duration(time.Duration(seconds) * time.Second), nil
 }
 
-// drain returns how long removed nodes keep their connections; nil if the cloud
-// decides.
+// drain returns the time that removed nodes keep their connections; nil if the
+// cloud decides.
 func drain(annotations *kit.Annotations) *simulator.Duration {
 	d, ok := annotations.Duration(string(AnnotationDrain), 0, maxDrain)
 	if !ok {
@@ -143,8 +144,8 @@ func drain(annotations *kit.Annotations) *simulator.Duration {
 }
 
 // sourceRanges returns the source ranges of a Service. The list is never empty.
-// A range that cannot be parsed is an error and is not skipped: without it the
-// list could be empty, which would open the Service to everyone.
+// A range that cannot be parsed is an error. If it were skipped, the list could
+// be empty, and an empty list would open the Service to everyone.
 func sourceRanges(service *corev1.Service, annotations *kit.Annotations) ([]string, error) {
 	var all []string
 	for _, text := range service.Spec.LoadBalancerSourceRanges {
@@ -168,8 +169,8 @@ func sourceRanges(service *corev1.Service, annotations *kit.Annotations) ([]stri
 }
 
 // backends returns the IDs of the nodes' instances, in order. It skips nodes of
-// other clouds and nodes that do not have a provider ID yet, because the other
-// nodes must not wait for them.
+// other clouds and nodes that do not have a provider ID yet. The remaining
+// nodes must not wait for the skipped ones.
 func backends(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) []string {
 	ids := []string{}
 	var others []string

@@ -17,17 +17,17 @@ import (
 
 // loadBalancers gives each Service its own load balancer. It keeps nothing in
 // memory: it finds existing load balancers in the cloud by the tags of their
-// owner. So the next call completes what a crash has interrupted.
+// owner. So after a crash, the next call completes the interrupted work.
 //
 // It trusts the cloud's list. A list that lags behind never causes a second load
-// balancer, because names are unique. But it can hide a new load balancer when
-// its Service is deleted, and then the load balancer remains.
+// balancer, because names are unique. But if such a list hides a new load
+// balancer while its Service is deleted, the load balancer remains.
 type loadBalancers struct{ cloud *Cloud }
 
 var _ cloudprovider.LoadBalancer = (*loadBalancers)(nil)
 
-// pendingPause is the delay before the next call about something that the cloud
-// has not finished, or does not show yet.
+// pendingPause is the delay before the next call about a resource that the
+// cloud has not finished or does not show yet.
 const pendingPause = 2 * time.Second
 
 // GetLoadBalancerName implements cloudprovider.LoadBalancer.
@@ -63,14 +63,14 @@ func (b *loadBalancers) EnsureLoadBalancer(ctx context.Context, cluster string, 
 	return status(is)
 }
 
-// errNoLoadBalancer is returned by UpdateLoadBalancer if EnsureLoadBalancer has
-// to be called first.
+// errNoLoadBalancer is the error of UpdateLoadBalancer if EnsureLoadBalancer
+// has to be called first.
 var errNoLoadBalancer = errors.New("the load balancer does not exist; it has to be created before its nodes can be updated")
 
 // UpdateLoadBalancer implements cloudprovider.LoadBalancer. It changes only the
-// backends. If there is no load balancer, it returns an error. Other providers
-// may return nil then, but the caller expects a load balancer and should learn
-// that it does not exist.
+// backends. If there is no load balancer, it returns an error. Some other
+// providers return nil in this case. But the caller expects a load balancer,
+// and should learn that there is none.
 func (b *loadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) error {
 	is, err := b.resource(cluster, service).Find(ctx)
 	if err != nil {
@@ -88,13 +88,13 @@ func (b *loadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, 
 }
 
 // EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer. It deletes
-// every load balancer with the Service's tags, whatever its state. A static IP
-// is kept.
+// every load balancer with the Service's tags, in any state. A static IP is
+// kept.
 func (b *loadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, cluster string, service *corev1.Service) error {
 	return b.resource(cluster, service).Remove(ctx)
 }
 
-// resource returns the load balancer of a Service, with the steps that find and
+// resource describes the load balancer of a Service by the steps that find and
 // delete it.
 func (b *loadBalancers) resource(cluster string, service *corev1.Service) kit.Resource[simulator.LoadBalancer] {
 	return kit.Resource[simulator.LoadBalancer]{
@@ -117,8 +117,8 @@ func (b *loadBalancers) resource(cluster string, service *corev1.Service) kit.Re
 	}
 }
 
-// making adds the steps that create the wanted load balancer, or change the existing
-// one into it.
+// making adds the steps that create the wanted load balancer, and the step that
+// changes an existing one into it.
 func (b *loadBalancers) making(r kit.Resource[simulator.LoadBalancer], wanted simulator.LoadBalancer) kit.Resource[simulator.LoadBalancer] {
 	r.Create = func(ctx context.Context) (simulator.LoadBalancer, error) { return b.create(ctx, wanted) }
 	r.Holder = func(ctx context.Context) ([]simulator.LoadBalancer, error) {
@@ -177,7 +177,8 @@ func checkOwner(what string, is, wanted map[string]string) error {
 	return nil
 }
 
-// change changes what differs, and returns the load balancer after the change.
+// change changes the fields that differ from wanted, and returns the load
+// balancer after the change.
 func (b *loadBalancers) change(ctx context.Context, is, wanted simulator.LoadBalancer) (simulator.LoadBalancer, error) {
 	patch, changed := difference(is, wanted)
 	if len(changed) == 0 {

@@ -109,7 +109,8 @@ var writes = []simulator.Call{
 	simulator.CreateStaticIP, simulator.ReleaseStaticIP,
 }
 
-// costs checks how many writes the function do makes in the cloud.
+// costs calls do, and checks the number of writes that the cloud gets
+// meanwhile.
 func (b balancing) costs(t *testing.T, want int64, what string, do func()) {
 	t.Helper()
 	count := func() int64 {
@@ -199,8 +200,8 @@ func TestWhatTheCloudLostIsMendedByEnsure(t *testing.T) {
 	diff(t, "one that was deleted by hand is created again", "lb-00000002", b.only(t).ID)
 }
 
-// Each write fails in turn, before or after it was carried out. When the steps
-// are repeated, they must lead to the same end as without the fault.
+// Each write fails in turn, before or after the cloud carries it out. When the
+// steps are repeated, they must lead to the same result as without the fault.
 func TestCrashAtEachWrite(t *testing.T) {
 	for _, kind := range []simulator.FaultKind{simulator.FaultError, simulator.FaultLostReply, simulator.FaultReset} {
 		for n := range 4 {
@@ -221,7 +222,7 @@ func TestCrashAtEachWrite(t *testing.T) {
 }
 
 // life goes through the life of a Service from beginning to end. It repeats
-// each step until it succeeds.
+// each step until the step succeeds.
 func life(t *testing.T, b balancing) {
 	t.Helper()
 	s := webService()
@@ -304,7 +305,8 @@ func TestLostReplyToACreation(t *testing.T) {
 	t.Run("IsAdoptedByNameIfTheListByTagsLags", func(t *testing.T) {
 		b := newBalancing(t, simulator.Config{})
 		lose(t, b)
-		// The first list, by tags, does not show it; the second, by name, does.
+		// The first list, by tags, does not show the load balancer. The second list,
+		// by name, does.
 		b.set(t, simulator.Fault{Kind: simulator.FaultEmptyList, Count: 1})
 		b.ensure(t, webService(), nodesOf(1, 2))
 		diff(t, "it", "lb-00000001", b.only(t).ID)
@@ -312,7 +314,8 @@ func TestLostReplyToACreation(t *testing.T) {
 	})
 }
 
-// Load balancers of other owners are left alone, whatever their names.
+// Load balancers of other owners are not changed, even if they have the same
+// name.
 func TestOwnership(t *testing.T) {
 	b := newBalancing(t, simulator.Config{})
 	s := webService()
@@ -416,7 +419,7 @@ func TestNodesOfOthersAreLeftOut(t *testing.T) {
 
 func TestLoadBalancerThatIsPending(t *testing.T) {
 	b := newBalancing(t, simulator.Config{Provisioning: time.Hour})
-	for range 2 { // first it is created, then it is found
+	for range 2 { // the first round creates it, and the second finds it
 		_, err := b.balancers.EnsureLoadBalancer(t.Context(), cluster, webService(), nodesOf(1))
 		retry, ok := errors.AsType[*api.RetryError](err)
 		if !ok || retry.RetryAfter() != pendingPause || retry.Error() != "load balancer lb-00000001 (default-web-e5c7271f53) is pending" {
@@ -573,8 +576,8 @@ func TestManyServicesAtOnce(t *testing.T) {
 	diff(t, "none twice", most, len(b.all(t)))
 }
 
-// These faults make every call to the cloud fail. The provider returns an error, and
-// takes none of them for the absence of a load balancer.
+// These faults make every call to the cloud fail. The provider returns an error. It
+// never concludes that the load balancer is absent.
 func TestLoadBalancerFaultsAreErrors(t *testing.T) {
 	for kind, want := range map[simulator.FaultKind]provider.ErrorKind{
 		simulator.FaultError: provider.Unavailable, simulator.FaultOutage: provider.Unavailable, simulator.FaultReset: provider.Unavailable,
@@ -608,7 +611,8 @@ func TestLoadBalancerFaultsAreErrors(t *testing.T) {
 		if _, err := b.balancers.EnsureLoadBalancer(t.Context(), cluster, webService(), nodesOf(2)); !simulator.IsNotFound(err) {
 			t.Errorf("ensure: got %v", err)
 		}
-		// A load balancer that is still listed is not gone, whatever the deletion has answered.
+		// The deletion is answered with 404. But the load balancer is still listed, so it still
+		// exists.
 		err := b.balancers.EnsureLoadBalancerDeleted(t.Context(), cluster, webService())
 		diff(t, "delete", "load balancer lb-00000001 (default-web-e5c7271f53): the cloud still shows it after its deletion", text(err))
 	})

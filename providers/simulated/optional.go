@@ -16,7 +16,7 @@ type optional struct {
 	ConcurrentServices bool `json:"withoutConcurrentServices"` // provider.ConcurrentLoadBalancer
 }
 
-// fastPaths has a field for each optional interface that tells of many instances in
+// fastPaths has a field for each optional interface that reports many instances in
 // one call. A field that is true switches its interface off.
 type fastPaths struct {
 	Batches bool `json:"withoutBatches"` // provider.InstanceMetadataBatcher
@@ -26,9 +26,10 @@ type fastPaths struct {
 
 var _ provider.ConcurrentCaller = (*Cloud)(nil)
 
-// MaxConcurrentCalls implements provider.ConcurrentCaller. Any number of calls is
-// safe, because none keeps anything in memory. Larger numbers than these are of no
-// use: the calls would be refused when the cloud has a quota.
+// MaxConcurrentCalls implements provider.ConcurrentCaller. Any number of
+// concurrent calls is safe, because the calls keep nothing in memory. Larger
+// numbers would not help: if the cloud has a quota, it would refuse the additional
+// calls.
 func (c *Cloud) MaxConcurrentCalls(kind provider.CallKind) int {
 	if c.without.ConcurrentCalls {
 		return 0
@@ -44,7 +45,8 @@ func (c *Cloud) MaxConcurrentCalls(kind provider.CallKind) int {
 	return 0
 }
 
-// concurrentServices is how many calls may be under way at once, each for another Service.
+// concurrentServices is the maximum number of concurrent calls, each for a different
+// Service.
 const concurrentServices = 10
 
 // manyServices implements provider.ConcurrentLoadBalancer.

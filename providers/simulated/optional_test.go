@@ -11,7 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// What the configuration switches off is not offered, whatever else it switches off.
+// The load balancers lack exactly the interfaces that the configuration switches
+// off.
 func TestOptionalInterfacesOfLoadBalancersCanBeSwitchedOff(t *testing.T) {
 	for _, without := range []optional{{}, {BackendSetter: true}, {ConcurrentServices: true}, {BackendSetter: true, ConcurrentServices: true}} {
 		balancers := (&loadBalancers{}).offering(without)
@@ -23,7 +24,7 @@ func TestOptionalInterfacesOfLoadBalancersCanBeSwitchedOff(t *testing.T) {
 	}
 }
 
-// kinds are the kinds of calls, and one that may be added in the future.
+// kinds lists the known kinds of calls, and a kind that does not exist yet.
 var kinds = []provider.CallKind{provider.InstanceCalls, provider.ExistenceCalls, provider.LoadBalancerCalls, provider.RouteCalls, "volumes"}
 
 func declared(c provider.ConcurrentCaller) (most []int) {
@@ -42,8 +43,8 @@ func TestConcurrencyCanBeSwitchedOff(t *testing.T) {
 	}
 }
 
-// The daemon asks once what a provider offers. So a reload does not change that,
-// and the log says so.
+// The daemon asks a provider only once for its interfaces. So a reload does not
+// change them, and the log says so.
 func TestReloadChangesNothingThatIsOffered(t *testing.T) {
 	f := newFixture(t, simulator.Config{}, "withoutBackendSetter: true")
 	for _, tt := range []struct {

@@ -6,9 +6,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/kit"
 )
 
-// providerIDs are the provider IDs of instances. The region in them is ignored when
-// they are read: IDs are unique across regions, and the provider ID of a Node stays the
-// same when the region of its instance is changed.
+// providerIDs are the provider IDs of instances. A reader of a provider ID ignores its
+// region, for two reasons: instance IDs are unique across regions, and the provider ID
+// of a Node stays the same when the region of its instance changes.
 var providerIDs = kit.NewProviderIDs(Name+"://{region}/{id}").Where("id", isInstanceID)
 
 func isInstanceID(id string) bool {

@@ -15,18 +15,18 @@ var _ provider.RouteApplier = (*routes)(nil)
 // MaxRouteChanges implements provider.RouteApplier.
 func (r *routes) MaxRouteChanges() int { return simulator.MaxRouteChanges }
 
-// ApplyRoutes implements provider.RouteApplier with one call to the cloud. Routes
-// without a name, and those that exist already, need further calls.
+// ApplyRoutes implements provider.RouteApplier with one call to the cloud. Each
+// route without a name, and each route that already exists, needs more calls.
 func (r *routes) ApplyRoutes(ctx context.Context, cluster string, changes []provider.RouteChange) ([]provider.RouteResult, error) {
 	var results []provider.RouteResult
-	var asked []int // the changes that the cloud is asked for
+	var asked []int // indexes of the changes that are sent to the cloud
 	var wanted []simulator.RouteChange
 	for n, change := range changes {
 		w, err := r.change(cluster, change)
 		switch {
 		case err != nil:
 			results = append(results, provider.RouteResult{Change: n, Err: err})
-		case w == (simulator.RouteChange{}): // A route without a name has to be looked for.
+		case w == (simulator.RouteChange{}): // DeleteRoute finds a route without a name.
 			results = append(results, provider.RouteResult{Change: n, Err: r.DeleteRoute(ctx, cluster, change.Delete)})
 		default:
 			asked, wanted = append(asked, n), append(wanted, w)
@@ -55,8 +55,8 @@ func (r *routes) ApplyRoutes(ctx context.Context, cluster string, changes []prov
 	return results, nil
 }
 
-// change returns the change that the cloud is asked for. It is empty for the deletion
-// of a route without a name.
+// change returns the change to send to the cloud. For the deletion of a route without
+// a name, it returns the zero value.
 func (r *routes) change(cluster string, change provider.RouteChange) (simulator.RouteChange, error) {
 	if change.Create == nil {
 		return simulator.RouteChange{Delete: change.Delete.Name}, nil
@@ -65,7 +65,7 @@ func (r *routes) change(cluster string, change provider.RouteChange) (simulator.
 	return simulator.RouteChange{Create: &wanted}, err
 }
 
-// describe returns what the change does, for an error.
+// describe returns a description of the change, for the text of an error.
 func describe(change provider.RouteChange) string {
 	verb, route := "create", change.Create
 	if route == nil {

@@ -59,7 +59,7 @@ func TestApplyRoutes(t *testing.T) {
 	diff(t, "what is left", []string{"10.244.2.0/24 to node-1", "10.244.3.0/24 to node-2"}, left)
 }
 
-// A change that is made again succeeds, and a route without a name is found.
+// A repeated change succeeds. A route without a name is found.
 func TestApplyRoutesAgain(t *testing.T) {
 	r := newRouting(t, simulator.Config{})
 	for range 2 {
@@ -97,7 +97,7 @@ func TestManyRoutesNeedFewCalls(t *testing.T) {
 	diff(t, "calls", int64(1), r.count(t)-before)
 }
 
-// What the configuration switches off is not offered.
+// An interface that the configuration switches off is not offered.
 func TestWithoutRouteApplier(t *testing.T) {
 	for line, want := range map[string]bool{"": true, "withoutRouteApplier: true": false} {
 		_, offered := newRouting(t, simulator.Config{}, line).routes.(provider.RouteApplier)

@@ -25,20 +25,21 @@ const TagNode = "fairlead.dev/node"
 // even for the same route.
 //
 // A route's name is computed from the cluster, the instance and the destination,
-// and names are unique in the cloud. So when the creation of a route is repeated,
-// because a reply was lost or a list lags behind, the existing route is found and
-// no second one is created.
+// and names are unique in the cloud. The creation of a route is repeated if a
+// reply was lost or a list lags behind. The repeated creation finds the existing
+// route, and does not create a second one.
 type routes struct{ cloud *Cloud }
 
 var _ cloudprovider.Routes = (*routes)(nil)
 
 // ListRoutes implements cloudprovider.Routes. It lists the routes with the tag of
 // the cluster. It also lists the routes without the tag of any cluster, because
-// the controller must not create conflicting ones. It skips routes of other
-// clusters.
+// the controller must not create routes that conflict with them. It skips routes
+// of other clusters.
 //
-// TargetNode is the Node in the route's tag TagNode. Without this tag it is the
-// name of the target instance, or empty if there is no such instance.
+// TargetNode is the value of the route's tag TagNode. Without this tag, it is
+// the name of the target instance. If that instance does not exist, it is
+// empty.
 func (r *routes) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovider.Route, error) {
 	all, err := r.list(ctx, cluster)
 	if err != nil {
@@ -93,8 +94,8 @@ func (r *routes) list(ctx context.Context, cluster string) ([]listedRoute, error
 	return listed, nil
 }
 
-// targetNames returns the names of the target instances by ID, for routes whose
-// tags do not name the target.
+// targetNames returns the names of target instances by ID. It covers the routes
+// that have no tag with the name of their Node.
 func (r *routes) targetNames(ctx context.Context, all []simulator.Route) (map[string]string, error) {
 	var ids []string
 	for _, route := range all {
@@ -137,8 +138,8 @@ func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *clou
 
 // wanted returns the route that is to be created in the cloud. The cloud finds the
 // target by its name, so a route costs one call. The cloud also appends the target's
-// ID to the name of the route, so that the route to a former instance of the same
-// name is a different route.
+// ID to the name of the route. So a route to an earlier instance with the same name
+// is a different route.
 func (r *routes) wanted(cluster string, route *cloudprovider.Route) (simulator.Route, error) {
 	var none simulator.Route
 	destination, err := netip.ParsePrefix(route.DestinationCIDR)
@@ -162,11 +163,12 @@ func (r *routes) wanted(cluster string, route *cloudprovider.Route) (simulator.R
 	return wanted, nil
 }
 
-// roomForID is how many bytes the cloud may append to the name of a route.
+// roomForID is the maximum number of bytes that the cloud appends to the name
+// of a route.
 const roomForID = 20
 
-// targetError returns the error of a creation as the contract wants it:
-// InstanceNotFound if no instance has the name of the Node.
+// targetError converts the error of a creation to the error that the contract
+// requires: InstanceNotFound if no instance has the name of the Node.
 func targetError(wanted simulator.Route, err error) error {
 	var refused *simulator.APIError
 	if errors.As(err, &refused) && refused.Code == simulator.CodeTargetNotFound {
@@ -175,8 +177,8 @@ func targetError(wanted simulator.Route, err error) error {
 	return err
 }
 
-// checkExisting returns an error if the existing route of this name is not the
-// wanted one.
+// checkExisting returns an error if the existing route with the wanted name is
+// not the wanted route.
 func (r *routes) checkExisting(ctx context.Context, wanted simulator.Route) error {
 	target, err := r.cloud.machines().Find(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: wanted.TargetName}})
 	if err != nil {
@@ -207,8 +209,8 @@ func (r *routes) checkExisting(ctx context.Context, wanted simulator.Route) erro
 
 // DeleteRoute implements cloudprovider.Routes. It deletes the route with the
 // given name, which is the ID in the cloud. If the name is empty, it deletes the
-// cluster's routes with the same destination and target. It returns nil if there
-// is no such route.
+// cluster's routes with the same destination and target. If no route matches, it
+// returns nil.
 func (r *routes) DeleteRoute(ctx context.Context, cluster string, route *cloudprovider.Route) error {
 	ids := []string{route.Name}
 	if route.Name == "" {

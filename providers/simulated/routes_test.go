@@ -152,7 +152,8 @@ func routeIsRefused(t *testing.T, line string) {
 	t.Run("WhatExistsNeedsNoQuota", func(t *testing.T) { r.make(t, 1, "10.244.1.7/24") })
 }
 
-// The list shows every route in the table, except for those of other clusters.
+// The list shows every route in the table, except for the routes of other
+// clusters.
 func TestWhatIsListed(t *testing.T) {
 	r := newRouting(t, simulator.Config{PageSize: 2, TerminatedFor: time.Hour}, "pageSize: 2")
 	ours := map[string]string{TagCluster: cluster}
@@ -308,8 +309,8 @@ func TestExactlyOneRouteIsDeleted(t *testing.T) {
 
 var routeWrites = []simulator.Call{simulator.CreateRoute, simulator.DeleteRoute, simulator.ChangeRoutes}
 
-// Each write fails in turn, before or after it was carried out. When the step is
-// repeated, it must lead to the same end as without the fault.
+// Each write fails in turn, before or after the cloud carries it out. When the
+// step is repeated, it must lead to the same result as without the fault.
 func TestRouteCallsOnceMore(t *testing.T) { eachWay(t, routeCallsOnceMore) }
 
 func routeCallsOnceMore(t *testing.T, line string) {
@@ -401,8 +402,8 @@ func routeFaultsAreErrors(t *testing.T, line string) {
 }
 
 // A route leads to the instance that has the Node's name when the route is created. If
-// another instance gets that name later, the former route does not count as the wanted
-// one.
+// another instance gets that name later, the existing route does not count as the
+// wanted route.
 func TestRouteToAnInstanceThatIsReplaced(t *testing.T) {
 	eachWay(t, func(t *testing.T, line string) {
 		r := newRouting(t, simulator.Config{}, line)
@@ -420,8 +421,8 @@ func TestRouteToAnInstanceThatIsReplaced(t *testing.T) {
 	})
 }
 
-// If a Node's name is long, it is cut in the route's name, so that the cloud can
-// append the instance's ID.
+// If a Node's name is long, the route's name contains only a part of it. This
+// leaves room for the instance's ID, which the cloud appends.
 func TestRouteToANodeWithALongName(t *testing.T) {
 	r := newRouting(t, simulator.Config{})
 	name := strings.Repeat("n", 253)
@@ -444,8 +445,9 @@ func atOnce(t *testing.T, n int, do func(i int) error) {
 	diff(t, "error", nil, errors.Join(errs...))
 }
 
-// With shared calls, many routes need at most half as many calls. Otherwise each
-// route needs exactly one call, because the cloud finds the target itself.
+// With shared calls, the number of calls is at most half the number of routes.
+// Without them, each route needs exactly one call, because the cloud finds the
+// target itself.
 func TestSharedCallsAreFewer(t *testing.T) {
 	eachWay(t, func(t *testing.T, line string) {
 		r := newRouting(t, simulator.Config{}, line)

@@ -32,7 +32,7 @@ func newFixture(t *testing.T, config simulator.Config, lines ...string) fixture 
 	}
 	server := httptest.NewServer(cloud)
 	t.Cleanup(server.Close)
-	// The daemon creates the provider in the same way.
+	// Create the provider as the daemon does.
 	yaml := strings.Join(append([]string{"endpoint: " + server.URL}, lines...), "\n")
 	found, err := cloudprovider.GetCloudProvider(Name, strings.NewReader(yaml))
 	if err != nil {
@@ -186,8 +186,8 @@ func TestPresence(t *testing.T) {
 	}
 }
 
-// keptFor returns how long the cloud lists terminated instances: an hour for one row, and
-// not at all for the others.
+// keptFor returns the time that the cloud lists terminated instances: an hour for one
+// row, and zero for the others.
 func keptFor(row string) time.Duration {
 	if row == "InstanceListedTerminated" {
 		return time.Hour
@@ -240,8 +240,8 @@ func TestPendingIsNotShutDown(t *testing.T) {
 	diff(t, "stopping is shut down", true, shutdown)
 }
 
-// Every fault of the cloud is returned as an error. None is taken for the absence
-// of an instance.
+// Every fault of the cloud is returned as an error. The provider never concludes
+// that the instance is absent.
 func TestFaultsAreErrors(t *testing.T) {
 	for name, row := range map[string]struct {
 		fault simulator.Fault

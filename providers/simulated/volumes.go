@@ -13,8 +13,8 @@ import (
 )
 
 // VolumeDriver is the value of spec.csi.driver in PersistentVolumes of this cloud.
-// The volume handle is the ID of the volume. There is no such driver: a pod with
-// the volume is scheduled, but cannot start.
+// The volume handle is the ID of the volume. This driver does not exist: a pod
+// with the volume is scheduled, but cannot start.
 const VolumeDriver = Name + ".fairlead.dev"
 
 var _ cloudprovider.PVLabeler = (*Cloud)(nil)

@@ -16,14 +16,15 @@ func init() {
 	})
 }
 
-// Cloud is the provider. It never changes: when its file changes, the daemon ends and
-// is started again. The new daemon asks at once about all Nodes that wait.
+// Cloud is the provider. It never changes: when its configuration file changes, the
+// daemon exits so that the kubelet restarts it. The new daemon asks at once about all
+// waiting Nodes.
 type Cloud struct{ config config }
 
 var _ cloudprovider.Interface = (*Cloud)(nil)
 
-// New returns a provider. It returns an error that names all that is wrong with
-// the configuration.
+// New returns a provider. If the configuration is invalid, it returns an error
+// that names all problems.
 func New(file io.Reader) (*Cloud, error) {
 	if file == nil {
 		return nil, errors.New("the provider static needs --cloud-config: a file with nodes and providerID")
@@ -41,8 +42,8 @@ func (c *Cloud) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{
 // ProviderName implements cloudprovider.Interface.
 func (c *Cloud) ProviderName() string { return Name }
 
-// HasClusterID implements cloudprovider.Interface. It always returns true: there
-// is nothing that two clusters could share.
+// HasClusterID implements cloudprovider.Interface. It always returns true,
+// because this provider has no resources that clusters could share.
 func (c *Cloud) HasClusterID() bool { return true }
 
 // InstancesV2 implements cloudprovider.Interface.
@@ -54,10 +55,10 @@ func (c *Cloud) Instances() (cloudprovider.Instances, bool) { return nil, false 
 // Zones implements cloudprovider.Interface. InstancesV2 replaces it.
 func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return nil, false }
 
-// LoadBalancer implements cloudprovider.Interface. There are none.
+// LoadBalancer implements cloudprovider.Interface. This provider has none.
 func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
 
-// Routes implements cloudprovider.Interface. There are none.
+// Routes implements cloudprovider.Interface. This provider has none.
 func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return nil, false }
 
 // Clusters implements cloudprovider.Interface. Nothing calls it.

@@ -18,8 +18,8 @@ import (
 const (
 	idPrefix  = Name + "://"
 	namePlace = "{{name}}"
-	// keepID stands in the file instead of a template. Then each Node keeps the
-	// provider ID that it has.
+	// keepID can be in the file in place of a template. Then each Node keeps its
+	// present provider ID.
 	keepID = "keep"
 	// noExternal and fromAnnotation are the values of externalIPs. The key of the
 	// annotation follows fromAnnotation.
@@ -31,10 +31,11 @@ const (
 type config struct {
 	entries  []entry
 	keep     bool
-	template string // of provider IDs; unused with keep
+	template string // the template of provider IDs; unused if keep is true
 }
 
-// entry describes the Nodes that it selects. For an empty field nothing is written.
+// entry describes the Nodes that it selects. A field that is empty adds nothing to
+// the description.
 type entry struct {
 	selector           labels.Selector
 	region, zone, size string
@@ -42,7 +43,8 @@ type entry struct {
 	external           string // key of the annotation with the external addresses
 }
 
-// document and element are the file as it is written.
+// document is the structure of the file. element is the structure of one of its
+// entries.
 type document struct {
 	Nodes      []element `json:"nodes"`
 	ProviderID string    `json:"providerID"`
@@ -57,7 +59,7 @@ type element struct {
 	ExternalIPs string                `json:"externalIPs"`
 }
 
-// parseConfig reads the file. The error names each line and field that is wrong.
+// parseConfig reads the file. The error names each wrong field, with its line.
 func parseConfig(r io.Reader) (config, error) {
 	var written document
 	if err := kit.ReadConfig(r, &written); err != nil {
@@ -80,11 +82,13 @@ func (d *document) Check(wrong kit.Wrong) {
 	}
 }
 
-// withoutName matches what a template may have beside the prefix and the name.
+// withoutName matches the rest of a valid template, without the prefix and the
+// name.
 var withoutName = regexp.MustCompile(`^[A-Za-z0-9._/-]*$`)
 
-// wrongID returns what is wrong with the template of provider IDs. The name has to
-// be in it, because two Nodes must not have the same ID.
+// wrongID returns the problem with the template of provider IDs; empty if there is
+// none. The template must contain the name, because two Nodes must not have the
+// same ID.
 func wrongID(template string) string {
 	const example = idPrefix + "home/" + namePlace
 	rest, ours := strings.CutPrefix(template, idPrefix)
@@ -134,10 +138,11 @@ func (w *element) Check(wrong kit.Wrong) {
 }
 
 // reserved matches the keys of labels that only Kubernetes itself may set. The daemon
-// ignores such labels among those of a provider.
+// ignores these labels if a provider returns them.
 var reserved = regexp.MustCompile(`(^|\.)(kubernetes|k8s)\.io/`)
 
-// wrongLabel returns what is wrong with a label that Nodes are to get.
+// wrongLabel returns the problem with a label for Nodes; empty if there is
+// none.
 func wrongLabel(key, value string) string {
 	if reserved.MatchString(key) {
 		return key + ": only Kubernetes itself sets labels under kubernetes.io and k8s.io; set it on the Node yourself"
@@ -151,8 +156,8 @@ func wrongLabel(key, value string) string {
 	return ""
 }
 
-// externalOf returns the key of the annotation with the external addresses, empty
-// if there are none.
+// externalOf returns the key of the annotation with the external addresses. It
+// returns "" if Nodes get no external addresses.
 func externalOf(text string) (string, error) {
 	key, found := strings.CutPrefix(text, fromAnnotation+" ")
 	switch {

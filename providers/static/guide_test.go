@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The configurations in the guide have to be valid, and its values for the chart have to
-// equal the files in examples/hybrid.
+// The configurations in the guide have to be valid. The guide's values for the chart
+// have to equal the files in examples/hybrid.
 func TestConfigsOfTheGuide(t *testing.T) {
 	text, err := os.ReadFile("../../docs/guides/nodes-without-a-cloud.md")
 	if err != nil {

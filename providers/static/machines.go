@@ -32,12 +32,13 @@ func (m machines) InstanceShutdown(context.Context, *corev1.Node) (bool, error) 
 	return false, cloudprovider.NotImplemented
 }
 
-// InstanceMetadata implements cloudprovider.InstancesV2. The error wraps
-// cloudprovider.InstanceNotFound if the Node is not one of this provider.
+// InstanceMetadata implements cloudprovider.InstancesV2. If the Node does not
+// belong to this provider, the error wraps cloudprovider.InstanceNotFound.
 func (m machines) InstanceMetadata(_ context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	if len(node.Labels) == 0 {
-		// Every kubelet labels its Node. A Node without labels is not a real one:
-		// the daemon only asks whether an instance with this name or ID exists.
+		// Every kubelet labels its Node. A Node without labels is not a real Node:
+		// the daemon passes one to ask whether an instance with this name or ID
+		// exists.
 		return nil, fmt.Errorf("node %s has no labels, and only they say which machine it is: %w", node.Name, cloudprovider.NotImplemented)
 	}
 	found, ok := m.config.entryOf(node)
@@ -72,9 +73,9 @@ func (c config) entryOf(node *corev1.Node) (entry, bool) {
 	return entry{}, false
 }
 
-// idOf returns the Node's provider ID, or a new one if the Node has none. An ID of
-// this provider stays when the template changes, because a provider ID can never be
-// changed.
+// idOf returns the Node's provider ID, or a new one if the Node has none. A Node
+// keeps an ID of this provider when the template changes, because a provider ID can
+// never be changed.
 func (c config) idOf(node *corev1.Node) (string, error) {
 	id := node.Spec.ProviderID
 	switch {
@@ -91,10 +92,11 @@ func (c config) idOf(node *corev1.Node) (string, error) {
 }
 
 // addressesOf returns the internal addresses, followed by the external ones. The
-// internal ones are those of --node-ip, or else those in the Node's status.
+// internal addresses come from --node-ip. Without that flag, they come from the
+// Node's status.
 func (e entry) addressesOf(node *corev1.Node) ([]corev1.NodeAddress, error) {
-	// An invalid annotation of the kubelet is no error here, because the daemon itself
-	// reports it.
+	// An invalid annotation of the kubelet is not an error here, because the daemon
+	// itself reports it.
 	addresses, err := listed(corev1.NodeInternalIP, node.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr])
 	if err != nil || len(addresses) == 0 {
 		addresses = nil
@@ -114,7 +116,8 @@ func (e entry) addressesOf(node *corev1.Node) ([]corev1.NodeAddress, error) {
 	return append(addresses, external...), nil
 }
 
-// listed reads IP addresses that are separated by commas. An empty text has none.
+// listed parses IP addresses that are separated by commas. An empty text contains
+// no addresses.
 func listed(kind corev1.NodeAddressType, text string) ([]corev1.NodeAddress, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil

@@ -113,7 +113,7 @@ func given(t *testing.T, config string) *Cloud {
 	return c
 }
 
-// said returns an answer in one line.
+// said formats an answer as one line.
 func said(m *cloudprovider.InstanceMetadata, err error) string {
 	switch {
 	case errors.Is(err, cloudprovider.InstanceNotFound):
@@ -132,7 +132,7 @@ func said(m *cloudprovider.InstanceMetadata, err error) string {
 	return strings.Join(parts, " ")
 }
 
-// Whatever the Node is, and whatever the file says, nothing is ever called gone or
+// For every Node and every file, the provider never says that a machine is gone or
 // shut down.
 func TestNothingIsEverGone(t *testing.T) {
 	instances, _ := given(t, example+"providerID: keep").InstancesV2()
@@ -146,7 +146,7 @@ func TestNothingIsEverGone(t *testing.T) {
 	}
 }
 
-// The caller may change what it gets.
+// The caller may change the answers that it gets.
 func TestAnswersShareNothing(t *testing.T) {
 	instances, _ := given(t, example+id).InstancesV2()
 	first, err := instances.InstanceMetadata(t.Context(), edge())
