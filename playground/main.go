@@ -20,7 +20,8 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	root := command.New(clock.RealClock{})
-	// What is printed contains text of the cluster and the cloud, so it is made safe for a terminal.
+	// The output contains text of the cluster and the cloud. The writer makes this text safe for a
+	// terminal.
 	stderr := printable.Writer(os.Stderr)
 	root.SetOut(printable.Writer(os.Stdout))
 	root.SetErr(stderr)

@@ -16,15 +16,15 @@ const (
 	answerTimeout = 5 * time.Second
 )
 
-// Until calls ready until it returns nil. If ctx ends first, the error contains ready's last error and the cause of
-// ctx.
+// Until calls ready again and again until ready returns nil. If ctx ends first, the returned error
+// contains the last error of ready and the cause of ctx.
 func Until(ctx context.Context, what string, ready func(context.Context) error) error {
 	last := errors.New("none")
 	err := wait.PollUntilContextCancel(ctx, period, true, func(outer context.Context) (bool, error) {
 		ctx, cancel := context.WithTimeout(outer, answerTimeout)
 		defer cancel()
 		err := ready(ctx)
-		if err != nil && outer.Err() == nil { // if outer has ended the check, its error says nothing
+		if err != nil && outer.Err() == nil { // if outer has ended the check, the error is of no use
 			last = err
 		}
 		return err == nil, nil

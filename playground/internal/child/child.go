@@ -1,5 +1,6 @@
-// Package child has the names and flags of the playground's processes. It does not import the components that the
-// processes run. So a program that starts the processes does not link most of Kubernetes.
+// Package child has the names and flags of the playground's processes. It does not import the
+// components that run in these processes. So a program that only starts the processes does not link
+// most of Kubernetes.
 package child
 
 import (
@@ -21,14 +22,14 @@ const (
 	Kubelet           = "kubelet"
 )
 
-// EtcdOptions say which etcd to run.
+// EtcdOptions configure the etcd to run.
 type EtcdOptions struct {
-	// DataDir holds the data.
+	// DataDir is the folder of the data.
 	DataDir string
 	// Listen is the URL to serve clients on.
 	Listen string
-	// CAFile has the authority that signs the clients' certificates. CertFile and KeyFile have the certificate and the
-	// key of the server.
+	// CAFile contains the certificate of the authority that signs the clients' certificates. CertFile
+	// and KeyFile contain the certificate and the key of the server.
 	CAFile, CertFile, KeyFile string
 }
 
@@ -52,18 +53,19 @@ func (o *EtcdOptions) Args() []string {
 	}
 }
 
-// KubeletOptions say which kubelet to run.
+// KubeletOptions configure the kubelet to run.
 type KubeletOptions struct {
-	// Node is the name of the Node that it registers.
+	// Node is the name of the Node that the kubelet registers.
 	Node string
-	// Kubeconfig is the file with its credentials.
+	// Kubeconfig is the file with the kubelet's credentials.
 	Kubeconfig string
-	// Port is where it serves on the loopback interface.
+	// Port is the port on which the kubelet serves, on the loopback interface.
 	Port int
-	// ServingCertificate makes it request a certificate for its server, instead of serving without TLS.
+	// ServingCertificate makes the kubelet request a certificate for its server. Otherwise the kubelet
+	// serves without TLS.
 	ServingCertificate bool
-	// NetworkFile is a file that stands for the node's network plugin: without it the kubelet reports that the network is
-	// not ready. Empty means that the network is always ready.
+	// NetworkFile is a file that stands for the node's network plugin. While the file does not exist,
+	// the kubelet reports that the network is not ready. Empty means that the network is always ready.
 	NetworkFile string
 }
 

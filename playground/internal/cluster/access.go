@@ -12,8 +12,9 @@ import (
 // ccmUser is the user of the published kubeconfig for a cloud-controller-manager.
 const ccmUser = "cloud-controller-manager"
 
-// grantAccess gives the user of the cloud-controller-manager the rights that the daemon's manifest gives its account.
-// So a daemon that runs here also runs with the published manifests.
+// grantAccess gives ccmUser the same rights as the daemon's manifest gives the daemon's service
+// account. So if a daemon has enough rights here, it also has enough rights with the published
+// manifests.
 func grantAccess(ctx context.Context, admin *rest.Config) error {
 	access, err := manifest.Access(deploy.Deployment, ccmUser)
 	if err != nil {

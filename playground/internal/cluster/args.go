@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/playground/internal/child"
 )
 
-// listeners are the ports that the components serve on.
+// listeners holds the ports on which the components serve.
 type listeners struct {
 	etcd, apiServer, controllerManager, scheduler int
 }
@@ -31,7 +31,8 @@ func etcdArgs(l layout, at listeners) []string {
 func apiServerArgs(c Config, l layout, at listeners) []string {
 	args := append(serving(l, at.apiServer),
 		"--advertise-address=127.0.0.1",
-		// With a reconciler the API server would publish its own address, and it refuses to publish a loopback address.
+		// A reconciler would publish the API server's address. The API server refuses to publish a
+		// loopback address.
 		"--endpoint-reconciler-type=none",
 		"--etcd-servers="+at.etcdURL(),
 		"--etcd-cafile="+l.etcdPKI("ca.crt"),
@@ -62,7 +63,8 @@ func controllerManagerArgs(c Config, l layout, at listeners) []string {
 	args := append(client(l, child.ControllerManager), serving(l, at.controllerManager)...)
 	args = append(args,
 		"--leader-elect=false",
-		// Each of its controllers fetches a token when it starts. At the default rate, this takes five seconds.
+		// Each controller in it fetches a token when the controller starts. At the default rate, this
+		// takes five seconds in all.
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 		"--cloud-provider=external",
@@ -97,7 +99,8 @@ func serving(l layout, port int) []string {
 	}
 }
 
-// client returns the flags that make a component use its kubeconfig, also to authenticate and authorize its callers.
+// client returns the flags that make a component use its kubeconfig. The component also uses it to
+// authenticate and authorize its callers.
 func client(l layout, component string) []string {
 	kubeconfig := l.kubeconfig(component)
 	return []string{

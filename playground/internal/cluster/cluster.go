@@ -47,7 +47,7 @@ func New(config Config, children *supervisor.Supervisor) *Cluster {
 	return &Cluster{config: config, layout: layout{config.DataDir}, children: children}
 }
 
-// Start starts the control plane, without nodes, and returns when all its components are ready.
+// Start starts the control plane, without nodes. It returns when all components are ready.
 func (c *Cluster) Start(ctx context.Context, steps *progress.Steps) error {
 	if err := c.prepare(); err != nil {
 		return fmt.Errorf("prepare %s: %w", c.config.DataDir, err)
@@ -62,7 +62,8 @@ func (c *Cluster) Start(ctx context.Context, steps *progress.Steps) error {
 	})
 }
 
-// Endpoints returns how to reach the control plane. Start must have returned.
+// Endpoints returns the files and addresses for access to the control plane.
+// Start must have returned.
 func (c *Cluster) Endpoints() Endpoints {
 	e := Endpoints{
 		Kubeconfig:    c.layout.kubeconfig(adminFile),
@@ -80,7 +81,7 @@ func (c *Cluster) Endpoints() Endpoints {
 // Client returns an administrator's client. Start must have returned.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
 
-// BootNode starts the kubelet that registers the Node called name.
+// BootNode starts the kubelet that registers the Node with this name.
 func (c *Cluster) BootNode(name string) error {
 	dir := c.layout.kubelet(name)
 	if err := os.RemoveAll(dir); err != nil {
@@ -105,7 +106,8 @@ func (c *Cluster) BootNode(name string) error {
 	return c.children.Start(spec)
 }
 
-// KillNode kills the kubelet of the Node called name, as if its machine had lost power.
+// KillNode kills the kubelet of the Node with this name, as if its machine had lost
+// power.
 func (c *Cluster) KillNode(ctx context.Context, name string) error {
 	if err := c.children.Forget(ctx, kubeletChild(name)); err != nil {
 		return err
@@ -113,7 +115,7 @@ func (c *Cluster) KillNode(ctx context.Context, name string) error {
 	return os.RemoveAll(c.layout.kubelet(name))
 }
 
-// AwaitNodes returns when a Node with each of these names is registered.
+// AwaitNodes waits until a Node with each of these names is registered.
 func (c *Cluster) AwaitNodes(ctx context.Context, names []string) error {
 	return await.Until(ctx, "the Nodes", func(ctx context.Context) error {
 		for _, name := range names {
@@ -168,7 +170,7 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 	if err := c.children.Start(c.spec(child.Etcd, etcdArgs(c.layout, c.at))); err != nil {
 		return err
 	}
-	// etcd requires a certificate, also for a health check.
+	// etcd requires a client certificate even for a health check.
 	probe, err := c.probe(c.at.etcdURL(), rest.TLSClientConfig{
 		CAFile: c.layout.etcdPKI("ca.crt"), CertFile: c.layout.etcdPKI("client.crt"), KeyFile: c.layout.etcdPKI("client.key"),
 	})

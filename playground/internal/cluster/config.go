@@ -20,35 +20,38 @@ const (
 type Config struct {
 	// Executable is the playground itself, which each child runs.
 	Executable string
-	// DataDir is the folder of all files. If it has the data of an earlier control plane, that one is continued.
+	// DataDir is the folder of all files. If it contains the data of an earlier control plane, Start
+	// continues that control plane.
 	DataDir string
 	// PodCIDRs and ServiceCIDRs are the networks of pods and Services: one, or two of different families. Empty means
 	// the default.
 	PodCIDRs, ServiceCIDRs []netip.Prefix
-	// AuditLog makes the API server log all requests but health checks to a file.
+	// AuditLog makes the API server log all requests, except health checks, to a
+	// file.
 	AuditLog bool
-	// NodeMonitorGracePeriod is how long a kubelet may be silent before its Node's Ready condition becomes Unknown; 0
-	// means the default of kube-controller-manager.
+	// NodeMonitorGracePeriod is the time that a kubelet may be silent before the Ready condition of
+	// its Node becomes Unknown; 0 means the default of kube-controller-manager.
 	NodeMonitorGracePeriod time.Duration
-	// ServingCertificates makes the kubelets request certificates for their servers, as with serverTLSBootstrap. Somebody
-	// has to approve the requests.
+	// ServingCertificates makes the kubelets request certificates for their servers, as with
+	// serverTLSBootstrap. The cluster itself does not approve these requests.
 	ServingCertificates bool
-	// NetworkFile is a file without which the kubelets report that their network is not ready. Empty means that the
-	// network is always ready.
+	// NetworkFile is a file that stands for the network plugin. While the file does not exist, the
+	// kubelets report that their network is not ready. Empty means that the network is always ready.
 	NetworkFile string
 	// APIServerArgs, ControllerManagerArgs and SchedulerArgs are additional flags. They override the other flags.
 	APIServerArgs, ControllerManagerArgs, SchedulerArgs []string
-	// Clock gives the time from which the certificates are valid.
+	// Clock tells the present time, from which the certificates are valid.
 	Clock clock.PassiveClock
 }
 
 // Endpoints says how to reach a running control plane.
 type Endpoints struct {
-	// Kubeconfig is the file for an administrator, CCMKubeconfig the one for a cloud-controller-manager. The user of the
-	// latter has only the rights that it needs. Both files contain a token.
+	// Kubeconfig is the file for an administrator. CCMKubeconfig is the file for a
+	// cloud-controller-manager, whose user has only the necessary rights. Both files contain a token.
 	Kubeconfig    string `json:"kubeconfig"`
 	CCMKubeconfig string `json:"ccmKubeconfig"`
-	// Server is the API server's URL; CAFile has the authority that signed its certificate.
+	// Server is the API server's URL. CAFile contains the certificate of the authority that
+	// signed the API server's certificate.
 	Server string `json:"server"`
 	CAFile string `json:"caFile"`
 	// AuditLog is the file of the audit log; empty if there is none.

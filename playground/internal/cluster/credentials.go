@@ -38,8 +38,8 @@ type credentials struct {
 }
 
 // ensureCredentials writes the credentials that the components need. It keeps existing
-// authorities, existing tokens and an existing key of the service accounts, and issues
-// all other certificates again.
+// authorities, existing tokens and an existing key for service accounts. It issues all
+// other certificates again.
 func ensureCredentials(c Config, l layout, now time.Time) (*credentials, error) {
 	authority, err := pki.LoadOrCreate(l.in("pki"), now)
 	if err != nil {
@@ -65,9 +65,9 @@ func ensureCredentials(c Config, l layout, now time.Time) (*credentials, error) 
 	return &credentials{authority: authority, tokens: tokens}, err
 }
 
-// writeEtcdCertificates writes the certificates of etcd and of its client, the API server. etcd lets everybody with a
-// certificate of its authority do everything. So etcd has its own authority: the cluster's
-// authority also signs certificates of kubelets and users.
+// writeEtcdCertificates writes the certificates of etcd and of its client, the API server. etcd
+// lets everybody with a certificate of its authority do everything. The cluster's authority also
+// signs the certificates of kubelets and users, so etcd has its own authority.
 func writeEtcdCertificates(l layout, now time.Time) error {
 	authority, err := pki.LoadOrCreate(l.in("pki", "etcd"), now)
 	if err != nil {
@@ -126,7 +126,8 @@ func ensureTokens(file string) (map[string]string, error) {
 	return tokens, nil
 }
 
-// writeKubeconfigs writes the published kubeconfigs and those of the components.
+// writeKubeconfigs writes the published kubeconfigs and the kubeconfigs of the
+// components.
 func (s *credentials) writeKubeconfigs(l layout, server string, now time.Time) error {
 	for file, user := range map[string]string{adminFile: adminUser, ccmUser: ccmUser} {
 		auth := &clientcmdapi.AuthInfo{Token: s.tokens[user]}
@@ -146,7 +147,7 @@ func (s *credentials) writeKubeconfigs(l layout, server string, now time.Time) e
 	return nil
 }
 
-// writeNodeKubeconfig writes the kubeconfig of a kubelet. Of all Nodes and pods, its user
+// writeNodeKubeconfig writes the kubeconfig of a kubelet. Among Nodes and pods, its user
 // may change only the kubelet's own Node and the pods on that Node.
 func (s *credentials) writeNodeKubeconfig(file, server, node string, now time.Time) error {
 	auth, err := s.certificateAuth(pki.Identity{Name: "system:node:" + node, Groups: []string{"system:nodes"}}, now)

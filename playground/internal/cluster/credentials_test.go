@@ -92,8 +92,8 @@ func TestTokensOfOurUsersOnly(t *testing.T) {
 	}
 }
 
-// etcd lets everybody with a certificate of its authority do everything, and
-// kubelets and users have certificates of the cluster's authority.
+// etcd lets everybody with a certificate of its authority do everything. Kubelets and
+// users have certificates of the cluster's authority, so etcd has its own authority.
 func TestEtcdTrustsTheAPIServerAlone(t *testing.T) {
 	l := layout{t.TempDir()}
 	s := credentialsIn(t, l)

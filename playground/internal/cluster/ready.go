@@ -10,10 +10,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// probe returns a function that makes checks of the server. A check returns an
-// error unless the server answers a GET of the path with 200. The server's
-// certificate must be signed by the cluster's authority, unless tls names another
-// one.
+// probe returns a function that makes checks of the server, each for one path. A
+// check succeeds if the server answers a GET of its path with 200. The server's
+// certificate must be signed by the cluster's authority, or by the authority that
+// tls names.
 func (c *Cluster) probe(server string, tls rest.TLSClientConfig) (func(path string) func(context.Context) error, error) {
 	tls.CAFile = cmp.Or(tls.CAFile, c.layout.pki("ca.crt"))
 	client, err := rest.HTTPClientFor(&rest.Config{Host: server, TLSClientConfig: tls})

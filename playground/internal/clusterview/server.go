@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	// fresh is how long an answer is reused. So several browsers cost as much as one.
+	// fresh is the time for which an answer is reused. Because of it, several
+	// browsers cost as much as one.
 	fresh = 500 * time.Millisecond
-	// timeout is how long the API server may take to answer.
+	// timeout is the time that the API server has to answer.
 	timeout = 5 * time.Second
 	// most is the maximum number of Nodes and of Services that are read.
 	most = 500
@@ -36,10 +37,11 @@ type Server struct {
 	last   View                 // guarded by mu
 }
 
-// New returns a server of a cluster that does not work yet.
+// New returns a server for a cluster that is not ready yet. Until Show is
+// called, the server answers with an error.
 func New(clock clock.PassiveClock) *Server { return &Server{clock: clock} }
 
-// Show makes the server answer with what the client reads.
+// Show makes the server describe the cluster of the client.
 func (s *Server) Show(client kubernetes.Interface) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,14 +82,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(v) // an error means that the caller has gone away
 }
 
-// isLocal reports whether a request was sent to a loopback address by a program other than a browser. A website can make
-// a browser on this machine send requests, and can point its own name at this machine.
+// isLocal reports whether a request was sent to a loopback address by a program other than a
+// browser. The check is needed because a website can make a browser on this machine send requests,
+// and can point its own name at this machine.
 func isLocal(r *http.Request) bool {
 	at, err := netip.ParseAddrPort(r.Host)
 	return err == nil && at.Addr().IsLoopback() && r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Site") == ""
 }
 
-// view returns the last view while it is fresh, otherwise a new one.
+// view returns the last view while that is fresh, and otherwise a new view.
 func (s *Server) view(ctx context.Context) (View, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +108,7 @@ func (s *Server) view(ctx context.Context) (View, error) {
 	return s.last, nil
 }
 
-// observe reads what a view is made of.
+// observe reads the data for a view from the cluster.
 func (s *Server) observe(ctx context.Context) (observed, error) {
 	some := metav1.ListOptions{Limit: most}
 	nodes, err := s.client.CoreV1().Nodes().List(ctx, some)

@@ -54,7 +54,7 @@ func TestViewIsServed(t *testing.T) {
 	if _, err := client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-2"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	diff(t, []string{"node-1"}, names()) // what was read is still fresh
+	diff(t, []string{"node-1"}, names()) // the last view is still fresh
 	clock.SetTime(now.Add(time.Second))
 	diff(t, []string{"node-1", "node-2"}, names())
 

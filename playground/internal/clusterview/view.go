@@ -11,32 +11,34 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// View is what the page shows of a cluster.
+// View is the description of a cluster for the page.
 type View struct {
 	Time     time.Time `json:"time"`
 	Daemon   Daemon    `json:"daemon"`
 	Held     []Held    `json:"held"`
 	Nodes    []Object  `json:"nodes"`
 	Services []Object  `json:"services"`
-	// Events are those of the cloud-controller-manager, the newest first.
+	// Events are the events of the cloud-controller-manager, the newest first.
 	Events []Event `json:"events"`
 }
 
-// Daemon is what the Lease says about the cloud-controller-manager.
+// Daemon describes the cloud-controller-manager according to its Lease.
 type Daemon struct {
 	// Leads reports whether a cloud-controller-manager holds the Lease and has
 	// renewed it in time.
 	Leads  bool   `json:"leads"`
 	Leader string `json:"leader,omitempty"`
-	// Since is when the leader took the Lease.
+	// Since is the time at which the leader took the Lease.
 	Since time.Time `json:"since,omitzero"`
 }
 
-// Held is the deletion of a Node that has to wait, or any unfinished deletion of a Service.
+// Held is a deletion that waits. It is either the deletion of a Node, held by the
+// daemon, or the unfinished deletion of a Service.
 type Held struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Reason and Message are the daemon's. They are empty as long as it has said nothing.
+	// Reason and Message come from the daemon. They are empty until the daemon has given
+	// a reason.
 	Reason  string    `json:"reason,omitempty"`
 	Message string    `json:"message,omitempty"`
 	Since   time.Time `json:"since"`
@@ -76,7 +78,8 @@ type Event struct {
 	Count   int32     `json:"count"`
 }
 
-// The conditions and reasons that have a meaning here. They are those of docs/reference/events.md.
+// These are the conditions and reasons that this package looks for. docs/reference/events.md
+// explains them.
 const (
 	instanceMissing = "CloudInstanceMissing"
 	initialized     = "CloudInitialized"
@@ -95,10 +98,11 @@ const cleanup = "service.kubernetes.io/load-balancer-cleanup"
 // mostEvents is the maximum number of events that are shown.
 const mostEvents = 30
 
-// sources are the components of the events of the daemon, and of its controllers that are on by default.
+// sources are the names of the components that record events: the daemon, and those of its
+// controllers that are on by default.
 var sources = []string{"cloud-controller-manager", "cloud-node-controller", "cloud-node-lifecycle-controller", "service-controller", "route_controller"}
 
-// observed is what was read from the cluster.
+// observed is the data that was read from the cluster.
 type observed struct {
 	nodes    []corev1.Node
 	services []corev1.Service
@@ -107,7 +111,7 @@ type observed struct {
 	now      time.Time
 }
 
-// describe returns what the page shows.
+// describe returns the View for the observed data.
 func describe(o observed) View {
 	v := View{Time: o.now, Daemon: daemon(o.lease, o.now), Held: []Held{}, Nodes: []Object{}, Services: []Object{}, Events: events(o.events)}
 	for _, n := range o.nodes {
@@ -179,8 +183,9 @@ func condition(kind, status, reason, message string) Condition {
 	return Condition{Type: kind, Status: status, Reason: reason, Message: message, Good: status == wanted}
 }
 
-// heldNode returns the deletion of a Node, if it is held. The condition says so only a minute
-// after the event. Until then the newest event counts, unless the Node is Ready.
+// heldNode returns the deletion of a Node, if the daemon holds that deletion. The daemon sets
+// the condition only a minute after it has recorded the event. Until then, the newest event
+// counts, unless the Node is Ready.
 func heldNode(n corev1.Node, events []Event) (Held, bool) {
 	ready := false
 	for _, c := range n.Status.Conditions {

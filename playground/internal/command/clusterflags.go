@@ -54,7 +54,7 @@ func (f *clusterFlags) config(dataDir string, clock clock.PassiveClock) (cluster
 		return cluster.Config{}, errors.New("--service-cidr has two families, --cluster-cidr one")
 	}
 	networkFile := f.networkFile
-	if networkFile != "" { // A relative path would lead kubelets elsewhere, because each has a working directory of its own.
+	if networkFile != "" { // The path must be absolute, because each kubelet has its own working directory.
 		if networkFile, err = filepath.Abs(networkFile); err != nil {
 			return cluster.Config{}, fmt.Errorf("--network-file: %w", err)
 		}

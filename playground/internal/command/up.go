@@ -24,7 +24,7 @@ const (
 	outputJSON = "json"
 )
 
-// up is `playground up`.
+// up implements the command `playground up`.
 type up struct {
 	cluster clusterFlags
 	nodes   int
@@ -122,7 +122,7 @@ func (u *up) start(ctx context.Context, s *session.Session, c *cluster.Cluster) 
 	})
 }
 
-// announce prints that the cluster is ready and how to use it.
+// announce prints that the cluster is ready, and explains how to use it.
 func (u *up) announce(e cluster.Endpoints, logs string) error {
 	if u.output == outputJSON {
 		return json.NewEncoder(u.out).Encode(e)

@@ -55,13 +55,13 @@ func etcdConfig(o child.EtcdOptions) (*embed.Config, error) {
 	config.LogOutputs = []string{embed.StdErrLogOutput}
 	config.ListenClientUrls = []url.URL{*listen}
 	config.AdvertiseClientUrls = config.ListenClientUrls
-	// The only member needs no port for other members.
+	// This etcd is the only member, so it needs no port for other members.
 	config.ListenPeerUrls = nil
 	config.ClientTLSInfo = transport.TLSInfo{
 		CertFile: o.CertFile, KeyFile: o.KeyFile, TrustedCAFile: o.CAFile, ClientCertAuth: true,
 	}
-	// The data must survive the end of the process, for which the page cache is
-	// enough. The data need not survive a crash of the machine.
+	// The data must survive the end of the process. The page cache is enough for
+	// that. The data need not survive a crash of the machine.
 	config.UnsafeNoFsync = true
 	return config, nil
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/playground/internal/supervisor"
 )
 
-// Client speaks to the playground that runs on a data folder.
+// Client controls the playground that uses a data folder.
 type Client struct {
 	dir  string
 	http *http.Client
 }
 
-// NewClient returns a client for the playground on dir.
+// NewClient returns a client for the playground that uses the data folder dir.
 func NewClient(dir string) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		path, release, err := shortPath(dir)
@@ -64,7 +64,8 @@ func (c *Client) Restart(ctx context.Context, name string, how Manner) error {
 type Manner string
 
 const (
-	// Politely sends SIGTERM, and SIGKILL if the child takes too long to end.
+	// Politely sends SIGTERM. If the child takes too long to end, it then sends
+	// SIGKILL.
 	Politely Manner = ""
 	// AtOnce sends SIGKILL.
 	AtOnce Manner = "?kill"

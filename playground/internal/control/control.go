@@ -18,8 +18,8 @@ import (
 
 const (
 	socket = "control.sock"
-	// stopTimeout is how long a child may take to end before it is killed. An API server takes up to a minute while it has
-	// watches.
+	// stopTimeout is the time that a child has to end before it is killed. An API server with open
+	// watches would take up to a minute.
 	stopTimeout   = 10 * time.Second
 	headerTimeout = 5 * time.Second
 )
@@ -47,12 +47,13 @@ func Listen(ctx context.Context, dir string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	// The path is valid only until release. Close would remove the socket by this path, and could remove another file.
+	// The path is valid only until release is called. Close would remove the file at this path, which
+	// could be another file by then.
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	return listener, nil
 }
 
-// Serve answers on listener until ctx ends, and closes it.
+// Serve answers requests on listener until ctx ends. Then it closes listener.
 func Serve(ctx context.Context, listener net.Listener, children Children) error {
 	server := &http.Server{Handler: handler(children), ReadHeaderTimeout: headerTimeout}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
@@ -63,8 +64,8 @@ func Serve(ctx context.Context, listener net.Listener, children Children) error 
 }
 
 // shortPath returns a short path of the socket that leads through an open file descriptor
-// of the folder. The path of a Unix socket can have only about a hundred characters, and
-// the paths of test folders may be longer.
+// of the folder. The short path is needed because the path of a Unix socket can have only
+// about a hundred characters, and test folders can have longer paths.
 func shortPath(dir string) (path string, release func(), err error) {
 	folder, err := os.Open(dir)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/playground/internal/supervisor"
 )
 
-// serve starts a child called c and returns a client that can control it. The folder's path is too long for a socket.
+// serve starts a child with the name c, and returns a client that can control the child. The
+// folder's path is too long for a socket.
 func serve(t *testing.T) *Client {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 40))

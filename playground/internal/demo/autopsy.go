@@ -12,8 +12,9 @@ import (
 
 const autopsyTimeout = 10 * time.Second
 
-// autopsy returns a text that helps to find out why a scene has failed: the objects in the API server, and the ends of
-// the logs of the children. An error on the way becomes a part of the text.
+// autopsy returns a text that helps to find out why a scene has failed: the objects in the API
+// server, and the ends of the logs of the children. If an error occurs meanwhile, the text contains
+// that error.
 func (d *demo) autopsy(ctx context.Context, children []string) string {
 	// The scene's own context may have ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), autopsyTimeout)

@@ -55,7 +55,7 @@ func (d *demo) curl(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// As curl does on this machine: no proxy, and a new connection for each request.
+	// Like curl, the client uses no proxy and a new connection for each request.
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
@@ -71,7 +71,8 @@ func (d *demo) curl(ctx context.Context) (string, error) {
 	return fmt.Sprintf("curl %s: %s", r.url, r.text), nil
 }
 
-// release deletes the Service, waits until it is gone, and records which load balancers the cloud has at that moment.
+// release deletes the Service and waits until it is gone. Then it records the load balancers that
+// the cloud still has.
 func (d *demo) release(ctx context.Context) (string, error) {
 	services := d.cluster.Client().CoreV1().Services(namespace)
 	if err := services.Delete(ctx, app, metav1.DeleteOptions{}); err != nil {
@@ -101,9 +102,9 @@ func address(s corev1.Service) string {
 	return ""
 }
 
-// serviceURL returns the URL at which the load balancer listens. The port is not 80 if the
-// cloud lacks the privilege to listen on port 80. serviceURL returns "" while the load
-// balancer does not listen.
+// serviceURL returns the URL at which the load balancer listens. If the cloud lacks the
+// privilege to listen on port 80, the URL has another port. While the load balancer does
+// not listen, serviceURL returns "".
 func serviceURL(balancers []simulator.LoadBalancer) string {
 	for _, b := range balancers {
 		if b.Traffic != nil && len(b.Traffic.Listeners) > 0 && b.Traffic.Listeners[0].Address != "" {

@@ -1,6 +1,7 @@
 // Package demo shows what Fairlead does, on one machine: a simulated cloud, a real control
 // plane with a kubelet for each instance of the cloud, and the cloud-controller-manager
-// between the two. With Options.Check, the demo is also a test: it checks what it has shown.
+// between them. With Options.Check, the demo is also a test: it checks the results that it
+// has shown.
 package demo
 
 import (
@@ -26,9 +27,9 @@ import (
 type Options struct {
 	// Playground, Simcloud and CCM are the executables.
 	Playground, Simcloud, CCM string
-	// Check makes the demo delete the Service, check what it has shown, and end.
+	// Check makes the demo delete the Service, check all results, and end.
 	Check bool
-	// Timeout is how long the demo may take to show everything.
+	// Timeout is the time that the demo has to show everything.
 	Timeout time.Duration
 	Out     io.Writer
 	Clock   clock.WithTicker
@@ -41,18 +42,19 @@ type demo struct {
 	cluster *cluster.Cluster
 	steps   *progress.Steps
 	ports   ports.Picker
-	// background runs work until the session ends, which is later than the end of the last scene.
+	// background starts work in a new goroutine. The work can go on after the last scene, until
+	// the session ends.
 	background func(work func(context.Context) error)
 
-	// view is what the page of the cloud shows of the cluster.
+	// view describes the cluster to the page of the cloud.
 	view     *clusterview.Server
 	cloud    *simulator.Client
 	cloudURL string
 	seen     facts
 }
 
-// Run shows the demo until ctx ends or, with Check, until everything has been shown. It returns an error if a scene or a
-// check has failed.
+// Run shows the demo until ctx ends. With Check, it returns when everything has been shown. If a
+// scene or a check has failed, Run returns an error.
 func Run(ctx context.Context, o Options) error {
 	return session.Run(ctx, "", func(ctx context.Context, s *session.Session) error {
 		d := &demo{Options: o, session: s, steps: progress.To(o.Out, o.Clock), view: clusterview.New(o.Clock)}
@@ -78,7 +80,8 @@ func Run(ctx context.Context, o Options) error {
 	})
 }
 
-// show goes through the scenes. If one of them fails, it prints what helps to find the reason.
+// show goes through the scenes. If a scene fails, it prints an autopsy, which helps to find
+// the reason.
 func (d *demo) show(ctx context.Context, scenes []scene) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, d.Timeout, fmt.Errorf("not done after %s (--timeout)", d.Timeout))
 	defer cancel()
@@ -151,7 +154,8 @@ Ctrl-C ends it all.
 `, e.Kubeconfig, d.cloudURL, aligned(commands), d.session.LogDir)
 }
 
-// questions returns commands of the program fairlead. It returns none if that program is not in the folder of simcloud.
+// questions returns command lines of the program fairlead. If that program is not in the folder of
+// simcloud, it returns none.
 func (d *demo) questions() [][]string {
 	program := filepath.Join(filepath.Dir(d.Simcloud), "fairlead")
 	if _, err := os.Stat(program); err != nil {
@@ -164,8 +168,8 @@ func (d *demo) questions() [][]string {
 	}
 }
 
-// fromHere returns the path relative to the working directory, as a user would type it. If the file is not in a folder
-// below the working directory, fromHere returns the path unchanged.
+// fromHere returns the path relative to the working directory, as a user would type it. If the file
+// is not below the working directory, fromHere returns the path unchanged.
 func fromHere(path string) string {
 	here, err := os.Getwd()
 	if err != nil {

@@ -12,34 +12,39 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// facts records what the demo has seen.
+// facts records the observations of the demo.
 type facts struct {
 	instances []simulator.Instance
-	// waited is how many nodes were registered but not yet initialised before the daemon was started.
+	// waited is the number of nodes that were registered but not yet initialised before the daemon
+	// was started.
 	waited int
 	// pendingBecause is the scheduler's message while the nodes waited.
 	pendingBecause string
-	// nodes and pod are as they were when the pod ran and all nodes had their routes.
+	// nodes and pod record the state at the time when the pod ran and all nodes had
+	// their routes.
 	nodes []corev1.Node
 	pod   corev1.Pod
-	// routes are all routes in the cloud when the conditions of all nodes said that their routes exist.
+	// routes lists all routes in the cloud at the time when the conditions of all nodes said that
+	// their routes exist.
 	routes []simulator.Route
 
-	// service and balancers are the Service, and all load balancers in the cloud, when the load balancer carried traffic.
+	// service is the Service, and balancers lists all load balancers in the cloud. Both were recorded
+	// when the load balancer carried traffic.
 	service   corev1.Service
 	balancers []simulator.LoadBalancer
 	replies   []reply
-	// left are all load balancers in the cloud when the Service no longer existed.
+	// left lists all load balancers that the cloud still had when the Service no
+	// longer existed.
 	left []simulator.LoadBalancer
 }
 
-// check is one expectation, and the problem if it does not hold.
+// check is one expectation. If the expectation is not met, problem says why.
 type check struct {
 	what    string
 	problem string
 }
 
-// checks compares what was seen with the instances in the cloud.
+// checks compares the recorded facts with the instances in the cloud.
 func (f facts) checks() []check {
 	checks := []check{
 		equal("nodes that registered and waited", f.waited, len(f.instances)),
@@ -119,7 +124,7 @@ func (f facts) nodeChecks(n corev1.Node, i simulator.Instance) []check {
 	return checks
 }
 
-// table returns the table that the user sees.
+// table returns the table that the demo prints for the user.
 func (f facts) table() string {
 	nodes := [][]string{{"NODE", "ZONE", "TYPE", "PROVIDER ID", "ADDRESSES", "POD ROUTE"}}
 	for _, n := range f.nodes {

@@ -49,7 +49,8 @@ func service() *corev1.Service {
 	}
 }
 
-// nodes returns the Nodes of the demo's instances, in their order. It is an error if one is missing.
+// nodes returns the Nodes of the demo's instances, in their order. If a Node is missing, it returns
+// an error.
 func (d *demo) nodes(ctx context.Context) ([]corev1.Node, error) {
 	var nodes []corev1.Node
 	for _, i := range instances() {
@@ -78,7 +79,8 @@ func waits(n corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitialized })
 }
 
-// nodeCondition is the status of a condition; empty if the Node does not have it.
+// nodeCondition returns the status of a condition; empty if the Node does not
+// have that condition.
 func nodeCondition(n corev1.Node, name corev1.NodeConditionType) corev1.ConditionStatus {
 	for _, c := range n.Status.Conditions {
 		if c.Type == name {
@@ -88,8 +90,9 @@ func nodeCondition(n corev1.Node, name corev1.NodeConditionType) corev1.Conditio
 	return ""
 }
 
-// unscheduled returns the scheduler's reason for not finding a node for the pod. It returns "" if the scheduler has
-// found a node or has not tried yet. The part about preemption is left out, because there is nothing to preempt.
+// unscheduled returns the scheduler's reason why no node fits the pod. If the scheduler has found a
+// node, or has not tried yet, it returns "". The part about preemption is left out, because there
+// is nothing to preempt.
 func unscheduled(p corev1.Pod) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {

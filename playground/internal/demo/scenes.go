@@ -29,9 +29,11 @@ const (
 	simcloud = "simcloud"
 	ccm      = "cloud-controller-manager"
 
-	// refresh is the daemon's refresh interval in the demo. The default would take minutes.
+	// refresh is the daemon's refresh interval in the demo. With the default, a scene would
+	// take minutes.
 	refresh = 10 * time.Second
-	// silentAfter is how long a kubelet may be silent before its Node is not Ready. The default would take most of a minute.
+	// silentAfter is the time that a kubelet may be silent before its Node is no longer Ready. With
+	// the default, a scene would take most of a minute.
 	silentAfter = 20 * time.Second
 )
 
@@ -42,7 +44,7 @@ type scene struct {
 	play     func(context.Context) error
 }
 
-// scenes are the parts of the demo.
+// scenes returns the parts of the demo.
 func (d *demo) scenes() []scene {
 	kubelet := child.Kubelet + "-" + instances()[0].Name
 	return []scene{
@@ -63,14 +65,15 @@ func (d *demo) end() []scene {
 	return []scene{{[]string{ccm, simcloud}, d.find(d.release)}}
 }
 
-// find returns the function that plays a scene: it calls look, and prints the line that look returns.
+// find returns a function that plays a scene. The function calls look, and prints the line that
+// look returns.
 func (d *demo) find(look func(context.Context) (string, error)) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return d.steps.Find(func() (string, error) { return look(ctx) })
 	}
 }
 
-// instances are the machines of the demo.
+// instances returns the machines of the demo.
 func instances() []simulator.Instance {
 	list := make([]simulator.Instance, 3)
 	for i, size := range []string{"small", "medium", "large"} {
@@ -123,7 +126,8 @@ func (d *demo) openCloud(ctx context.Context) (string, error) {
 	return fmt.Sprintf("simulated cloud ready, with %d instances", len(instances())), nil
 }
 
-// openView serves what the page of the cloud shows of the cluster. It returns the URL.
+// openView serves the description of the cluster to the page of the cloud. It returns
+// the URL of the description.
 func (d *demo) openView(ctx context.Context) (string, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -134,7 +138,8 @@ func (d *demo) openView(ctx context.Context) (string, error) {
 	return "http://" + listener.Addr().String() + "/", nil
 }
 
-// startCluster starts the control plane, and lets the page show it.
+// startCluster starts the control plane. From then on, the page shows the
+// cluster.
 func (d *demo) startCluster(ctx context.Context) error {
 	if err := d.cluster.Start(ctx, d.steps); err != nil {
 		return err
@@ -217,7 +222,8 @@ func (d *demo) initializeNodes(ctx context.Context) (string, error) {
 	return "cloud-controller-manager has initialised the nodes, the taint is gone", err
 }
 
-// ccmCommand writes the daemon's configuration and returns how to run it.
+// ccmCommand writes the daemon's configuration, and returns the command line of
+// the daemon.
 func (d *demo) ccmCommand() ([]string, error) {
 	port, err := d.ports.Next()
 	if err != nil {

@@ -34,8 +34,8 @@ type Follower struct {
 	note  func(format string, args ...any)
 
 	machines map[string]machine // by instance ID
-	refused  map[string]string  // by instance ID: the reason that was reported
-	silent   bool               // the cloud did not answer the last call, and that was reported
+	refused  map[string]string  // the last reported reason, by instance ID
+	silent   bool               // the cloud did not answer the last call, and this was reported
 }
 
 // New returns a follower of cloud. It calls note to report what it does.
@@ -76,7 +76,8 @@ func (f *Follower) step(ctx context.Context) error {
 	return nil
 }
 
-// ask lists the instances. Of several failures in a row it reports only the first.
+// ask lists the instances. If several calls in a row fail, it reports only the
+// first failure.
 func (f *Follower) ask(ctx context.Context) (instances []simulator.Instance, answered bool) {
 	asking, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -45,7 +45,7 @@ func TestFollow(t *testing.T) {
 	first, twin := instance("1", "a", simulator.Running), instance("2", "a", simulator.Running)
 	step(nil, first)
 	step(nil, first, twin)
-	step(nil, first, twin)   // refused once more, and not reported again
+	step(nil, first, twin)   // refused again, but not reported again
 	step(errors.New("down")) // a failure is not the same as an empty list
 	step(errors.New("down")) // reported once
 	step(nil, instance("1", "b", simulator.Stopped), twin)

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// machine is what the follower knows of an instance: the name under which its kubelet was first booted, and whether the
-// kubelet runs.
+// machine holds the follower's knowledge about an instance: the name with which its kubelet was
+// first booted, and whether the kubelet runs.
 type machine struct {
 	node string
 	on   bool
@@ -20,10 +20,10 @@ type machine struct {
 type verb int
 
 const (
-	refuse verb = iota // do not boot it, although the instance runs
+	refuse verb = iota // do not boot a kubelet, although the instance runs
 	boot
 	kill
-	forget // it does not run and will never run again
+	forget // the instance does not run and will never run again
 )
 
 // action is one thing to do for one instance.
@@ -34,10 +34,10 @@ type action struct {
 	why      string
 }
 
-// plan returns the actions that boot a kubelet for each running instance without one, and kill
-// the kubelets of instances that are stopped or gone. The keys of machines are the IDs of all
-// instances that were booted and may run again. Kills come first, so that the names of the killed
-// nodes are free for the boots.
+// plan returns the actions that are due. They boot a kubelet for each running instance without
+// one, if possible. They kill the kubelets of instances that are stopped or gone. The keys of
+// machines are the IDs of all instances that were booted and might run again. Kills come first,
+// so that the names of the killed nodes are free for the boots.
 func plan(instances []simulator.Instance, machines map[string]machine) []action {
 	known := make(map[string]simulator.Instance, len(instances))
 	for _, i := range instances {
@@ -70,7 +70,8 @@ func plan(instances []simulator.Instance, machines map[string]machine) []action 
 	return actions
 }
 
-// ending returns the action that ends the machine of an instance that was booted before; false if there is none.
+// ending returns the action that ends the machine of a booted instance; false if no action is
+// needed.
 func ending(id string, m machine, known map[string]simulator.Instance) (a action, ends bool) {
 	i, exists := known[id]
 	gone := !exists || i.State == simulator.Terminated
@@ -91,8 +92,9 @@ func ending(id string, m machine, known map[string]simulator.Instance) (a action
 	}
 }
 
-// beginning returns the action for a running instance without a kubelet. If the instance was booted before, its Node
-// keeps its name, because a machine does not notice that its instance was renamed in the cloud.
+// beginning returns the action for a running instance without a kubelet. If the instance was booted
+// before, the Node keeps its earlier name: a machine does not notice that its instance was renamed
+// in the cloud.
 func beginning(i simulator.Instance, node string, machines map[string]machine) action {
 	a := action{do: boot, instance: i.ID, node: cmp.Or(node, i.Name), why: "the instance runs"}
 	if len(validation.IsDNS1123Subdomain(a.node)) > 0 {

@@ -1,8 +1,8 @@
 // Package kubelet runs the kubelet code of Kubernetes without containers. It registers the Node, reports its status,
 // renews its lease, and accepts pods, which run only on a fake container runtime.
 //
-// All its files are below the working directory, with the path /proc/self/cwd. This path is short, because the path of a
-// Unix socket can have only about a hundred characters.
+// All files of the kubelet are below the working directory, under the path /proc/self/cwd. This
+// path is short, because the path of a Unix socket can have only about a hundred characters.
 package kubelet
 
 import (
@@ -47,7 +47,8 @@ func Run(ctx context.Context, o child.KubeletOptions) error {
 	if o.ServingCertificate {
 		hollow.KubeletDeps.TLSOptions = &kubeletserver.TLSOptions{MinVersion: tls.VersionTLS12}
 	}
-	// The hollow kubelet's Run is not used: it never returns, and can exit the process.
+	// The Run method of the hollow kubelet is not used, because it never returns and
+	// can exit the process.
 	server := &options.KubeletServer{KubeletFlags: *hollow.KubeletFlags, KubeletConfiguration: *hollow.KubeletConfiguration}
 	if err := kubeletapp.RunKubelet(ctx, server, hollow.KubeletDeps); err != nil {
 		return fmt.Errorf("kubelet %s: %w", o.Node, err)
@@ -67,8 +68,8 @@ func newRuntime(networkFile string) runtime {
 	return runtime{crifake.NewFakeRuntimeService(), networkFile}
 }
 
-// Status reports whether the network is ready, in the words of a real runtime, because the kubelet
-// copies them into the Node.
+// Status reports whether the network is ready. It uses the words of a real runtime, because the
+// kubelet copies them into the Node.
 func (r runtime) Status(context.Context, bool) (*cri.StatusResponse, error) {
 	network := &cri.RuntimeCondition{Type: cri.NetworkReady, Status: true}
 	if _, err := os.Stat(r.networkFile); err != nil && r.networkFile != "" {
@@ -81,14 +82,14 @@ func flags(o child.KubeletOptions) *options.KubeletFlags {
 	f := options.NewKubeletFlags()
 	f.RootDirectory = home + "/root"
 	f.HostnameOverride = o.Node
-	// With this setting the Node waits for a cloud-controller-manager.
+	// With this setting, the Node waits for a cloud-controller-manager.
 	f.CloudProvider = "external"
 	f.CertDirectory = home + "/pki"
 	return f
 }
 
-// configuration returns the default configuration without the parts that need containers, privileges, or the whole
-// machine.
+// configuration returns the default configuration, but switches off everything that needs
+// containers, privileges, or the whole machine.
 func configuration(o child.KubeletOptions) (*kubeletconfig.KubeletConfiguration, error) {
 	c, err := options.NewKubeletConfiguration()
 	if err != nil {
@@ -100,7 +101,7 @@ func configuration(o child.KubeletOptions) (*kubeletconfig.KubeletConfiguration,
 	c.HealthzPort = 0
 	c.EnableDebuggingHandlers = false // these handlers would serve the machine's files without authentication
 	c.ServerTLSBootstrap = o.ServingCertificate
-	c.ProviderID = "" // the cloud-controller-manager is to find it
+	c.ProviderID = "" // the cloud-controller-manager sets it
 	c.PodLogsDir = home + "/logs"
 	c.FailCgroupV1 = false
 	c.CgroupsPerQOS = false

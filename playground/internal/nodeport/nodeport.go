@@ -1,7 +1,7 @@
-// Package nodeport answers on the node ports of Services, as kube-proxy and the pods would on a real node. It watches
-// Nodes, Services and EndpointSlices, plans at which addresses each node has to listen, and opens and closes the
-// sockets. There are no containers, so the node itself answers, with its name. The rules, in rules.go, are those of
-// kube-proxy.
+// Package nodeport answers on the node ports of Services, like kube-proxy and the pods on a real
+// node. It watches Nodes, Services and EndpointSlices, plans at which addresses each node has to
+// listen, and opens and closes the sockets. There are no containers. So the node itself answers,
+// and the answer contains its name. The rules, in rules.go, are those of kube-proxy.
 package nodeport
 
 import (
@@ -17,8 +17,8 @@ import (
 // Log is the name of the log that Run writes to.
 const Log = "node-ports"
 
-// period is the interval at which the running machines are listed, and at which opening a door is retried. A door is a
-// port at which a node may listen.
+// period is the interval at which the running machines are listed. Failed attempts to open a door
+// are repeated at the same interval. A door is a port at which a node can listen.
 const period = time.Second
 
 // Cluster gives access to the cluster of the nodes.
@@ -35,10 +35,10 @@ type Responder struct {
 	note    func(format string, args ...any)
 
 	open     map[door]*socket
-	problems map[door]string // the reported errors of doors that could not be opened
+	problems map[door]string // the reported errors, by the door that could not be opened
 }
 
-// New returns a responder for the nodes of cluster. It calls note to report to the user what it cannot do.
+// New returns a responder for the nodes of cluster. It calls note to report problems to the user.
 func New(cluster Cluster, clock clock.WithTicker, note func(format string, args ...any)) *Responder {
 	return &Responder{
 		cluster: cluster, clock: clock, note: note,
@@ -46,7 +46,8 @@ func New(cluster Cluster, clock clock.WithTicker, note func(format string, args 
 	}
 }
 
-// Run answers until ctx ends. Each door that it opens or closes is in the log of ctx.
+// Run answers until ctx ends. It logs each door that it opens or closes with the
+// logger of ctx.
 func (r *Responder) Run(ctx context.Context) error {
 	w, err := newWatch(r.cluster)
 	if err != nil {
@@ -115,7 +116,8 @@ func (r *Responder) answers(ctx context.Context) map[door]answer {
 	return all
 }
 
-// openDoor opens a door. If that fails, it reports the error once, and the next pass tries again.
+// openDoor opens a door. If this fails, it reports the error, but only once. The next pass tries
+// again.
 func (r *Responder) openDoor(ctx context.Context, a action) {
 	s, err := open(ctx, a.door, a.answer)
 	told := r.problems[a.door]

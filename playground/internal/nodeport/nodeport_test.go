@@ -58,7 +58,7 @@ func (r *room) run(nodes ...string) {
 	r.running = nodes
 }
 
-// get returns the status and the body that a TCP door answers.
+// get returns the status and the body of a TCP door's answer.
 func get(ctx context.Context, d door) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.at.String()+"/healthz", nil)
 	if err != nil {
@@ -74,7 +74,7 @@ func get(ctx context.Context, d door) (string, error) {
 	return fmt.Sprintf("%d %s", response.StatusCode, strings.TrimSpace(string(body))), err
 }
 
-// ask returns what a UDP door answers.
+// ask returns the answer of a UDP door.
 func ask(ctx context.Context, d door) (string, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "udp4", d.at.String())
@@ -94,7 +94,7 @@ func ask(ctx context.Context, d door) (string, error) {
 	return strings.TrimSpace(string(buffer[:n])), err
 }
 
-// refused returns an error if anything listens at the door.
+// refused checks that nothing listens at the door.
 func refused(ctx context.Context, d door) error {
 	said, err := get(ctx, d)
 	if d.protocol == corev1.ProtocolUDP {
@@ -252,7 +252,8 @@ func TestPortThatIsTakenIsTriedAgain(t *testing.T) {
 	}
 }
 
-// If a door cannot be opened, that is reported once. It is reported again after the door was not wanted for a time.
+// If a door cannot be opened, the problem is reported once. It is reported again only if the door
+// was not wanted in between.
 func TestProblemIsForgottenWithItsDoor(t *testing.T) {
 	d := door{corev1.ProtocolTCP, netip.AddrPortFrom(address(), 30080)}
 	taken, err := open(t.Context(), d, answer{status: http.StatusOK})

@@ -17,8 +17,8 @@ const (
 	// healthPort is the default port on which kube-proxy serves its own and its node's health.
 	healthPort = 10256
 	// leaving is the taint of a node that the cluster autoscaler is about to remove. Load
-	// balancers that check kube-proxy's health notice it before the node is removed
-	// (KEP-3836).
+	// balancers that check kube-proxy's health notice the taint before the node is
+	// removed (KEP-3836).
 	leaving = "ToBeDeletedByClusterAutoscaler"
 )
 
@@ -33,7 +33,8 @@ type seen struct {
 	slices   []*discoveryv1.EndpointSlice
 }
 
-// door is a protocol, address and port at which a node may listen. No two Services have the same node port.
+// door is a protocol, address and port at which a node can listen. No two Services have the same
+// node port.
 type door struct {
 	protocol corev1.Protocol
 	at       netip.AddrPort
@@ -41,15 +42,16 @@ type door struct {
 
 // answer is the answer to every client of a door.
 type answer struct {
-	node, about string // the node, and the Service port or health check that the door is for
-	// closed is why a port of a Service is not open; empty if it is open.
+	node, about string // the node of the door, and its Service port or health check
+	// closed is the reason why the port of a Service is not open; empty if it is
+	// open.
 	closed string
 	status int // the HTTP status; UDP sends the body only
 	body   string
 }
 
-// wanted returns the doors of all nodes whose machines run, by kube-proxy's rules. If two nodes have the same address,
-// the node whose name sorts first gets the doors.
+// wanted applies kube-proxy's rules. It returns the doors of all nodes whose machines run. If two
+// nodes have the same address, the node whose name sorts first gets the doors.
 func wanted(s seen) map[door]answer {
 	doors := map[door]answer{}
 	behind := map[types.NamespacedName][]*discoveryv1.EndpointSlice{} // by Service
@@ -88,7 +90,8 @@ func addressOf(n *corev1.Node) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// serviceDoors adds the doors that a node has for a Service with these slices.
+// serviceDoors adds the doors of a node for a Service. The argument behind has
+// the EndpointSlices of the Service.
 func serviceDoors(service *corev1.Service, behind []*discoveryv1.EndpointSlice, node string, add func(corev1.Protocol, int32, answer)) {
 	if t := service.Spec.Type; t != corev1.ServiceTypeNodePort && t != corev1.ServiceTypeLoadBalancer {
 		return
@@ -116,8 +119,8 @@ func serviceDoors(service *corev1.Service, behind []*discoveryv1.EndpointSlice, 
 	}
 }
 
-// endpointsOf returns the endpoints in the IPv4 slices that have a port for which having returns true. A slice without
-// ports has all ports.
+// endpointsOf returns the endpoints of the IPv4 slices that have a port which the function accepts.
+// A slice without ports has all ports.
 func endpointsOf(behind []*discoveryv1.EndpointSlice, having func(discoveryv1.EndpointPort) bool) []discoveryv1.Endpoint {
 	var all []discoveryv1.Endpoint
 	for _, slice := range behind {
@@ -138,8 +141,8 @@ func on(node string, endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
 	return local
 }
 
-// takesTraffic reports whether one of the endpoints gets traffic. Ready endpoints do. If none is ready, endpoints that
-// are terminating but still serving do.
+// takesTraffic reports whether one of the endpoints gets traffic. Ready endpoints get traffic. If
+// none is ready, endpoints that are terminating but still serving get it.
 func takesTraffic(endpoints []discoveryv1.Endpoint) bool {
 	return slices.ContainsFunc(endpoints, func(e discoveryv1.Endpoint) bool {
 		c := e.Conditions
@@ -147,10 +150,11 @@ func takesTraffic(endpoints []discoveryv1.Endpoint) bool {
 	})
 }
 
-// ready reports whether an endpoint is ready. Unknown means ready, as the API requires.
+// ready reports whether an endpoint is ready. The API requires that unknown means
+// ready.
 func ready(e discoveryv1.Endpoint) bool { return ptr.Deref(e.Conditions.Ready, true) }
 
-// nodeHealth is kube-proxy's health answer for its node.
+// nodeHealth returns kube-proxy's health answer for its node.
 func nodeHealth(n *corev1.Node) answer {
 	stays := n.DeletionTimestamp == nil &&
 		!slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == leaving })
@@ -161,10 +165,12 @@ func nodeHealth(n *corev1.Node) answer {
 	return a
 }
 
-// localHealth is kube-proxy's health answer for a Service with externalTrafficPolicy Local. Terminating endpoints are
-// not counted, so that a load balancer stops using the node before they are gone.
+// localHealth returns kube-proxy's health answer for a Service with externalTrafficPolicy Local. It
+// does not count terminating endpoints. So a load balancer stops using the node before these
+// endpoints are gone.
 func localHealth(of string, service *corev1.Service, endpoints []discoveryv1.Endpoint) answer {
-	// Addresses alone do not distinguish pods: with the fake runtime all have the same address.
+	// Addresses alone do not distinguish pods: with the fake runtime, all pods have the same
+	// address.
 	type endpoint struct {
 		address string
 		pod     corev1.ObjectReference

@@ -21,7 +21,7 @@ type socket struct {
 	answer atomic.Pointer[answer]
 	server io.Closer
 	ended  chan struct{} // closed when the socket no longer answers
-	err    error         // why it has ended; set before ended is closed
+	err    error         // the reason why the socket has ended; set before ended is closed
 }
 
 // open listens at a door and answers until the socket is closed.
@@ -71,8 +71,8 @@ func (s *socket) serveUDP(conn net.PacketConn) error {
 	}
 }
 
-// close stops listening and cuts the open connections, like the end of the pods
-// of a Service.
+// close stops listening and cuts the open connections, as if the pods of the
+// Service had ended.
 func (s *socket) close() error {
 	err := s.server.Close()
 	<-s.ended

@@ -1,5 +1,5 @@
-// Package pki has the certificate authorities of one playground. Their certificates are
-// only for servers and clients on the loopback interface.
+// Package pki implements the certificate authorities of one playground. Their
+// certificates are only for servers and clients on the loopback interface.
 package pki
 
 import (
@@ -21,8 +21,8 @@ import (
 
 const (
 	validity = 365 * 24 * time.Hour
-	// skew is how long before its creation a certificate begins to be valid, in case the machine's
-	// clock is set back later.
+	// skew is subtracted from the creation time of a certificate. The result is the time from
+	// which the certificate is valid. This helps if the machine's clock is set back later.
 	skew = time.Hour
 )
 
@@ -35,7 +35,7 @@ type Authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// Identity is what a certificate says about its holder.
+// Identity describes the holder of a certificate.
 type Identity struct {
 	// Name is the user's name for Kubernetes.
 	Name string
@@ -51,8 +51,9 @@ type Pair struct {
 	Cert, Key []byte
 }
 
-// LoadOrCreate returns the authority whose files are in dir. It creates the authority if there is none. So a control
-// plane that is started again with the same data accepts the earlier certificates.
+// LoadOrCreate returns the authority whose files are in dir. It creates the authority if there is
+// none. So if a control plane is started again with the same data, it accepts the earlier
+// certificates.
 func LoadOrCreate(dir string, now time.Time) (*Authority, error) {
 	a := &Authority{CertFile: filepath.Join(dir, "ca.crt"), KeyFile: filepath.Join(dir, "ca.key")}
 	pair, err := readPair(a.CertFile, a.KeyFile)
@@ -92,7 +93,7 @@ func (a *Authority) Issue(id Identity, now time.Time) (Pair, error) {
 	return encode(der, key)
 }
 
-// Write writes the pair; only the owner may read the key.
+// Write writes the pair to two files. Only the owner may read the key file.
 func (p Pair) Write(certFile, keyFile string) error {
 	if err := os.WriteFile(keyFile, p.Key, 0o600); err != nil {
 		return err
@@ -100,7 +101,8 @@ func (p Pair) Write(certFile, keyFile string) error {
 	return os.WriteFile(certFile, p.Cert, 0o644) //nolint:gosec // a certificate is not secret
 }
 
-// EnsureKey makes a private key in file unless there is one. Service account tokens are signed with it.
+// EnsureKey creates a private key in file, unless the file exists. Service account tokens are
+// signed with this key.
 func EnsureKey(file string) error {
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		return err

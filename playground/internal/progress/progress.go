@@ -1,4 +1,5 @@
-// Package progress prints, line by line, what has been done and how long it took.
+// Package progress prints a line for each step that is done, with the duration of
+// the step.
 package progress
 
 import (
@@ -17,7 +18,7 @@ type Steps struct {
 	out io.Writer // guarded by mu
 }
 
-// To returns Steps that are printed on out.
+// To returns Steps that print to out.
 func To(out io.Writer, clock clock.PassiveClock) *Steps {
 	return &Steps{out: out, clock: clock}
 }

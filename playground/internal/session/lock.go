@@ -13,8 +13,8 @@ const (
 	lockFile  = "lock"
 )
 
-// lock locks dir against a second playground. The kernel releases the lock when the process ends, even after a crash.
-// The process ID stays in the file and shows that the lock was once held.
+// lock locks dir against a second playground. The kernel releases the lock when the process ends,
+// even after a crash. The process ID stays in the file. It shows later that the lock was once held.
 func lock(dir string) (unlock func(), err error) {
 	file, err := openLock(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR)
 	if err != nil {
@@ -34,9 +34,9 @@ func lock(dir string) (unlock func(), err error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// openLock opens a lock file. Temporary folders are shared with other users, who can put anything
-// in place of the file: a pipe would make the call wait for ever, and a link would lead to another
-// file.
+// openLock opens a lock file. Other users share the temporary folder, and can put anything in
+// place of the file. openLock refuses everything except a regular file of this user: a pipe would
+// make the call wait forever, and a link would lead to another file.
 func openLock(name string, flags int) (*os.File, error) {
 	file, err := os.OpenFile(name, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -62,8 +62,8 @@ func take(file *os.File) error {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }
 
-// sweep removes the temporary folders of playgrounds that were killed. It ignores errors, because a folder that stays
-// does no harm.
+// sweep removes the temporary folders of playgrounds that were killed. It ignores errors, because a
+// remaining folder does no harm.
 func sweep(dir string) {
 	locks, _ := filepath.Glob(filepath.Join(dir, temporary+"*", lockFile)) // the pattern is valid
 	for _, lock := range locks {
@@ -73,8 +73,8 @@ func sweep(dir string) {
 	}
 }
 
-// abandoned reports whether a lock was once held and is free now. It returns false for an empty lock file, because
-// another process is about to lock it.
+// abandoned reports whether a lock was once held and is free now. It returns false for an empty
+// lock file, because another process is about to lock that file.
 func abandoned(lock string) bool {
 	file, err := openLock(lock, os.O_RDONLY)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package session is one run of the playground with one data folder. A session owns the folder and the children. It ends
-// when a child dies, and no process outlives it.
+// Package session manages one run of the playground with one data folder. A session owns the
+// folder and the children. The session ends when a child dies. No child outlives the session.
 package session
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // Session is a running playground.
 type Session struct {
-	// DataDir is the folder of all its files. LogDir is the folder in it with the logs of the children.
+	// DataDir is the folder of all files. LogDir is its subfolder for the logs of the children.
 	DataDir, LogDir string
 	// Children are its processes.
 	Children *supervisor.Supervisor
@@ -28,9 +28,10 @@ type Session struct {
 	fail context.CancelCauseFunc
 }
 
-// Run creates a session in dataDir and calls body with it. If dataDir is empty, it uses a temporary folder. The context
-// of body ends when ctx ends, when a child dies, or when work that body has started with Go fails. When body returns,
-// Run kills all children, and removes the folder if it is temporary.
+// Run creates a session in dataDir and calls body with it. If dataDir is empty, it uses a temporary
+// folder. The context of body ends when ctx ends, when a child dies, or when work that body has
+// started with Go fails. When body returns, Run kills all children. If the folder is temporary, Run
+// also removes it.
 func Run(ctx context.Context, dataDir string, body func(context.Context, *Session) error) (err error) {
 	dir, remove, err := folder(dataDir)
 	if err != nil {
@@ -54,7 +55,7 @@ func Run(ctx context.Context, dataDir string, body func(context.Context, *Sessio
 	s := &Session{DataDir: dir, LogDir: logs, Children: supervisor.New(logs, fail), fail: fail}
 	s.Go(func() error { return control.Serve(ctx, door, s.Children) })
 	err = body(ctx, s)
-	// If a child has died, that is the cause of all other errors.
+	// If a child has died, its death is the cause of all other errors.
 	var death *supervisor.Death
 	if errors.As(context.Cause(ctx), &death) && !errors.As(err, new(*supervisor.Death)) {
 		err = errors.Join(death, err)
@@ -65,7 +66,8 @@ func Run(ctx context.Context, dataDir string, body func(context.Context, *Sessio
 	return err
 }
 
-// Go runs work beside the session's body. Its error ends the session. The session waits until work has returned.
+// Go runs work in a new goroutine. If work returns an error, the session ends. The session waits
+// until work has returned.
 func (s *Session) Go(work func() error) {
 	s.work.Go(func() {
 		if err := work(); err != nil {
@@ -74,8 +76,8 @@ func (s *Session) Go(work func() error) {
 	})
 }
 
-// Logged returns work with a logger in its context. The logger writes to the log of the given name, which is in the
-// folder of the children's logs.
+// Logged returns a function that calls work with a logger in its context. The logger writes to
+// the log with the given name, in the folder of the children's logs.
 func (s *Session) Logged(name string, work func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		log, err := os.OpenFile(s.Children.LogOf(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

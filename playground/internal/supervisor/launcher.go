@@ -9,8 +9,9 @@ import (
 
 // launcher starts processes that are killed when this process ends, even after a crash.
 //
-// The kernel sends the parent-death signal when the *thread* that started a child ends, not when the process ends. So
-// all children are started from one goroutine that keeps its thread until the supervisor ends.
+// The kernel sends the parent-death signal when the thread that started a child ends, not when the
+// process ends. So all children are started from one goroutine that keeps its thread until the
+// supervisor ends.
 type launcher struct {
 	requests chan launch
 	done     chan struct{}
@@ -44,7 +45,7 @@ func (l *launcher) start(cmd *exec.Cmd) error {
 	return <-result
 }
 
-// stop ends the thread. Children that still run are killed then.
+// stop ends the thread. Then the kernel kills all children that still run.
 func (l *launcher) stop() {
 	l.once.Do(func() { close(l.requests) })
 	<-l.done

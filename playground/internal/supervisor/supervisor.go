@@ -1,5 +1,5 @@
-// Package supervisor runs child processes: it starts them so that they never outlive it, keeps their logs, reports a
-// child that ends without a request, and stops and starts children on request.
+// Package supervisor runs child processes, which never outlive the supervisor. It keeps their logs,
+// and stops and starts children on request. It reports a child that ends without a request.
 package supervisor
 
 import (
@@ -30,7 +30,8 @@ type Spec struct {
 	Name string
 	// Command is the executable and its arguments.
 	Command []string
-	// Dir is the working directory; the supervisor's own if empty.
+	// Dir is the working directory; empty means the working directory of the
+	// supervisor.
 	Dir string
 	// Env is added to the supervisor's environment.
 	Env []string
@@ -71,8 +72,8 @@ func New(logs string, died func(error)) *Supervisor {
 	return &Supervisor{logs: logs, died: died, launcher: newLauncher(), children: map[string]*child{}}
 }
 
-// Start starts a child. It fails with ErrRunning if a child of that name runs. If there is a log of that name, the child
-// appends to it.
+// Start starts a child. If a child with that name runs, Start fails with ErrRunning. If a log
+// with that name exists, the child appends to it.
 func (s *Supervisor) Start(spec Spec) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,8 +104,8 @@ func (s *Supervisor) Resume(name string) error {
 	return s.launchLocked(c)
 }
 
-// Stop sends signal to a child and returns when its process is gone. When ctx ends first, the child is killed. Stopping
-// a stopped child is not an error.
+// Stop sends signal to a child, and returns when the child's process is gone. If ctx ends first,
+// the child is killed. Stopping a stopped child is not an error.
 func (s *Supervisor) Stop(ctx context.Context, name string, signal syscall.Signal) error {
 	s.mu.Lock()
 	c := s.children[name]
@@ -118,7 +119,7 @@ func (s *Supervisor) Stop(ctx context.Context, name string, signal syscall.Signa
 	if process == nil {
 		return nil
 	}
-	// An error means that the process has just ended by itself, which is a success, too.
+	// An error means that the process has just ended by itself, which is also a success.
 	_ = process.Signal(signal)
 	select {
 	case <-reaped:
@@ -157,7 +158,7 @@ func (s *Supervisor) List() []Status {
 	return list
 }
 
-// LogOf returns the path of the log of that name.
+// LogOf returns the path of the log with that name.
 func (s *Supervisor) LogOf(name string) string {
 	return filepath.Join(s.logs, name+".log")
 }
@@ -167,8 +168,8 @@ func (s *Supervisor) LogTail(name string) string {
 	return tail(s.LogOf(name))
 }
 
-// Close kills all children and returns when they have ended. It sends SIGKILL at once, because their data must survive a
-// kill at any moment anyway. Close may be called more than once.
+// Close kills all children, and returns when they have ended. It sends SIGKILL at once, because the
+// children's data must survive a kill at any moment anyway. Close may be called more than once.
 func (s *Supervisor) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -192,7 +193,8 @@ func (s *Supervisor) launchLocked(c *child) error {
 		return fmt.Errorf("log of %s: %w", c.spec.Name, err)
 	}
 	defer func() { _ = log.Close() }() // the child has its own descriptor
-	// The command has no context: only Stop and Close may end a child, so that it is known whether its end was requested.
+	// The command has no context, because only Stop and Close may end a child. So the supervisor knows
+	// whether the end of a child was requested.
 	cmd := exec.Command(c.spec.Command[0], c.spec.Command[1:]...) //nolint:noctx // see above
 	cmd.Dir = c.spec.Dir
 	cmd.Env = append(os.Environ(), c.spec.Env...)
@@ -225,7 +227,8 @@ type Death struct {
 	Tail  string
 }
 
-// Error names the child and the cause in its first line; the end of the child's log follows, indented.
+// Error names the child and the cause in its first line. The end of the child's log follows,
+// indented.
 func (d *Death) Error() string {
 	how := "ended by itself"
 	if d.Cause != nil {

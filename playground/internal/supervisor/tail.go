@@ -11,8 +11,9 @@ const (
 	tailLines = 20
 )
 
-// tail returns the last lines of a log. If the log cannot be read, it returns the text of that error, because the caller
-// is about to report a more important error.
+// tail returns the last lines of a log. If the log cannot be read, tail returns the text of the
+// error instead. It does not return an error, because the caller is about to report a more
+// important one.
 func tail(file string) string {
 	f, err := os.Open(file)
 	if err != nil {
