@@ -19,9 +19,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/examples/aws/ec2test"
 )
 
-// The provider passes the instance profile of the conformance suite, except for what
-// is named here. The checks are run at the same time, because the provider waits a
-// tenth of a second before each call, to combine it with others.
+// The provider passes the instance profile of the conformance suite, except for the
+// checks that are named here. All checks run at the same time, because the provider
+// is slow: to combine calls, it waits a tenth of a second before each call.
 func TestConformance(t *testing.T) {
 	for _, variable := range environment() {
 		name, value, _ := strings.Cut(variable, "=")
@@ -78,7 +78,7 @@ func newWorld() *world {
 
 // Close implements io.Closer.
 func (w *world) Close() error {
-	w.server.CloseClientConnections() // those that hang
+	w.server.CloseClientConnections() // ends the calls that hang
 	w.server.Close()
 	return nil
 }
@@ -96,7 +96,8 @@ func (w *world) CreateMachine(_ context.Context, name string) (conformance.Machi
 	return conformance.Machine{Name: name, ID: i.ID, ProviderID: "aws:///" + i.Zone + "/" + i.ID}, nil
 }
 
-// TerminateMachine implements conformance.Machines. EC2 goes on listing the instance.
+// TerminateMachine implements conformance.Machines. EC2 still lists the instance
+// afterwards.
 func (w *world) TerminateMachine(_ context.Context, m conformance.Machine) error {
 	return w.change(m, func(i *ec2test.Instance) { i.State = ec2test.Terminated })
 }
@@ -145,8 +146,8 @@ func (w *world) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	w.hit(r).ServeHTTP(to, r)
 }
 
-// hit returns what answers this call: EC2 or the fault. It counts down how many calls
-// the fault still skips, and how many it still hits.
+// hit returns the handler for this call: EC2 or the fault. It counts down the calls
+// that the fault still skips, and the calls that it still hits.
 func (w *world) hit(r *http.Request) http.Handler {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -165,9 +166,9 @@ func (w *world) hit(r *http.Request) http.Handler {
 	return answers()[f.Kind]
 }
 
-// answers returns what answers each call while a fault is set, by the fault's kind.
-// For most of these answers the SDK does not repeat the call. A repetition would take
-// seconds.
+// answers returns the handlers that answer the calls while a fault is set, by the
+// fault's kind. After most of these answers, the SDK does not repeat the call. A
+// repetition would take seconds.
 func answers() map[conformance.FaultKind]http.HandlerFunc {
 	return map[conformance.FaultKind]http.HandlerFunc{
 		conformance.FaultError:           ec2test.Refuse(http.StatusInternalServerError, "InternalError"),

@@ -1,5 +1,5 @@
-// Command aws-cloud-controller-manager is the daemon with the provider of
-// k8s.io/cloud-provider-aws and its tagging controller, both unchanged.
+// Command aws-cloud-controller-manager is the daemon with the provider and the
+// tagging controller of k8s.io/cloud-provider-aws. Both are unchanged.
 package main
 
 import (

@@ -13,8 +13,8 @@ import (
 )
 
 // The end-to-end tests run the daemon with the roles that the provider's module
-// publishes. They use copies, because they do not link the module. This test
-// compares the copies with the published roles.
+// publishes. These tests do not link the module, so they use copies of the
+// roles. This test compares the copies with the published roles.
 func TestRolesAreAsPublished(t *testing.T) {
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/cloud-provider-aws").Output()
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	awstagging "k8s.io/cloud-provider-aws/pkg/controllers/tagging"
 )
 
-// tagging is the controller that tags the instances of nodes, with its flags.
-// It runs only if --controllers names it, as in AWS's own daemon.
+// tagging returns the controller that tags the instances of nodes, and defines
+// its flags. As in AWS's own daemon, the controller runs only if --controllers
+// names it.
 func tagging(flags *pflag.FlagSet) ccm.Controller {
 	var o options.TaggingControllerOptions
 	o.AddFlags(flags)
@@ -40,7 +41,7 @@ func tagging(flags *pflag.FlagSet) ccm.Controller {
 // runner adapts the controller to ccm.Runner.
 type runner struct{ *awstagging.Controller }
 
-// Run works until ctx ends.
+// Run runs the controller until ctx ends.
 func (r runner) Run(ctx context.Context) error {
 	r.Controller.Run(ctx)
 	return nil

@@ -1,5 +1,5 @@
-// Command acme-cloud-controller-manager ties Kubernetes clusters to the cloud
-// acme.
+// Command acme-cloud-controller-manager connects Kubernetes clusters to the
+// cloud acme.
 package main
 
 import (

@@ -17,23 +17,23 @@ import (
 const (
 	Running    = "running"
 	Stopped    = "stopped"
-	Terminated = "terminated" // gone, and listed for about an hour
+	Terminated = "terminated" // gone, but still listed for about an hour
 )
 
 // Instance is an instance of EC2.
 type Instance struct {
 	ID, Type, Zone string
 	PrivateIP      string
-	PrivateDNS     string // the Node's name
+	PrivateDNS     string // the name of its Node
 	State          string
 	Untagged       bool              // without the tag of the cluster
-	Tags           map[string]string // tags other than that of the cluster
+	Tags           map[string]string // tags other than the tag of the cluster
 }
 
 // Endpoint is EC2 in one region. It is an http.Handler. The zero value has no
 // instances.
 type Endpoint struct {
-	// ClusterID is in the tag of each instance that is not Untagged.
+	// ClusterID is the cluster in the tag of each instance that is not Untagged.
 	ClusterID string
 
 	mu        sync.Mutex
@@ -42,7 +42,7 @@ type Endpoint struct {
 	calls     map[string]int // by action; guarded by mu
 }
 
-// Put adds an instance, or replaces the one with its ID.
+// Put adds an instance, or replaces the instance with the same ID.
 func (e *Endpoint) Put(i Instance) {
 	e.Forget(i.ID)
 	e.mu.Lock()
@@ -50,7 +50,8 @@ func (e *Endpoint) Put(i Instance) {
 	e.instances = append(e.instances, i)
 }
 
-// Instance returns the instance with the ID. It reports false if there is none.
+// Instance returns the instance with the ID. If there is none, it returns
+// false.
 func (e *Endpoint) Instance(id string) (Instance, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -69,8 +70,8 @@ func (e *Endpoint) Forget(id string) {
 	e.instances = slices.DeleteFunc(e.instances, func(i Instance) bool { return i.ID == id })
 }
 
-// Deny makes the endpoint refuse every call, as EC2 does without a permission,
-// until Allow is called.
+// Deny makes the endpoint refuse every call until Allow is called. EC2 answers
+// in the same way if the caller has no permission.
 func (e *Endpoint) Deny() { e.setDenied(true) }
 
 // Allow ends the effect of Deny.
@@ -82,7 +83,7 @@ func (e *Endpoint) setDenied(denied bool) {
 	e.denied = denied
 }
 
-// Tags returns the tags of an instance, except for that of the cluster.
+// Tags returns the tags of an instance, except for the tag of the cluster.
 func (e *Endpoint) Tags(id string) map[string]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -94,7 +95,7 @@ func (e *Endpoint) Tags(id string) map[string]string {
 	return nil
 }
 
-// Calls returns how often an action was called.
+// Calls returns the number of calls of an action.
 func (e *Endpoint) Calls(action string) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

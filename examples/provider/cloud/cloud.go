@@ -1,8 +1,8 @@
 // Package cloud has the calls that the provider makes to the cloud acme. HTTP is a
-// client of Fairlead's simulated cloud, so that everything works before you write
-// your first line. Replace it with your cloud's SDK, and keep the promises of
-// API's methods, because nodes are deleted when a method answers that an instance
-// does not exist.
+// client of Fairlead's simulated cloud. With it, everything works before you write
+// your first line. Replace HTTP with your cloud's SDK, and keep the promises of
+// API's methods. They matter: if a method answers that an instance does not exist,
+// its Node is deleted.
 package cloud
 
 import (
@@ -16,11 +16,10 @@ import (
 // call has a deadline, and the call must return when the context ends. Calls are
 // concurrent.
 type API interface {
-	// Instance returns the instance with this ID, also when it is stopped. It
-	// returns an error that wraps ErrNotFound if the cloud itself said that
-	// there is no such instance, and for nothing else: a timeout, a 403, or the
-	// 404 of a proxy is another error. Nodes whose instances are not found are
-	// deleted.
+	// Instance returns the instance with this ID, even if the instance is stopped.
+	// If the cloud itself said that the instance does not exist, the error wraps
+	// ErrNotFound. No other error may wrap it: not a timeout, a 403, or the 404 of
+	// a proxy. Nodes whose instances are not found are deleted.
 	Instance(ctx context.Context, id string) (Instance, error)
 	// InstancesNamed returns all instances with this name. An empty list means
 	// the same as ErrNotFound. If the list may be incomplete, InstancesNamed
@@ -28,7 +27,7 @@ type API interface {
 	InstancesNamed(ctx context.Context, name string) ([]Instance, error)
 }
 
-// ErrNotFound means that the cloud said that there is no such instance.
+// ErrNotFound means that, according to the cloud, the instance does not exist.
 var ErrNotFound = errors.New("no such instance")
 
 // Instance is a machine of the cloud. Its ID is never reused.
@@ -51,7 +50,7 @@ type State string
 const (
 	Stopping   State = "stopping"
 	Stopped    State = "stopped"
-	Terminated State = "terminated" // gone for good, and perhaps still listed
+	Terminated State = "terminated" // gone, but perhaps still listed
 )
 
 // Address is one address of an instance. Its type is one of Kubernetes' types:
@@ -61,15 +60,16 @@ type Address struct {
 	Address string `json:"address"`
 }
 
-// Error is an error with which the cloud, or something in its place, has answered.
+// Error is an error in an answer from the cloud, or from a server in its place.
 type Error struct {
 	// Status is the HTTP status.
 	Status int
-	// Code is the cloud's own name for the error. It is empty if something in the
-	// cloud's place has answered.
+	// Code is the cloud's own name for the error. It is empty if the answer did
+	// not come from the cloud.
 	Code    string
 	Message string
-	// RetryAfter is how long the cloud has asked to wait; 0 if it did not ask.
+	// RetryAfter is the time that the cloud asked the caller to wait; 0 if it did
+	// not ask.
 	RetryAfter time.Duration
 }
 

@@ -77,7 +77,7 @@ func (h *HTTP) get(ctx context.Context, path string, out any) error {
 	return h.do(req, out)
 }
 
-// do sends a request and reads the answer into out, unless that is nil.
+// do sends a request. If out is not nil, it reads the answer into out.
 func (h *HTTP) do(req *http.Request, out any) error {
 	resp, err := h.client.Do(req)
 	if err != nil {
@@ -99,8 +99,9 @@ func (h *HTTP) do(req *http.Request, out any) error {
 	return nil
 }
 
-// answered returns the error of an answer. Only the cloud's own 404 means that
-// something does not exist. It has the code NotFound, unlike the 404 of a proxy.
+// answered returns the error in an answer. Only the cloud's own 404 means that a
+// resource does not exist. This 404 has the code NotFound, unlike the 404 of a
+// proxy.
 func answered(resp *http.Response, body []byte) error {
 	var text struct {
 		Error struct {

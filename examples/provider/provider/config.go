@@ -7,8 +7,8 @@ import (
 )
 
 // config is the content of the file in --cloud-config. The file comes from a
-// Secret, so it may contain credentials. The daemon watches the file, so it need
-// not be restarted after a change of the file.
+// Secret, so it may contain credentials. The daemon watches the file, so you
+// need not restart the daemon after a change of the file.
 type config struct {
 	// Endpoint is the URL of the cloud's API.
 	Endpoint kit.Endpoint `json:"endpoint"`
@@ -22,7 +22,7 @@ func (c *config) Check(wrong kit.Wrong) {
 	}
 }
 
-// readConfig reads the file, which is nil without --cloud-config.
+// readConfig reads the file. Without --cloud-config, file is nil.
 func readConfig(file io.Reader) (config, error) {
 	var c config
 	err := kit.ReadConfig(file, &c)

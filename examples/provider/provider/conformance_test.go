@@ -12,11 +12,12 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// pageSize is how many instances the cloud returns at once.
+// pageSize is the maximum number of instances that the cloud returns at once.
 const pageSize = 3
 
 // TestConformance tests the provider against the contract, with a subtest for each
-// check. Replace the world by a fake of your cloud, or by an account of your own.
+// check. Replace the world with a fake of your cloud, or with an account of your
+// own.
 func TestConformance(t *testing.T) {
 	conformance.Test(t, conformance.Target{
 		Name: Name,

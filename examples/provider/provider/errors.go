@@ -14,8 +14,8 @@ import (
 var _ fairlead.ErrorClassifier = (*Provider)(nil)
 
 // ClassifyError implements Fairlead's optional interface provider.ErrorClassifier.
-// With this method, the daemon slows down when the cloud's quota is used up, and
-// the event on a Node that waits says what the Node's owner has to do.
+// With this method, the daemon slows down when the cloud's quota is used up. While
+// a Node waits, its event says what the Node's owner has to do.
 func (p *Provider) ClassifyError(err error) fairlead.Classification {
 	var answered *cloud.Error
 	var transport *url.Error
@@ -25,7 +25,7 @@ func (p *Provider) ClassifyError(err error) fairlead.Classification {
 	case errors.As(err, &answered):
 		return fairlead.Classification{Kind: kind(answered.Status), RetryAfter: answered.RetryAfter}
 	case errors.Is(err, context.Canceled):
-		return fairlead.Classification{} // the caller wanted that, and the cloud has not failed
+		return fairlead.Classification{} // the caller canceled the call, and the cloud has not failed
 	case errors.As(err, &transport), errors.Is(err, context.DeadlineExceeded):
 		return fairlead.Classification{Kind: fairlead.Unavailable}
 	}

@@ -18,8 +18,8 @@ func nodes() map[string]*corev1.Node {
 	return map[string]*corev1.Node{"ByName": node("node-1", ""), "ByProviderID": node("node-1", first)}
 }
 
-// fails checks that all three methods return an error, and that ClassifyError finds
-// no kind for the error.
+// fails checks that all three methods return an error. It also checks that
+// ClassifyError finds no kind for the error.
 func (f fixture) fails(t *testing.T, asked *corev1.Node) {
 	t.Helper()
 	if exists, err := f.instances.InstanceExists(t.Context(), asked); exists || err == nil {
@@ -47,8 +47,8 @@ func TestNotFound(t *testing.T) {
 	f.fails(t, node("node-1", ""))
 }
 
-// An answer is an error if it does not come from the cloud but, for example, from a
-// proxy, a login page or a server at the wrong address.
+// Only answers of the cloud are believed. An answer from a proxy, a login page or a
+// server at the wrong address, for example, is an error.
 func TestOthersAreNotBelieved(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"404": http.NotFound,

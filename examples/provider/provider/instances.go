@@ -17,21 +17,21 @@ type instances struct{ api cloud.API }
 
 var _ cloudprovider.InstancesV2 = (*instances)(nil)
 
-// InstanceExists implements cloudprovider.InstancesV2. False without an error
-// means that the machine no longer exists: the Node will be deleted.
+// InstanceExists implements cloudprovider.InstancesV2. If it returns false and
+// no error, the machine no longer exists, and its Node will be deleted.
 func (i *instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
 	return i.machines().Exists(ctx, node)
 }
 
-// InstanceShutdown implements cloudprovider.InstancesV2. A machine that is shut
-// down keeps its Node, which gets a taint.
+// InstanceShutdown implements cloudprovider.InstancesV2. If a machine is shut
+// down, its Node is kept and gets a taint.
 func (i *instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, error) {
 	found, err := i.machines().Find(ctx, node)
 	return found.State == cloud.Stopping || found.State == cloud.Stopped, err
 }
 
-// InstanceMetadata implements cloudprovider.InstancesV2. What it returns is
-// written to the Node before pods can be scheduled to it.
+// InstanceMetadata implements cloudprovider.InstancesV2. The daemon writes the
+// result to the Node before pods can be scheduled to the Node.
 func (i *instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	found, err := i.machines().Find(ctx, node)
 	if err != nil {
@@ -55,8 +55,8 @@ func (i *instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 	}, nil
 }
 
-// machines finds the instances of Nodes: by a Node's provider ID, or by its name if
-// it has no provider ID yet.
+// machines finds the instances of Nodes: by the Node's provider ID, or by the
+// Node's name if it has no provider ID yet.
 func (i *instances) machines() kit.Instances[cloud.Instance] {
 	return kit.Instances[cloud.Instance]{
 		ParseID: func(providerID string) (string, error) {

@@ -29,8 +29,8 @@ type Provider struct{ api cloud.API }
 
 var _ cloudprovider.Interface = (*Provider)(nil)
 
-// New returns a provider that asks this cloud. New makes no call, because
-// every replica makes a provider, and only one replica leads.
+// New returns a provider for this cloud. New makes no call, because every
+// replica creates a provider, but only one replica leads.
 func New(api cloud.API) *Provider { return &Provider{api: api} }
 
 // Initialize implements cloudprovider.Interface. It is called once, when this
@@ -44,22 +44,24 @@ func (p *Provider) InstancesV2() (cloudprovider.InstancesV2, bool) {
 }
 
 // LoadBalancer implements cloudprovider.Interface. To give Services of type
-// LoadBalancer their load balancers, return a cloudprovider.LoadBalancer and
-// true. Its five methods may be called again at any time, and an earlier call may
-// have been interrupted. So they must find an existing load balancer: by a tag with
-// the cluster's name and the Service's UID, never by an ID kept in memory.
+// LoadBalancer their load balancers, return a cloudprovider.LoadBalancer and true.
+// The daemon can call its five methods again at any time, even after an interrupted
+// call. So the methods must find an existing load balancer. They must look for a
+// tag with the cluster's name and the Service's UID, and never use an ID kept in
+// memory.
 func (p *Provider) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
 
-// Routes implements cloudprovider.Interface. If the cloud's network routes the
-// pods' addresses by a table, return a cloudprovider.Routes and true.
+// Routes implements cloudprovider.Interface. If the cloud's network uses a
+// route table for the addresses of pods, return a cloudprovider.Routes and
+// true.
 func (p *Provider) Routes() (cloudprovider.Routes, bool) { return nil, false }
 
 // ProviderName implements cloudprovider.Interface.
 func (p *Provider) ProviderName() string { return Name }
 
 // HasClusterID implements cloudprovider.Interface. False would mean that the cloud
-// does not record to which cluster its instances belong. Then the daemon would not
-// start without --allow-untagged-cloud.
+// does not record which cluster an instance belongs to. Then the daemon would
+// start only with --allow-untagged-cloud.
 func (p *Provider) HasClusterID() bool { return true }
 
 // Instances implements cloudprovider.Interface: InstancesV2 replaces it.

@@ -15,7 +15,7 @@ import (
 // first is the provider ID of the first instance of each test.
 const first = Name + "://sim-1/i-00000001"
 
-// fixture is the provider, and the cloud that it speaks to.
+// fixture is a provider and its cloud.
 type fixture struct {
 	provider  cloudprovider.Interface
 	instances cloudprovider.InstancesV2
