@@ -7,23 +7,27 @@ import "github.com/fairlead-k8s/fairlead/internal/app"
 // in --controllers, in /healthz, in running_managed_controllers and in the log.
 //
 //	type Controller struct {
-//		// Name, as in acme-firewall-controller. It is the source of the events.
+//		// Name of the controller, such as acme-firewall-controller. It is also the
+//		// source of its events.
 //		Name string
-//		// Alias is another name for --controllers, and the label of
-//		// running_managed_controllers. Empty means Name.
+//		// Alias is another name for the controller in --controllers, and the label
+//		// of running_managed_controllers. Empty means Name.
 //		Alias string
-//		// ClientName is the end of its user agent, and its service account in
-//		// kube-system with --use-service-account-credentials. Empty means Name.
+//		// ClientName is the end of the controller's user agent. It is also its
+//		// service account in kube-system if --use-service-account-credentials is
+//		// set. Empty means Name.
 //		ClientName string
-//		// OffByDefault makes it run only if --controllers names it.
+//		// OffByDefault means that the controller runs only if --controllers names
+//		// it.
 //		OffByDefault bool
-//		// Flags names flags of the daemon that the controller reads, such as
-//		// allocate-node-cidrs. If the daemon itself ignores such a flag, --help and
-//		// the log then do not call it ignored.
+//		// Flags are the names of the daemon's flags that the controller reads, such
+//		// as allocate-node-cidrs. If the daemon itself ignores one of these flags,
+//		// --help and the log do not call it ignored.
 //		Flags []string
-//		// New makes the controller once this replica leads, after the provider's
-//		// Initialize and SetInformers. It asks for the informers that it needs and
-//		// does not wait for them. An error ends the process; Skip does not.
+//		// New makes the controller. It is called once this replica leads, after the
+//		// provider's Initialize and SetInformers. It asks for the informers that the
+//		// controller needs, and does not wait for them. An error ends the process,
+//		// unless it comes from Skip.
 //		New func(ctx context.Context, d ControllerDeps) (Runner, error)
 //	}
 type Controller = app.Controller
@@ -31,10 +35,11 @@ type Controller = app.Controller
 // Runner is a controller that runs.
 //
 //	type Runner interface {
-//		// Run runs the controller until ctx ends. It returns when its work in flight
-//		// has returned, because another replica may take over then. It has 8 seconds
-//		// for that. It waits for the caches that it needs. If Run returns before ctx
-//		// has ended, that is a failure, and the process ends.
+//		// Run waits for the caches that it needs, and then runs the controller until
+//		// ctx ends. Afterwards it has 8 seconds to wait for its work in flight. It
+//		// must not return earlier than that work, because another replica may then
+//		// take over. If Run returns before ctx has ended, that is a failure, and the
+//		// process ends.
 //		Run(ctx context.Context) error
 //	}
 //
@@ -42,11 +47,11 @@ type Controller = app.Controller
 //
 //	Live() error
 //
-// then /livez calls it to find out whether its workers are stuck. If it returns an
+// then /livez calls it to find out whether the workers are stuck. If Live returns an
 // error, the kubelet restarts the process.
 type Runner = app.Runner
 
-// ControllerDeps is what Controller.New can use.
+// ControllerDeps has the values that Controller.New can use.
 //
 //	type ControllerDeps struct {
 //		// Cloud is the provider, as its factory or Options.Provider returned it.
@@ -55,7 +60,7 @@ type Runner = app.Runner
 //		Client  kubernetes.Interface
 //		Clients cloudprovider.ControllerClientBuilder
 //		// Informers are shared by the provider and all controllers that the program
-//		// adds. They start after all have been made.
+//		// adds. They start once all these controllers have been made.
 //		Informers informers.SharedInformerFactory
 //		// Events records what happens to objects.
 //		Events record.EventRecorder
@@ -64,6 +69,6 @@ type Runner = app.Runner
 //	}
 type ControllerDeps = app.ControllerDeps
 
-// Skip is what Controller.New returns when there is nothing to do, for example
-// because the cloud has no such thing. The reason is logged.
+// Skip returns an error for Controller.New to return if the controller has nothing
+// to do, for example because the cloud lacks a feature. The reason is logged.
 func Skip(why string) error { return app.Skip(why) }

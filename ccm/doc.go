@@ -11,7 +11,7 @@
 //
 //	func main() { ccm.Main() }
 //
-// A program that needs more calls MainWith with Options: a provider that is made
-// in another way, flags, controllers and webhooks of its own. What it adds is
-// started, stopped and watched like the daemon's own parts.
+// If that is not enough, a program calls MainWith with Options. It can make the
+// provider in another way, and add its own flags, controllers and webhooks. The
+// additions are started, stopped and watched like the daemon's own parts.
 package ccm

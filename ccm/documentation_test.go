@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
-// The types of the package are aliases. Of an alias, go doc shows only the comment.
-// So each comment has the declaration, with all fields or methods.
+// The types of the package are aliases, and go doc shows only the comment of an
+// alias. So each comment must repeat the declaration, with all fields or methods.
 func TestCommentsOfTypesAreComplete(t *testing.T) {
 	comments := typeComments(t)
 	for name, v := range map[string]any{

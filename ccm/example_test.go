@@ -24,7 +24,7 @@ type acme struct {
 	nodes corelisters.NodeLister
 }
 
-// A provider that is made from a flag and a lister, and not by the registry.
+// A provider that the program makes itself, from a flag and a lister.
 func ExampleOptions_provider() {
 	var flags cliflag.NamedFlagSets
 	zone := flags.FlagSet("acme").String("acme-zone", "north", "The zone of this cluster.")
@@ -78,7 +78,7 @@ func (l *labeler) Run(ctx context.Context) error {
 	return err
 }
 
-// A controller beside ours. It can be switched off with
+// A controller that runs beside Fairlead's own. It can be switched off with
 // --controllers=*,-acme-zone-controller.
 func ExampleController() {
 	ccm.MainWith(ccm.Options{
@@ -101,9 +101,9 @@ func ExampleController() {
 	})
 }
 
-// A webhook that refuses in advance what the cloud would refuse later. It is
-// served with --webhooks=acme-services. The API server needs a webhook
-// configuration that names it.
+// A webhook that refuses a request which the cloud would refuse later.
+// --webhooks=acme-services switches it on. The API server needs a webhook
+// configuration for it.
 func ExampleWebhook() {
 	ccm.MainWith(ccm.Options{
 		Webhooks: []ccm.Webhook{{

@@ -13,26 +13,27 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app"
 )
 
-// ExitRestart is the exit code of a process that has ended as planned, to be
+// ExitRestart is the exit code of a process that ends as planned because it must be
 // started again with the provider's new configuration. It is EX_TEMPFAIL of
-// sysexits.h. It is not 0, because a supervisor may restart only what has failed.
+// sysexits.h. It is not 0, because some supervisors restart only processes that have
+// failed.
 const ExitRestart = 75
 
-// Main is the whole main function of a program: it runs the daemon until
-// SIGTERM or SIGINT and ends the process. The exit code is 0 if it stopped as
-// asked, ExitRestart after a planned restart, and 1 otherwise. The sub-commands plan
-// and conformance have more exit codes. A second signal ends the process at once,
-// with 1. To try a changed configuration, the daemon starts the program again for a
-// moment, with the same arguments.
+// Main is the whole main function of a program: it runs the daemon until SIGTERM or
+// SIGINT and ends the process. The exit code is 0 after a stop by a signal,
+// ExitRestart after a planned restart, and 1 otherwise. The sub-commands plan and
+// conformance have more exit codes. A second signal ends the process at once, with
+// 1. To try a changed configuration, the daemon briefly runs the program a second
+// time, with the same arguments.
 func Main() { MainWith(Options{}) }
 
 // MainWith is Main with options.
 func MainWith(o Options) { os.Exit(Run(o)) }
 
 // Run does the same as MainWith, but returns the exit code instead of ending the
-// process. After a second signal it does not return, because that ends the process
-// at once. Like Main it treats the process as its own, and changes settings of
-// the Go runtime: GOGC is 50 unless the environment says otherwise.
+// process. It does not return after a second signal, because that signal ends the
+// process at once. Like Main, it treats the process as its own and changes a setting
+// of the Go runtime: GOGC is 50 unless the environment sets it.
 func Run(o Options) int {
 	collectEarly()
 	cmd := app.NewMain(named(o))
@@ -54,7 +55,7 @@ func collectEarly() {
 	}
 }
 
-// untilSignal returns a context that the first signal ends.
+// untilSignal returns a context that the first signal ends. The second ends the process.
 func untilSignal() context.Context {
 	ctx, stop := context.WithCancelCause(context.Background())
 	received := make(chan os.Signal, 2)

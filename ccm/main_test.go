@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
-// asDaemon is the environment variable that makes the test binary a daemon. Its value
-// is "program", or what the daemon's provider does when it is initialised.
+// asDaemon is the environment variable that makes the test binary a daemon. Its
+// value is "program", or names the behaviour of the daemon's provider in Initialize.
 const asDaemon = "FAIRLEAD_TEST_DAEMON"
 
 func TestMain(m *testing.M) {
@@ -90,7 +90,7 @@ func TestEndOfTheProcess(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		does string
-		// signals are sent one after the other. After each, the test waits until
+		// signals are sent in this order. After each signal, the test waits until
 		// the daemon logs that it stops, or until the process ends.
 		signals []syscall.Signal
 		want    int // exit code

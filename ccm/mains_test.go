@@ -23,13 +23,13 @@ import (
 // examples has a folder for each known cloud.
 const examples = "../deploy/examples"
 
-// elsewhere are the clouds without a main.go in their folder: that of AWS is in
-// examples/aws, and Talos has none.
+// elsewhere lists the clouds without a main.go in their folder. The main.go of AWS
+// is in examples/aws, and Talos has none.
 var elsewhere = []string{"aws", "talos"}
 
-// The programs link modules that are not ours, so they are not compiled here.
-// The test checks that they are formatted, that they stay out of the build,
-// and that the names of package ccm and the flags that they use exist.
+// The programs link modules that are not ours, so they are not compiled here. The
+// test checks that they are formatted and stay out of the build. It also checks that
+// they use only existing flags and existing names of package ccm.
 func TestMainsOfKnownClouds(t *testing.T) {
 	for _, folder := range folders(t) {
 		t.Run(folder, func(t *testing.T) {
@@ -57,8 +57,8 @@ func TestMainsOfKnownClouds(t *testing.T) {
 	}
 }
 
-// check checks that the names of package ccm and the flags that a program uses
-// exist. It returns how many literals of ccm.Options the program has.
+// check fails the test if a program uses a flag or a name of package ccm that does
+// not exist. It returns the number of ccm.Options literals in the program.
 func check(t *testing.T, file *ast.File) (options int) {
 	t.Helper()
 	flags := ccm.NewCommand(ccm.Options{}).Flags()
@@ -101,7 +101,7 @@ func check(t *testing.T, file *ast.File) (options int) {
 	return options
 }
 
-// checkOptions checks that the fields of the options exist, and the flags in
+// checkOptions checks that every field of the options exists, and every flag in
 // Defaults.
 func checkOptions(t *testing.T, options *ast.CompositeLit) {
 	t.Helper()
@@ -123,8 +123,8 @@ func checkOptions(t *testing.T, options *ast.CompositeLit) {
 	}
 }
 
-// selected returns the name that an expression such as ccm.Options selects from
-// of, or "".
+// selected returns "Options" for the expression ccm.Options if of is "ccm". It
+// returns "" for an expression that selects nothing from of.
 func selected(e ast.Expr, of string) string {
 	s, ok := e.(*ast.SelectorExpr)
 	if !ok {
@@ -176,10 +176,10 @@ func text(e ast.Expr) string {
 	return value
 }
 
-// The manifest that the chart renders for a cloud can replace the one that the
-// vendor publishes. It has the provider, service account and Lease that
-// docs/guides/known-providers.md names. Our daemon uses each rendered argument,
-// and also starts with the vendor's own arguments.
+// The chart's manifest for a cloud can replace the vendor's manifest. The chart's
+// manifest has the provider, the service account and the Lease in
+// docs/guides/known-providers.md. The daemon uses each of its arguments. The daemon
+// also starts with the vendor's own arguments.
 func TestChartTakesTheVendorsPlace(t *testing.T) {
 	page := readFile(t, "../docs/guides/known-providers.md")
 	row := regexp.MustCompile("(?m)^\\| `deploy/examples/(\\w+)` \\| `([^`]+)` \\| `([^`]+)` \\| `([^`]+)` \\| (.*) \\|$")
@@ -225,8 +225,9 @@ func TestChartTakesTheVendorsPlace(t *testing.T) {
 	}
 }
 
-// starts checks that the daemon of a program starts with a command line, and
-// that check-flags gives each argument one of the verdicts.
+// starts fails the test if the program's daemon does not start with the command
+// line. It also fails if check-flags gives an argument a verdict that is not in
+// verdicts.
 func starts(t *testing.T, program ccm.Options, commandLine []string, verdicts ...string) {
 	t.Helper()
 	var out bytes.Buffer

@@ -9,9 +9,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
-// The configuration changes under a leader whose provider reads it only once.
-// The leader ignores wrong content. After a valid change the process ends, to
-// be started again. The same holds if the factory can be called once only.
+// The configuration changes under a leader whose provider reads it only once. The
+// leader ignores wrong content. After a valid change, the process ends so that it is
+// started again. The same is true if the factory can be called only once.
 func TestChangedConfiguration(t *testing.T) {
 	for _, provider := range []string{"test", "once"} {
 		t.Run(provider, func(t *testing.T) { changeConfiguration(t, provider) })

@@ -9,9 +9,9 @@ import "github.com/fairlead-k8s/fairlead/internal/app"
 //		Name string
 //		// Path under which the API server finds it, as in /validate-acme.
 //		Path string
-//		// Admit answers a request. The UID of the answer is filled in. If it returns
-//		// an error or no answer, the webhook's failurePolicy decides.
-//		// The context ends when the API server gives up.
+//		// Admit answers a request. Fairlead fills in the UID of the answer. If Admit
+//		// returns an error or no answer, the webhook's failurePolicy decides. The
+//		// context ends when the API server gives up.
 //		Admit func(ctx context.Context, r *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
 //	}
 type Webhook = app.Webhook

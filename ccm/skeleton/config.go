@@ -91,8 +91,9 @@ func configure(c *config.Config, given *pflag.FlagSet) error {
 	return nil
 }
 
-// copyFlags gives each flag of the first set the value that a flag of the same name has
-// in the second. If the second has none, or it is not set there, the flag stays as it is.
+// copyFlags copies values of flags from the second set to the flags of the same name
+// in the first set. If a flag is missing or not set in the second set, it keeps its
+// value in the first.
 func copyFlags(to, given *pflag.FlagSet) error {
 	var err error
 	to.VisitAll(func(f *pflag.Flag) {
@@ -114,8 +115,8 @@ func copyFlags(to, given *pflag.FlagSet) error {
 	return err
 }
 
-// controllerContext returns what the skeleton gives to a controller when it
-// starts.
+// controllerContext returns the context that the skeleton gives to each controller
+// at its start.
 func controllerContext(ctx context.Context, d ccm.ControllerDeps, c *config.CompletedConfig) (cmapp.ControllerContext, error) {
 	var builder clientbuilder.ControllerClientBuilder = clientbuilder.SimpleControllerClientBuilder{ClientConfig: c.Kubeconfig}
 	if own, ok := d.Clients.(clientbuilder.ControllerClientBuilder); ok {

@@ -49,7 +49,7 @@ func (*lying) InstanceMetadata(_ context.Context, node *corev1.Node) (*cloudprov
 	return &cloudprovider.InstanceMetadata{ProviderID: "acme://" + node.Name}, nil
 }
 
-// fleet returns Nodes in the states on which a deletion depends.
+// fleet returns Nodes in all states that matter for a deletion.
 func fleet() *corev1.NodeList {
 	list := &corev1.NodeList{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
 	add := func(name string, ready corev1.ConditionStatus, edits ...func(*corev1.Node)) {
@@ -80,7 +80,8 @@ func fleet() *corev1.NodeList {
 	return list
 }
 
-// serveNodes serves what a dry run reads, and no writes.
+// serveNodes answers the read requests of a dry run. Any other request fails the
+// test.
 func serveNodes(t *testing.T, nodes *corev1.NodeList) (url string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -144,8 +145,9 @@ func compared(t *testing.T, nodes *corev1.NodeList) (deleted []string) {
 			deleted = append(deleted, strings.TrimPrefix(d.Object, "node/"))
 		}
 	}
-	// The skeleton also asks about the two Nodes that have reported Ready=False lately, the
-	// one that has never reported, and the one that is excluded. The daemon does not.
+	// The skeleton also asks about the two Nodes that have reported Ready=False
+	// recently, the one that has never reported, and the one that is excluded. The
+	// daemon does not.
 	if said.Compared.CloudCalls != 4 {
 		t.Errorf("the comparison took %d more calls, want 4", said.Compared.CloudCalls)
 	}

@@ -22,18 +22,18 @@ import (
 	"k8s.io/controller-manager/pkg/healthz"
 )
 
-// Controller returns the controller that c constructs. The flags are the names
-// of flags that the controller reads although the daemon itself ignores them.
-// The result may be changed, for example its Alias.
+// Controller returns the controller that c constructs. Each of flags is the name of
+// a flag that the controller reads although the daemon itself ignores it. The caller
+// may change the result, for example its Alias.
 //
-// The controller gets the flags of the command line as the skeleton's
-// configuration, the provider itself, and the informers of ccm.ControllerDeps. A
-// flag that is not set has the skeleton's default, which may differ from
-// Fairlead's. SecureServing, Authentication and Authorization are empty, because
-// they need the skeleton's own server.
+// The controller gets the provider itself, the informers of ccm.ControllerDeps, and
+// the skeleton's configuration with the values of the command line. A flag that is
+// not set has the skeleton's default, which can differ from Fairlead's.
+// SecureServing, Authentication and Authorization are empty, because they need the
+// skeleton's own server.
 //
-// Such a controller starts goroutines and does not report when they have returned.
-// So the daemon does not wait for them when it stops. Another replica may begin to
+// The controller starts goroutines and does not report when they have returned. So
+// the daemon does not wait for them when it stops. Another replica might begin to
 // lead while their last call still runs.
 func Controller(name string, c app.ControllerInitFuncConstructor, flags ...string) ccm.Controller {
 	return ccm.Controller{

@@ -40,7 +40,7 @@ func (*cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, fa
 func (*cloud) Routes() (cloudprovider.Routes, bool)                              { return nil, false }
 func (*cloud) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
 
-// theirs is a controller as a vendor writes it for the skeleton. It has a
+// theirs is a controller that a vendor could have written for the skeleton. It has a
 // health check.
 type theirs struct{ healthz.UnnamedHealthChecker }
 
