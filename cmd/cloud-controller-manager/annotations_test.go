@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 )
 
-// The reference page of annotations, labels and tags must list exactly those of
+// The reference page of annotations, labels and tags must list exactly the keys in
 // the code.
 func TestAnnotationsAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/reference/annotations.md")

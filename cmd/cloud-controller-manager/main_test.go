@@ -99,8 +99,8 @@ func TestAllThatCannotBeParsed(t *testing.T) {
 	}
 }
 
-// Of several wrong feature gates the library names one at random. The daemon prints
-// only that error.
+// If several feature gates are wrong, the library names one of them at random. The
+// daemon prints only that error.
 func TestWrongGatesAreOneError(t *testing.T) {
 	_, stderr, code := daemon(t, "--feature-gates=A=true,B=true,C=true,D=true,E=true,F=true,G=true,H=true,I=true,J=true", "--cloud-provider=simulated")
 	if code != 1 || strings.Count(stderr, "unrecognized feature gate") != 1 {
@@ -140,8 +140,8 @@ func TestAllThatIsWrongWithTheConfigOfStatic(t *testing.T) {
 	}
 }
 
-// The rows are mistakes of new users. For each, one line says what is wrong, and
-// usually what to do. The daemon ends before it has made a request.
+// Each row is a mistake of a new user. One line says what is wrong, and usually what
+// to do. The daemon ends before it makes a request.
 func TestFirstAttempts(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -256,8 +256,8 @@ func TestFirstAttempts(t *testing.T) {
 	}
 }
 
-// The rows are command lines that somebody tries first, and that are answered
-// without a cluster and a cloud.
+// Each row is a command line that a new user tries. The daemon answers it without a
+// cluster and without a cloud.
 func TestAnswers(t *testing.T) {
 	for line, row := range map[string]struct {
 		want string // how the output begins
@@ -281,8 +281,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// An API server that cannot be reached is no error: it may come back. The log says
-// so, and the daemon can be stopped.
+// An unreachable API server is not an error, because it may come back. The log
+// reports it, and the daemon can be stopped.
 func TestUnreachableAPIServer(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cloud.yaml")
 	if err := os.WriteFile(file, []byte("endpoint: http://127.0.0.1:1\n"), 0o600); err != nil {

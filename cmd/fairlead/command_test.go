@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/versions"
 )
 
-// run returns what the command prints, or the error as main prints it.
+// run returns the output of the command, or its error as main prints it.
 func run(t *testing.T, v versions.Version, line string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -108,8 +108,8 @@ Then deep/er/README.md says how to see it work.
 	}
 }
 
-// TestFirstAttempts runs command lines that a new user may get wrong. Each prints one
-// line, has its exit code, and writes nothing.
+// TestFirstAttempts runs command lines that a new user may get wrong. Each prints
+// one line, ends with the expected exit code, and writes nothing.
 func TestFirstAttempts(t *testing.T) {
 	const nobody = `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c"}}],"clusters":[{"name":"c","cluster":{"server":"http://127.0.0.1:1"}}]}`
 	for line, row := range map[string]struct {

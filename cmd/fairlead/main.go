@@ -1,5 +1,5 @@
-// Command fairlead is the companion of the daemon, for those who build and run
-// one. As kubectl-fairlead it is a plugin of kubectl.
+// Command fairlead is the companion of the daemon, for those who build and run one.
+// Under the name kubectl-fairlead, it is a plugin of kubectl.
 package main
 
 import (

@@ -20,8 +20,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestProcess runs the program itself. It checks what the program prints to which
-// stream, its exit code, and which files it leaves. A shell starts it, because a shell can set the
+// TestProcess runs the program itself. It checks the two output streams, the exit
+// code and the files that are left. A shell starts it, because a shell can set the
 // environment, limit the size of files and redirect the output.
 func TestProcess(t *testing.T) {
 	const (

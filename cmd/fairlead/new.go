@@ -151,8 +151,8 @@ func (n creation) check() error {
 	return nil
 }
 
-// replacement returns the path of the checkout for go.mod. A relative path in
-// go.mod begins at the project's folder.
+// replacement returns the path of the checkout for go.mod. In go.mod, a relative
+// path begins at the project's folder.
 func (n creation) replacement() (string, error) {
 	text, err := os.ReadFile(filepath.Join(n.checkout, "go.mod"))
 	if err != nil {

@@ -19,7 +19,7 @@ func calledAs(path string) string {
 	return ownName
 }
 
-// show makes help and usage call the program by the name that users type.
+// show puts the name that users type into the help and the usage text.
 func show(command *cobra.Command, name string) {
 	if name == ownName {
 		return

@@ -23,8 +23,8 @@ func TestNameThatUsersCallItBy(t *testing.T) {
 	}
 }
 
-// TestPluginSpeaksOfItself checks that usage and examples of the plugin show only
-// commands that users of the plugin can type.
+// TestPluginSpeaksOfItself checks the usage and the examples of the plugin. They
+// must show only commands that users of the plugin can type.
 func TestPluginSpeaksOfItself(t *testing.T) {
 	var check func(path []string, c *cobra.Command)
 	check = func(path []string, c *cobra.Command) {

@@ -85,7 +85,7 @@ func (c waitingCluster) objects() map[string]runtime.Object {
 	}
 }
 
-// ServeHTTP answers as an API server does. It knows only the selectors of events.
+// ServeHTTP answers as an API server does. It supports selectors only for events.
 func (c waitingCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	resource := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 	w.Header().Set("Content-Type", "application/json")
@@ -118,8 +118,8 @@ func (c waitingCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestBundleSaysWhatWaits compares what a bundle has with what `explain --waiting` prints
-// of the same cluster.
+// TestBundleSaysWhatWaits compares the file waiting.json of a bundle with the output
+// of `explain --waiting` for the same cluster.
 func TestBundleSaysWhatWaits(t *testing.T) {
 	for name, row := range map[string]struct {
 		forbidden string

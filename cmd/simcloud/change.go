@@ -14,8 +14,8 @@ import (
 // change changes an instance that a command has found.
 type change func(ctx context.Context, client *simulator.Client, id string, args []string) error
 
-// changing makes c a command that changes the instance that its first argument
-// names.
+// changing turns c into a command that changes an instance. The first argument names
+// the instance.
 func (s *session) changing(c *cobra.Command, change change) *cobra.Command {
 	c.ValidArgsFunction = first(s.instanceNames())
 	return s.command(c, func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error {
@@ -36,8 +36,8 @@ func (s *session) changing(c *cobra.Command, change change) *cobra.Command {
 
 func notShown(err error) error { return fmt.Errorf("it is done, but cannot be shown: %w", err) }
 
-// updating makes c a command that patches the instance that its first argument
-// names.
+// updating turns c into a command that patches an instance. The first argument names
+// the instance.
 func (s *session) updating(c *cobra.Command, patch func(args []string) (simulator.InstancePatch, error)) *cobra.Command {
 	return s.changing(c, func(ctx context.Context, client *simulator.Client, id string, args []string) error {
 		p, err := patch(args)

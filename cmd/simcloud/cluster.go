@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// clusterTimeout is how long the program that describes a cluster may take.
+	// clusterTimeout bounds each request for the description of a cluster.
 	clusterTimeout = 10 * time.Second
-	// maxCluster bounds the bytes of a description. It is far above the size of any
-	// real one.
+	// maxCluster bounds the size of a description in bytes. It is far above the size
+	// of any real description.
 	maxCluster = 8 << 20
 )
 
-// clusterAt returns a function that gets from a URL what the page shows of a
-// cluster. Without a URL it returns nil. It refuses URLs of other machines, because
-// nothing would protect the data on its way.
+// clusterAt returns a function that reads the description of a cluster from a URL.
+// The page shows that description. Without a URL, clusterAt returns nil. It refuses
+// the URL of another machine, because nothing would protect the data in transit.
 func clusterAt(address string) (func(context.Context) (json.RawMessage, error), error) {
 	if address == "" {
 		return nil, nil

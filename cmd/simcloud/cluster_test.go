@@ -10,7 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// TestClusterIsPassedOn asks a cloud for the cluster that another program describes.
+// TestClusterIsPassedOn checks that a cloud passes on another program's description
+// of a cluster.
 func TestClusterIsPassedOn(t *testing.T) {
 	var answer http.HandlerFunc
 	program := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r) }))

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/versions"
 )
 
-// Help is grouped by task.
+// The help text groups the commands by task.
 const (
 	groupCloud     = "cloud"
 	groupInstances = "instances"

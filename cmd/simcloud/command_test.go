@@ -31,7 +31,7 @@ func newTerminalOf(t *testing.T, config simulator.Config) terminal {
 	return terminal{url: server.URL}
 }
 
-// run returns what the command prints, or the error as main prints it.
+// run returns the output of the command, or its error as main prints it.
 func run(t *testing.T, line ...string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -48,7 +48,7 @@ func run(t *testing.T, line ...string) string {
 	return out.String()
 }
 
-// TestVersion asks for the version in both ways.
+// TestVersion asks for the version with the flag and with the command.
 func TestVersion(t *testing.T) {
 	want := "simcloud " + newCommand().Version + "\n"
 	for _, way := range []string{"--version", "version"} {
@@ -58,13 +58,13 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestConversation compares a session with a cloud: each command with its
-// output, line by line.
+// TestConversation runs a series of commands against one cloud, and compares the
+// output of each, line by line.
 func TestConversation(t *testing.T) {
 	newTerminal(t).converse(t, conversation())
 }
 
-// converse runs one command after the other, and compares what they print.
+// converse runs the commands in order, and compares their output.
 func (term terminal) converse(t *testing.T, steps []struct{ command, want string }) {
 	t.Helper()
 	for _, step := range steps {

@@ -90,8 +90,8 @@ func addressTypes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDi
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// find returns the instance with the ID or, if there is none, the only one with
-// the name.
+// find returns the instance whose ID is word. If there is none, it returns the only
+// instance with that name.
 func find(ctx context.Context, client *simulator.Client, word string) (simulator.Instance, error) {
 	found, err := lookUp("instance", "simcloud list", word, func(ids, names []string) ([]simulator.Instance, error) {
 		return client.FindInstances(ctx, simulator.InstanceQuery{IDs: ids, Names: names})
@@ -105,8 +105,9 @@ func find(ctx context.Context, client *simulator.Client, word string) (simulator
 	return found[0], nil
 }
 
-// lookUp returns the resource with the ID or, if there is none, those with the
-// name. If there is none either, it returns an error.
+// lookUp returns the resource whose ID is word. If there is none, it returns all
+// resources with that name. If there is none of that name either, it returns an
+// error.
 func lookUp[T any](what, list, word string, find func(ids, names []string) ([]T, error)) ([]T, error) {
 	if word == "" || strings.Contains(word, ",") {
 		return nil, fmt.Errorf("%q is neither the ID nor the name of any %s", word, what)

@@ -187,8 +187,8 @@ func newLoadBalancerDelete(s *session) *cobra.Command {
 	})
 }
 
-// findLoadBalancer returns the load balancer with the ID or, if there is none,
-// the one with the name.
+// findLoadBalancer returns the load balancer whose ID is word. If there is none, it
+// returns the load balancer with that name.
 func findLoadBalancer(ctx context.Context, client *simulator.Client, word string) (simulator.LoadBalancer, error) {
 	found, err := lookUp("load balancer", "simcloud lb list", word, func(ids, names []string) ([]simulator.LoadBalancer, error) {
 		return client.FindLoadBalancers(ctx, simulator.LoadBalancerQuery{IDs: ids, Names: names})

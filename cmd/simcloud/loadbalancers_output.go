@@ -47,8 +47,8 @@ func (s *session) printLoadBalancer(out io.Writer, l simulator.LoadBalancer) err
 	return printTable(out, append(rows, pairRows("Tags:", l.Tags)...))
 }
 
-// printBalanced prints a load balancer that a command has changed: as JSON, or on one
-// line that says what has happened to it.
+// printBalanced prints a load balancer that a command has changed. The output is
+// JSON, or one line that says what has happened.
 func (s *session) printBalanced(out io.Writer, l simulator.LoadBalancer, what string) error {
 	if s.output == jsonOutput {
 		return printJSON(out, l)
@@ -72,7 +72,8 @@ func listenerList(l simulator.LoadBalancer) string {
 	return strings.Join(words, ",")
 }
 
-// trafficOf returns the traffic of a listener; empty if no traffic is carried.
+// trafficOf returns the traffic of a listener. The result is empty if the load
+// balancer carries no traffic.
 func trafficOf(l simulator.LoadBalancer, listener simulator.Listener) simulator.ListenerTraffic {
 	if l.Traffic == nil {
 		return simulator.ListenerTraffic{}

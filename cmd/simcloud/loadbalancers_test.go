@@ -153,7 +153,7 @@ func TestCompletionOfLoadBalancers(t *testing.T) {
 	}
 }
 
-// serving runs serve until the test ends, and returns its URL.
+// serving runs the serve command until the test ends, and returns the cloud's URL.
 func serving(t *testing.T, flags ...string) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -232,8 +232,8 @@ Backends:       i-00000001         healthy                                      
 	run(t, "lb", "delete", "web")
 }
 
-// squeezed replaces each run of spaces and line breaks by one space, and removes
-// those at both ends.
+// squeezed replaces each run of spaces and line breaks with one space. It removes
+// the spaces and line breaks at both ends.
 func squeezed(text string) string {
 	return strings.TrimSpace(regexp.MustCompile(`[ \n]+`).ReplaceAllString(text, " "))
 }

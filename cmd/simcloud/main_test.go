@@ -43,8 +43,8 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestProcess runs the program itself. It checks what the program prints to which
-// stream, and its exit code. No row changes the cloud or writes a file.
+// TestProcess runs the program itself. It checks the two output streams and the exit
+// code. No row changes the cloud or writes a file.
 func TestProcess(t *testing.T) {
 	cloud := newTerminal(t)
 	run(t, "create", "node-1")

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// columns says how a list is printed as a table.
+// columns describes the table in which a list is printed.
 type columns[T any] struct {
 	none string // printed instead of an empty table
 	head []string
@@ -73,8 +73,8 @@ func heading(n int, text string) string {
 	return text
 }
 
-// printDone prints an instance that a command has changed: as JSON, or on one line
-// that says what has happened to it.
+// printDone prints an instance that a command has changed. The output is JSON, or
+// one line that says what has happened.
 func (s *session) printDone(out io.Writer, i simulator.Instance, what string) error {
 	if s.output == jsonOutput {
 		return printJSON(out, i)
@@ -91,7 +91,7 @@ func addressList(all []simulator.Address) string {
 	return strings.Join(words, ",")
 }
 
-// pairList returns labels or tags as a list shows them.
+// pairList returns labels or tags as one cell of a table.
 func pairList(pairs map[string]string) string {
 	var words []string
 	for _, key := range slices.Sorted(maps.Keys(pairs)) {
@@ -116,7 +116,7 @@ func orNone(text, none string) string {
 	return text
 }
 
-// textLimit is how long a cell or a line may be, in bytes.
+// textLimit is the maximum length of a cell or a line, in bytes.
 const textLimit = 4096
 
 func printTable(out io.Writer, rows [][]string) error {

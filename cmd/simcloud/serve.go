@@ -24,8 +24,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// defaultAddress is the default address of the cloud for serve and for all other
-// commands.
+// defaultAddress is the address at which serve listens by default. All other
+// commands call it by default.
 const defaultAddress = "127.0.0.1:7640"
 
 // serveOptions are the flags of serve.
@@ -132,8 +132,8 @@ func addLoadBalancerFlags(f *pflag.FlagSet, o *serveOptions) {
 	f.IntVar(&o.checks.UnhealthyAfter, "unhealthy-after", 3, "how many failures in a row make a backend unhealthy")
 }
 
-// run serves until the context ends. It prints one line for programs to out,
-// and one for people to hint.
+// run serves until the context ends. It writes one line for programs to out, and one
+// line for people to hint.
 func (o serveOptions) run(ctx context.Context, out, hint io.Writer) error {
 	if err := o.setVerbosity(); err != nil {
 		return err
@@ -188,7 +188,7 @@ func (o serveOptions) run(ctx context.Context, out, hint io.Writer) error {
 	return cloud.Serve(ctx, listener)
 }
 
-// check returns what is wrong with numbers and files.
+// check returns an error if a number or a file is wrong.
 func (o serveOptions) check() error {
 	if o.latency < 0 || o.jitter < 0 {
 		return fmt.Errorf("--latency and --jitter must not be negative, but got %v and %v", o.latency, o.jitter)

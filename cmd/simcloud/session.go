@@ -40,8 +40,8 @@ type session struct {
 // do is the work of a command that calls a cloud.
 type do func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error
 
-// command makes c a command that calls a cloud: c gets the flags of all such commands,
-// and runs do.
+// command turns c into a command that calls a cloud. c gets the flags that all these
+// commands have, and runs do.
 func (s *session) command(c *cobra.Command, do do) *cobra.Command {
 	server := os.Getenv(serverVariable)
 	if server == "" {
@@ -98,7 +98,7 @@ func (s *session) client() (*simulator.Client, error) {
 	return nil, fmt.Errorf("--as: %q is neither operator nor customer", s.role)
 }
 
-// explained adds what to do about an error, if that is known.
+// explained adds advice to an error, if there is any.
 func (s *session) explained(err error) error {
 	var noHost *net.DNSError
 	switch {
@@ -122,7 +122,7 @@ func (s *session) say(out io.Writer, format string, args ...any) error {
 	return err
 }
 
-// completionTimeout is how long the shell waits for the cloud's answer.
+// completionTimeout is the time that the shell waits for the cloud's answer.
 const completionTimeout = time.Second
 
 // suggest returns a completion that asks the cloud for possible values of an
@@ -153,8 +153,8 @@ func first(suggest cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// suggestions returns a name and a description for each element of a list. It returns
-// err unchanged.
+// suggestions returns a name and a description for each element of a list. The error
+// is err, unchanged.
 func suggestions[T any](all []T, err error, words func(T) (name, what string)) ([]string, error) {
 	var names []string
 	for _, one := range all {
