@@ -62,8 +62,8 @@ func TestServingCertificates(t *testing.T) {
 // Kubelets with serverTLSBootstrap get serving certificates from the cluster's
 // signer. The watch of the provider is on. Without it, a new address would reach the
 // Node only with the next refresh, up to five minutes later
-// (--node-status-update-frequency), and only then would the kubelet request a
-// certificate for it.
+// (--node-status-update-frequency). Only then would the kubelet request a
+// certificate for the address.
 func testServingCertificatesOfKubelets(t *testing.T) {
 	network := filepath.Join(t.TempDir(), "network")
 	b := onOwn(t, "--serving-certificates", "--network-file="+network)
@@ -121,8 +121,9 @@ func waitsForNetwork(node *corev1.Node) error {
 	return nil
 }
 
-// servesAs waits until the kubelet serves with a certificate of the cluster's
-// authority that is valid for each address of its instance.
+// servesAs waits until the kubelet serves with a certificate that is valid for each
+// address of its instance. The cluster's authority must have signed the
+// certificate.
 func servesAs(t *testing.T, b *bed.Bed, node string, addresses []simulator.Address) {
 	t.Helper()
 	authorities := x509.NewCertPool()
@@ -173,14 +174,14 @@ func awaitRequest(t *testing.T, b *bed.Bed, node string) {
 // forgery is a request that a kubelet's credentials can make, and that must not be
 // approved.
 type forgery struct {
-	name, reason string // reason: why the daemon holds it, unless the API server refuses it
+	name, reason string // reason: the daemon's reason to hold it, unless the API server refuses it
 	template     func(*x509.CertificateRequest)
 	object       func(*certificatesv1.CertificateSigningRequest)
 	key          crypto.Signer
 }
 
-// request returns the request as the kubelet of the Node makes it, except for what
-// the forgery changes.
+// request returns the request that the Node's kubelet makes, with the changes of
+// the forgery.
 func (a forgery) request(t *testing.T, node string) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	template := x509.CertificateRequest{
@@ -234,8 +235,8 @@ func rewritten(edit func(string) string) func(*certificatesv1.CertificateSigning
 	}
 }
 
-// forgeries returns requests of the Node own. Some claim what belongs to the Node
-// other.
+// forgeries returns forged requests of one Node (own). Some of them claim names or
+// addresses of another Node (other).
 func forgeries(t *testing.T, own, other string) []forgery {
 	t.Helper()
 	weak, err := rsa.GenerateKey(rand.Reader, 1024)
@@ -280,8 +281,8 @@ type served struct {
 	daemon *daemon.Daemon
 }
 
-// Whoever has the credentials of a kubelet gets no serving certificate for anything
-// but its own instance.
+// With the credentials of a kubelet, an attacker gets a serving certificate only
+// for the kubelet's own instance.
 func testServingCertificateAttacks(t *testing.T) {
 	b := onOwn(t)
 	b.UseRightsOf(t, certificates)
@@ -326,7 +327,7 @@ func testAttacks(t *testing.T, s served, own, other simulator.Instance) {
 	})
 }
 
-// testNodeStatus writes into the status of the Node what only the cloud may say.
+// testNodeStatus writes addresses into the Node's status that only the cloud may set.
 func testNodeStatus(t *testing.T, s served, own simulator.Instance) {
 	_, err := asKubelet(t, s.Bed, own.Name).CoreV1().Nodes().Patch(t.Context(), own.Name, types.StrategicMergePatchType,
 		[]byte(`{"status":{"addresses":[{"type":"Hostname","address":"victim.internal"},{"type":"InternalIP","address":"10.81.0.2"}]}}`), metav1.PatchOptions{}, "status")

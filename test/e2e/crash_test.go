@@ -78,8 +78,8 @@ type server struct {
 // undisturbed returns the requests of an initialisation without a crash, and checks
 // the Node and its event. A request that is not the first of its kind is a retry: the
 // Node's taints have changed meanwhile, so the API server has refused the write. Other
-// initialisations need not make that request, so undisturbed counts the requests of an
-// initialisation without retries.
+// initialisations might not make that request. So undisturbed returns the requests of
+// an initialisation without retries.
 func undisturbed(t *testing.T, b *bed.Bed, to server) []proxy.Place {
 	t.Helper()
 	const tries = 5
@@ -108,8 +108,8 @@ func ofNodes(r proxy.Request) bool {
 	return strings.HasPrefix(r.Path, "/api/v1/nodes") || strings.HasSuffix(r.Path, "/events")
 }
 
-// excludedKubelets boots n kubelets. A label on each Node keeps the daemon off until
-// it is the Node's turn.
+// excludedKubelets boots n kubelets. A label excludes each Node until its turn
+// comes.
 func excludedKubelets(t *testing.T, b *bed.Bed, n int) []simulator.Instance {
 	t.Helper()
 	var wanted []simulator.Instance
@@ -123,8 +123,8 @@ func excludedKubelets(t *testing.T, b *bed.Bed, n int) []simulator.Instance {
 	return created
 }
 
-// A request or a reply that is lost while the daemon runs does not change the
-// result either.
+// A lost request or a lost reply does not change the result either, while the
+// daemon runs.
 func TestLostAndCutRequests(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)

@@ -18,8 +18,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
-// rendered returns the manifests that are made from the chart, by the name of their
-// file.
+// rendered returns the objects of each manifest that is made from the chart, by the
+// name of its file.
 func rendered(t *testing.T) map[string][]*unstructured.Unstructured {
 	t.Helper()
 	all := map[string][]*unstructured.Unstructured{}
@@ -44,8 +44,8 @@ func objectsIn(t *testing.T, file string) []*unstructured.Unstructured {
 	return objects
 }
 
-// The API server accepts every object, without an unknown or duplicate field. The
-// kinds of the Prometheus operator are installed first.
+// The API server accepts every object. No object has an unknown or duplicate field.
+// The kinds of the Prometheus operator are installed first.
 func TestManifestsAreAccepted(t *testing.T) {
 	b := onShared(t)
 	to, err := b.Manifests()

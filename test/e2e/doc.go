@@ -7,26 +7,26 @@
 //
 // Most tests share one control plane and run one after another. Each has its own
 // instances, Nodes and daemons. Tests that mostly wait for the daemon's delays
-// start their own control plane and run side by side. On one of these, each
-// daemon serves its own load balancer class.
+// start their own control plane and run side by side. On one of these control
+// planes, each daemon serves its own load balancer class.
 //
-// The daemons have the rights that the chart gives (deploy/deployment.yaml), and
-// no others. No test begins before the API server has confirmed the rights. A
-// test fails if a daemon makes a request as another user, or one to which it has no right.
+// The daemons have the rights that the chart gives (deploy/deployment.yaml), and no
+// others. No test begins before the API server has confirmed the rights. A test fails if a
+// daemon makes a request as another user, or a request for which it has no right.
 // FAIRLEAD_RIGHTS is the path, in the repository, of a manifest with other roles:
-// test/e2e/testdata/cloud-provider-aws.yaml has the roles that another vendor
-// publishes. With -v the last lines list which tests have used which right.
+// test/e2e/testdata/cloud-provider-aws.yaml has the roles that another vendor publishes.
+// With -v, the last lines list each right with the tests that have used it.
 //
-// The tests expect what docs/promises.md promises. Two promises are checked at the end of
-// every test: no Node is released before it is complete (S6), and the daemon stays within
-// its rights (C1). A test with a pool of Nodes (package nodepool) also checks that no
-// Node of the pool is deleted while it is healthy or without evidence in the cloud's own
-// log (S1).
+// The tests check the promises in docs/promises.md. Two promises are checked at the end
+// of every test: no Node is released before it is complete (S6), and the daemon stays
+// within its rights (C1). A test with a pool of Nodes (package nodepool) also checks each
+// deleted Node of the pool: it was not healthy, and the cloud's own log has the evidence
+// (S1).
 //
-// Each file is one scenario. What scenarios share is in test/internal: package
-// bed (the control plane, the cloud that its kubelets follow, proxies), daemon,
-// replicas, audit (requests to the API server), nodes, nodepool (Nodes that may
-// be deleted), podnetwork (routes), lbservice, rights and expect. A function called
+// Each file is one scenario. Scenarios share the packages in test/internal: bed
+// (the control plane, the cloud that its kubelets follow, proxies), daemon,
+// replicas, audit (requests to the API server), nodes, nodepool (Nodes that may be
+// deleted), podnetwork (routes), lbservice, rights and expect. A function called
 // testX runs as a subtest.
 //
 //	func TestNodeGetsItsZone(t *testing.T) {
@@ -37,8 +37,9 @@
 //		b.AwaitNode(t, node.Name, expect.Soon, nodes.As(i, nodes.AddressesOf(i)...))
 //	}
 //
-// A scenario must pass in any order, beside others, and on a busy machine. So it
-// waits for a state, not for a time. It traps a request by what the request is,
-// not by its number. It makes names with Bed.Name. The numbers in these names
-// depend on the tests that ran before, so it makes no addresses from them.
+// A scenario must pass in any order, in parallel with others, and on a busy
+// machine. So it waits for a state, not for a time. It traps a request by the
+// request's kind, not by its number. It makes names with Bed.Name. The numbers in
+// these names depend on the tests that ran before, so a scenario makes no addresses
+// from them.
 package e2e

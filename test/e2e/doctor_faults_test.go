@@ -22,7 +22,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// faults are the faults that TestDoctor plants, and the code by which doctor finds each.
+// faults has a row for each fault that TestDoctor plants, with the code of doctor's
+// finding.
 var faults = []struct {
 	name, want string
 	plant      func(*testing.T, *patient)
@@ -144,7 +145,8 @@ var faults = []struct {
 	}},
 }
 
-// argument replaces an argument of the manager, found by its prefix, or adds one.
+// argument replaces the manager's argument with this prefix. Without a prefix, it adds the
+// argument.
 func (p *patient) argument(t *testing.T, prefix, argument string) {
 	t.Helper()
 	p.editManager(t, func(d *appsv1.Deployment) {

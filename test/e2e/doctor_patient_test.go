@@ -30,8 +30,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// patient is a cluster that seems to have a manager. No controller changes what the
-// test plants: Pods and their state are made by hand.
+// patient is a cluster that seems to have a manager. The test makes Pods and their
+// state by hand, and no controller changes the planted faults.
 type patient struct {
 	*bed.Bed
 	nodes   []string
@@ -89,7 +89,7 @@ func (p *patient) initialised(t *testing.T, changes ...func(*corev1.Node)) strin
 	return name
 }
 
-// waiting makes a Node that waits to be initialised, with a condition that says why.
+// waiting makes a Node that waits to be initialised. A condition of the Node says why.
 func (p *patient) waiting(t *testing.T, reason string) {
 	t.Helper()
 	node := nodes.New(p.Name("doctored"))
@@ -130,7 +130,7 @@ func (p *patient) editManager(t *testing.T, change func(*appsv1.Deployment)) {
 	})
 }
 
-// setReady writes the state that the controller of Deployments would write.
+// setReady writes the status that the Deployment controller would write.
 func (p *patient) setReady(t *testing.T, name string, ready int32) {
 	t.Helper()
 	if err := p.ready(t.Context(), name, ready); err != nil {
@@ -187,7 +187,7 @@ func (p *patient) deletePod(ctx context.Context, name string) error {
 	return err
 }
 
-// image writes which image a replica runs, as its kubelet would.
+// image writes the ID of the image that a replica runs, as the replica's kubelet would.
 func (p *patient) image(t *testing.T, pod, id string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"name":%q,"image":"i","imageID":%q,"ready":true,"restartCount":0}]}}`, managerName, id)
@@ -196,7 +196,8 @@ func (p *patient) image(t *testing.T, pod, id string) {
 	}
 }
 
-// lease writes a Lease that was renewed at this time. It is deleted at the end of the test.
+// lease writes a Lease that was renewed at this time. The Lease is deleted at the end of
+// the test.
 func (p *patient) lease(t *testing.T, name string, renewed time.Time) {
 	t.Helper()
 	p.noLease(t, name)

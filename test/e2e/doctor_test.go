@@ -25,7 +25,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// doctorRole returns the ClusterRole that the guide has.
+// doctorRole returns the ClusterRole in the guide.
 func doctorRole(t *testing.T) string {
 	t.Helper()
 	_, text, _ := strings.Cut(string(bed.ReadFile(t, "../../docs/guides/doctor.md")), "```yaml\n")
@@ -36,8 +36,8 @@ func doctorRole(t *testing.T) string {
 	return role
 }
 
-// TestDoctor plants faults one after the other in one cluster. Doctor finds each by its
-// code, and nothing else.
+// TestDoctor plants faults one after the other in one cluster. For each fault, doctor
+// reports its code and no other code.
 func TestDoctor(t *testing.T) {
 	p := newPatient(t)
 	for _, row := range faults {
@@ -135,7 +135,7 @@ func (p *patient) rightsOfTheGuide(t *testing.T) {
 	kubeconfig := p.as(t, "doctor", "fairlead-doctor")
 	expect.Within(t, expect.Soon, func(ctx context.Context) error {
 		mark := p.Audit(t).Mark()
-		// Some rights are used for a bundle only.
+		// Only a bundle uses some of the rights.
 		r, _, err := p.examine(ctx, kubeconfig, "--bundle="+filepath.Join(t.TempDir(), "doctor.tar.gz"))
 		if err != nil {
 			return err
@@ -168,8 +168,8 @@ func (p *patient) examplesOfTheHelp(t *testing.T) {
 	}
 }
 
-// At 1,000 Nodes the program makes few requests, writes nothing, and still finds
-// nothing.
+// In a healthy cluster of 1,000 Nodes, the program makes few requests, writes
+// nothing, and finds no fault.
 func (p *patient) thousandNodes(t *testing.T) {
 	for n := range 1000 {
 		node := nodes.NewInitialized(simulator.Instance{ID: strconv.Itoa(n), Name: fmt.Sprintf("many-%d", n), Type: "sim.small", Region: "r", Zone: "r-a"})

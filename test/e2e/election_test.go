@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// The longest times of a planned hand-over, of a hand-over after a crash and
-	// of the drain, at default flags.
+	// plannedHandOver, crashHandOver and drain are the longest times of a planned
+	// hand-over, a hand-over after a crash, and the drain, with default flags.
 	plannedHandOver = 6 * time.Second
 	crashHandOver   = 24 * time.Second
 	drain           = 8 * time.Second
-	// noise is the delay that a busy machine may add. The tests log the times that
+	// noise is the delay that a busy machine can add. The tests log the times that
 	// they have measured.
 	noise = 6 * time.Second
 )
@@ -38,7 +38,7 @@ func joins(t *testing.T, b *bed.Bed, c *bed.Cloud, within time.Duration) {
 }
 
 // One of two replicas leads. When it is asked to end, it releases the lease, and the
-// other one leads soon after.
+// other replica leads soon after.
 func TestRollingRestart(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)
@@ -82,8 +82,8 @@ func TestLeaderIsKilled(t *testing.T) {
 	}
 }
 
-// A provider ignores the context of a call. The daemon waits for the call, but not
-// for ever. The call changes nothing, so the lease is released.
+// A provider ignores the context of a call. The daemon waits for the call, but only
+// for a limited time. The call changes nothing, so the lease is released.
 func TestHandOverWithAProviderThatIgnoresItsContext(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)
@@ -129,7 +129,8 @@ func TestHandOverWaitsForTheWriteUnderWay(t *testing.T) {
 }
 
 // handsOverAfter asks the leader to end while one of its requests is trapped. The
-// leader must keep the lease until the request was released and has returned.
+// leader must keep the lease until the test has released the request and the
+// request has returned.
 func handsOverAfter(t *testing.T, b *bed.Bed, leader, standby replicas.Replica, trap *proxy.Trap) {
 	t.Helper()
 	before := replicas.LeaseHolder(t, b, leader.Lease)
@@ -154,8 +155,9 @@ func handsOverAfter(t *testing.T, b *bed.Bed, leader, standby replicas.Replica, 
 	}
 }
 
-// A write that never returns is awaited only for the drain timeout. Then the
-// lease is not released, and the other replica waits until it expires.
+// The leader waits for a write that never returns, but only for the drain timeout.
+// It does not release the lease. So the other replica waits until the lease
+// expires.
 func TestWriteThatIsNeverOverKeepsTheLease(t *testing.T) {
 	b := onOwn(t)
 	cloud := b.NewCloud(t)

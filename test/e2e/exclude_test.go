@@ -44,8 +44,8 @@ func TestExcludedNodeIsLeftAlone(t *testing.T) {
 	})
 }
 
-// nothingIsWritten checks that a Node stays as it is while the daemon checks others
-// a few times.
+// nothingIsWritten checks that a Node stays as it is while the daemon checks other
+// Nodes a few times.
 func nothingIsWritten(t *testing.T, b *bed.Bed, c *bed.Cloud, node string, mark int64) {
 	t.Helper()
 	before := b.Node(t, node)

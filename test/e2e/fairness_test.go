@@ -23,7 +23,7 @@ import (
 // smallQuota gives a cloud a request quota that its users can use up.
 var smallQuota = []string{"--quota=10", "--quota-burst=10"}
 
-// figures are the calls to the cloud and the time that some work has taken.
+// figures is the cost of some work: the number of calls to the cloud, and the time.
 type figures struct {
 	calls int64
 	took  time.Duration
@@ -33,7 +33,7 @@ func (f figures) String() string {
 	return fmt.Sprintf("%d calls, %v", f.calls, f.took.Round(time.Millisecond))
 }
 
-// measured calls f, and returns how many calls the cloud got and how long f took.
+// measured calls f, and returns the number of calls to the cloud and the time that f took.
 func measured(ctx context.Context, t *testing.T, c *bed.Cloud, f func()) figures {
 	t.Helper()
 	if err := c.ResetCalls(ctx); err != nil {
@@ -49,8 +49,8 @@ func measured(ctx context.Context, t *testing.T, c *bed.Cloud, f func()) figures
 	return figures{report.Count(), took}
 }
 
-// compare fails the test if the cloud gets more than 1.25 times as many calls with the
-// attacker as without it, plus a few. The times are only logged.
+// compare checks the number of calls to the cloud. With the attacker, it may be 1.25
+// times the number without the attacker, plus a few. compare only logs the times.
 func compare(t *testing.T, alone, attacked figures) {
 	t.Helper()
 	t.Logf("without the attacker: %v; with the attacker: %v (calls %.2f, time %.2f times as much)",
@@ -80,8 +80,8 @@ func repeatedly(t *testing.T, every time.Duration, f func(ctx context.Context, n
 }
 
 // One tenant edits a Service of its own all the time. Meanwhile the load balancers of
-// other Services follow the nodes, and new ones are made. One call at a time is made
-// for Services (S3 b, P2 b).
+// other Services follow the nodes, and new load balancers are made. The daemon makes
+// one call for Services at a time (S3 b, P2 b).
 func TestTenantsShareTheCloud(t *testing.T) {
 	b := onOwn(t)
 	s := lbservice.Services{Bed: b, Cloud: b.NewCloudWithoutTraffic(t, smallQuota...)}
@@ -165,7 +165,7 @@ func attack(t *testing.T, s lbservice.Services, service *corev1.Service) {
 func TestKubeletsShareTheCloud(t *testing.T) {
 	b := onOwn(t)
 	c := b.NewCloudWithoutTraffic(t, smallQuota...)
-	b.Daemon(t, daemon.Setup{Cloud: c.URL, Settings: "withoutBatches: true\n"}) // How many Nodes share a call depends on when they come.
+	b.Daemon(t, daemon.Setup{Cloud: c.URL, Settings: "withoutBatches: true\n"}) // With batches, the number of calls would depend on the times at which the Nodes come.
 	work := func() {
 		var instances []simulator.Instance
 		for range 20 {

@@ -21,8 +21,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// Guide "Two managers in one cluster": without any label each daemon initialises
-// the Nodes of its cloud, and removes none of the other's.
+// Guide "Two managers in one cluster": without any label, each daemon initialises
+// the Nodes of its own cloud. It removes no Node of the other cloud.
 func TestTwoManagers(t *testing.T) {
 	b := onShared(t)
 	one, other := b.NewCloud(t), b.NewCloud(t)
@@ -57,13 +57,13 @@ func TestTwoManagers(t *testing.T) {
 		}
 		awaitNodeGone(t, b, gone.m.Name)
 	}
-	// By now the daemons have asked about the silent Nodes whose machines exist as
-	// often as about the deleted Nodes.
+	// By now, the daemons have asked about the remaining silent Nodes as often as
+	// about the deleted Nodes. The machines of the remaining Nodes exist.
 	both(nodes.ProviderID, ours[1:])
 	both(testID, theirs[1:])
 }
 
-// awaitNodeGone waits until there is no such Node.
+// awaitNodeGone waits until no Node has this name.
 func awaitNodeGone(t *testing.T, b *bed.Bed, name string) {
 	t.Helper()
 	expect.Within(t, nodepool.GoneWithin, func(ctx context.Context) error {
@@ -75,8 +75,8 @@ func awaitNodeGone(t *testing.T, b *bed.Bed, name string) {
 	})
 }
 
-// Guide "Replace the CCM of a running cluster": the commands of the way back
-// take away our conditions, and nobody else's.
+// Guide "Replace the CCM of a running cluster": the commands of the way back remove
+// our conditions, and no others.
 func TestWayBack(t *testing.T) {
 	b := onShared(t)
 	if _, err := exec.LookPath("kubectl"); err != nil {

@@ -14,8 +14,8 @@ func onShared(t *testing.T) *bed.Bed {
 	return shared
 }
 
-// onOwn brings up a bed for a test that mostly waits. The test runs beside others of
-// that kind. The args are further arguments for the playground.
+// onOwn brings up a bed for a test that mostly waits. The test runs in parallel with
+// other tests of that kind. args are additional arguments for the playground.
 func onOwn(t *testing.T, args ...string) *bed.Bed {
 	t.Helper()
 	skipWithoutPrograms(t)
@@ -30,7 +30,7 @@ func ownBed(t *testing.T, args ...string) *bed.Bed {
 	return b
 }
 
-// unchecked returns a bed whose daemons may make requests to which they have no right.
+// unchecked returns a bed whose daemons may make requests for which they have no right.
 func unchecked(t *testing.T, args ...string) *bed.Bed {
 	t.Helper()
 	b, err := bed.New(t.Context(), shared.Config, args...)

@@ -50,11 +50,12 @@ type hybridCloud struct {
 	service  string
 }
 
-// Two clouds and a rack are one cluster. In each cloud every Node has an instance of
-// its name, even if the Node belongs to the other cloud. Whatever a cloud says, each
-// daemon writes its own Nodes only, and each load balancer has only these as backends.
-// No Node is deleted, and all are ready for pods. Evidence is complete after some
-// seconds here, so that each lie lasts for longer than a deletion needs.
+// Two clouds and a rack are one cluster. Each cloud has an instance with the name of
+// every Node, even of Nodes that belong to the other cloud or to the rack. Whatever a
+// cloud says, each daemon writes only its own Nodes, and each load balancer has only
+// its own cloud's Nodes as backends. No Node is deleted, and all are ready for pods.
+// In this test, evidence is complete after some seconds. So each lie lasts longer than
+// a deletion needs.
 func TestTwoCloudsAndARack(t *testing.T) {
 	b := onOwn(t)
 	mark := b.Audit(t).Mark()
@@ -131,7 +132,7 @@ func someAddress() string {
 	return fmt.Sprintf("127.%d.%d.%d", 1+rand.N(60), 1+rand.N(250), 1+rand.N(250))
 }
 
-// runs starts a daemon that speaks to the cloud c, in place of the previous daemon.
+// runs starts a daemon that uses the cloud c. It first kills the previous daemon.
 func (s *hybridCloud) runs(t *testing.T, c *bed.Cloud) {
 	t.Helper()
 	if s.daemon != nil {
@@ -149,9 +150,9 @@ func (s *hybridCloud) initialised(t *testing.T) {
 	}
 }
 
-// joinsRack writes to a Node the label and the address that a kubelet writes with
-// --node-labels and --node-ip, and the annotation with the public address. Then it waits
-// until the Node is initialised.
+// joinsRack writes the label and the address of a Node that a kubelet writes with
+// --node-labels and --node-ip. It also writes the annotation with the public address.
+// Then it waits until the Node is initialised.
 func joinsRack(t *testing.T, b *bed.Bed, name string) {
 	t.Helper()
 	internal := someAddress()
@@ -195,7 +196,7 @@ func (s *hybridCloud) services() lbservice.Services {
 }
 
 // carriesTraffic waits until the load balancer has led connections to each Node of its
-// own cloud, and fails the test if it has another backend.
+// own cloud. It fails the test if the load balancer has any other backend.
 func (s *hybridCloud) carriesTraffic(t *testing.T) {
 	t.Helper()
 	l, err := s.services().Balancer(t.Context(), s.service)
@@ -222,8 +223,8 @@ func (s *hybridCloud) carriesTraffic(t *testing.T) {
 // lie is a wrong answer of a cloud about its own instances.
 type lie struct {
 	name string
-	// fault is the fault of the cloud. Without a fault, the daemon is replaced by one
-	// that asks another project.
+	// fault is the fault of the cloud. If there is none, the test replaces the daemon
+	// with one that asks another project.
 	fault simulator.Fault
 }
 

@@ -33,15 +33,15 @@ const (
 // wide makes TestNodeCIDRs four times as large: 1,000 Nodes and a few.
 var wide = flag.Bool("wide", false, "run TestNodeCIDRs with 1,000 Nodes, which takes minutes")
 
-// givesCIDRs returns the flags of a daemon that does nothing but give CIDRs.
+// givesCIDRs returns the flags of a daemon that only gives CIDRs to Nodes.
 func givesCIDRs(clusters string, more ...string) []string {
 	return append([]string{"--controllers=node-ipam-controller", "--allocate-node-cidrs", "--cluster-cidr=" + clusters}, more...)
 }
 
-// Without an allocator in kube-controller-manager, leaders that follow one another
-// give each Node a CIDR of each family (S11). Each leader is killed during a write.
-// The write arrives before the next leader has begun or afterwards, or it is carried out
-// and its reply is lost. In the end all CIDRs are given, and none twice.
+// Without an allocator in kube-controller-manager, leaders that follow one another give
+// each Node a CIDR of each family (S11). Each leader is killed during a write. In some
+// rounds, the write arrives before the next leader has begun. In others, it arrives
+// afterwards, or only its reply is lost. In the end all CIDRs are given, and none twice.
 func TestNodeCIDRs(t *testing.T) {
 	const rounds = 5
 	podNetwork, roomFor, fleet := podNetwork, roomFor, 48
@@ -69,7 +69,7 @@ func TestNodeCIDRs(t *testing.T) {
 			trap.Release() // The write arrives before the next daemon leads.
 		}
 		awaitCIDRs(t, b, 3+len(names))
-		trap.Release() // In rounds 2 and 4 the write arrives only now: its Node has CIDRs from the next leader.
+		trap.Release() // In rounds 2 and 4, the write arrives only now, when its Node has CIDRs from the next leader.
 		d = next
 	}
 
@@ -120,7 +120,7 @@ func remove(t *testing.T, b *bed.Bed, names ...string) {
 	})
 }
 
-// each calls a function for each of the names, eight at a time.
+// each calls do for every name, for up to eight names at a time.
 func each(names []string, do func(string)) {
 	queue := make(chan string)
 	var workers sync.WaitGroup
@@ -182,7 +182,7 @@ func overlapsNone(t *testing.T, n corev1.Node, taken map[string]string) {
 	}
 }
 
-// without returns the name of a Node that has no CIDRs.
+// without finds a Node that has no CIDRs, and returns the Node's name.
 func without(t *testing.T, b *bed.Bed) string {
 	t.Helper()
 	list, err := b.Admin.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
@@ -196,8 +196,8 @@ func without(t *testing.T, b *bed.Bed) string {
 	return list.Items[n].Name
 }
 
-// Beside kube-controller-manager, which gives CIDRs too, the daemon gives none, and
-// says who does (S11 d).
+// If kube-controller-manager gives CIDRs, the daemon gives none. The daemon's log
+// says who gives them (S11 d).
 func TestNodeCIDRsBesideAnotherAllocator(t *testing.T) {
 	b := onShared(t)
 	mark := b.Audit(t).Mark()

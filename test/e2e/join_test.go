@@ -21,8 +21,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// A kubelet registers with the taint; the daemon describes the Node and then
-// releases it, with two writes, one event and one call to the cloud (S6, P2).
+// A kubelet registers its Node with the taint. The daemon describes the Node and
+// then releases it. This takes two writes, one event and one call to the cloud (S6,
+// P2).
 func TestNewNodeIsInitialised(t *testing.T) {
 	b := onShared(t)
 	i := b.Kubelet(t, simulator.Instance{
@@ -31,8 +32,9 @@ func TestNewNodeIsInitialised(t *testing.T) {
 		Addresses: nodes.CloudAddresses("InternalIP=127.0.77.1", "ExternalIP=203.0.113.77", "InternalIP=fd00::77", "ExternalDNS=join.example.com"),
 		Labels:    map[string]string{"rack": "r1", "example.com/disk": "ssd"},
 	})
-	// Wait until Kubernetes has set and removed its own taints, because a write of
-	// the daemon that conflicts with such a write would be repeated.
+	// Wait until Kubernetes has set and removed its own taints. Otherwise a write
+	// of the daemon could conflict with a write of Kubernetes, and the daemon would
+	// repeat it.
 	b.AwaitNode(t, i.Name, expect.Soon, func(node *corev1.Node) error {
 		ready := func(c corev1.NodeCondition) bool {
 			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
@@ -49,8 +51,8 @@ func TestNewNodeIsInitialised(t *testing.T) {
 
 	b.Daemon(t, daemon.Setup{})
 	node := b.AwaitNode(t, i.Name, expect.Soon, nodes.Initialized)
-	// Nothing is missing at the moment in which the Node is released, and the
-	// addresses are as the API server keeps them: grouped by type.
+	// At the moment of its release, the Node lacks nothing. The API server keeps
+	// its addresses grouped by type.
 	if err := nodes.As(i, nodes.Addresses("InternalIP=127.0.77.1", "InternalIP=fd00::77", "ExternalIP=203.0.113.77",
 		"ExternalDNS=join.example.com", "Hostname="+i.Name)...)(node); err != nil {
 		t.Error(err)
@@ -102,8 +104,8 @@ func hasEventAsUpstreams(t *testing.T, b *bed.Bed, node *corev1.Node) {
 	}
 }
 
-// Nodes that join while the daemon runs are initialised as well, several at once. An
-// initialised Node stays as it is when its instance is stopped and boots again.
+// The daemon also initialises Nodes that join while it runs, several at once. An
+// initialised Node does not change when its instance is stopped and boots again.
 func TestNodesJoinWhileTheDaemonRuns(t *testing.T) {
 	b := onShared(t)
 	b.Daemon(t, daemon.Setup{})

@@ -12,9 +12,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// Providers with the interfaces from before InstancesV2 initialise real Nodes. If a
-// provider claims to support an interface but returns a nil pointer, the interface
-// counts as not supported.
+// Providers with interfaces that are older than InstancesV2 can initialise real
+// Nodes. If a provider claims to support an interface but returns a nil pointer,
+// the interface counts as not supported.
 func TestProvidersWithTheOlderInterfaces(t *testing.T) {
 	for _, tt := range []struct {
 		provider   string

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// run ends all that it starts, even when it is interrupted.
+// run stops everything that it has started, even after an interrupt.
 func run(m *testing.M) (code int) {
 	bin := os.Getenv("FAIRLEAD_BIN")
 	if bin == "" {
@@ -69,8 +69,7 @@ func run(m *testing.M) (code int) {
 		return fail(err)
 	}
 	fmt.Printf("e2e: Kubernetes %s is ready after %v\n", version, time.Since(began).Round(time.Second))
-	// Tests that run side by side mostly wait, so there may be more of them than
-	// cores.
+	// Parallel tests mostly wait, so there may be more of them than cores.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		return fail(err)
 	}

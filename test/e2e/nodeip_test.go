@@ -16,8 +16,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// choice is a value of the kubelet's flag --node-ip, the addresses that the cloud
-// offers, and those that the Node gets.
+// choice has a value of the kubelet's flag --node-ip, the addresses that the cloud
+// offers, and the addresses that the Node gets.
 type choice struct {
 	name   string
 	nodeIP string

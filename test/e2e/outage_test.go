@@ -16,9 +16,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// While the cloud is down it is called once every 5 seconds, however many Nodes wait
-// (P2 c). Each Node gets one event about the outage. Afterwards no Node waits for a delay
-// that has grown during the outage.
+// While the cloud is down, the daemon calls it once every 5 seconds, no matter how many
+// Nodes wait (P2 c). Each Node gets one event about the outage. Afterwards, no Node
+// waits for a retry delay that has grown during the outage.
 func TestOutageCostsFewCalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes more than a minute")
@@ -46,7 +46,7 @@ func TestOutageCostsFewCalls(t *testing.T) {
 	}
 	lasted, n := time.Since(began), report.Count()-before.Count()
 	t.Logf("%d calls in an outage of %.0f s", n, lasted.Seconds())
-	// The 20 are the calls that begin before the outage is noticed.
+	// Up to 20 calls begin before the daemon notices the outage.
 	if n > 20+int64(lasted/(4800*time.Millisecond)) {
 		t.Errorf("%d calls in an outage of %.0f s, want one in 4.8 s after the first 20", n, lasted.Seconds())
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/podnetwork"
 )
 
-// cloudChanges are the calls of the simulated cloud that change something.
+// cloudChanges lists the calls to the simulated cloud that change something.
 var cloudChanges = []simulator.Call{
 	simulator.CreateLoadBalancer, simulator.UpdateLoadBalancer, simulator.DeleteLoadBalancer, simulator.SetBackends,
 	simulator.CreateRoute, simulator.DeleteRoute, simulator.ChangeRoutes,
@@ -31,8 +31,8 @@ var cloudChanges = []simulator.Call{
 	simulator.CreateStaticIP, simulator.ReleaseStaticIP, simulator.CreateVolume, simulator.DeleteVolume,
 }
 
-// planned is a cluster in which a daemon had nothing left to do. Then the daemon
-// ended, and much has changed since.
+// planned is a cluster in which much has changed since its daemon ended. When the
+// daemon ended, it had nothing left to do.
 type planned struct {
 	*bed.Bed
 	*nodepool.Pool
@@ -40,7 +40,7 @@ type planned struct {
 
 	network *podnetwork.Network
 	setup   daemon.Setup
-	names   map[string]string // names of objects, by what has changed about them
+	names   map[string]string // names of objects, by a word for the object's change
 }
 
 // newPlanned returns a cluster with a hundred Nodes and twenty Services.
@@ -118,7 +118,7 @@ func (p *planned) changeServices(t *testing.T, services []string) {
 	key(p.Balanced(t, "other", func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("example.com/other") }), "otherService")
 }
 
-// cloudChanged returns how many calls the cloud has received that change something.
+// cloudChanged returns the number of calls to the cloud that change something.
 func cloudChanged(t *testing.T, c *bed.Cloud) int64 {
 	t.Helper()
 	report, err := c.Calls(t.Context())
@@ -128,8 +128,9 @@ func cloudChanged(t *testing.T, c *bed.Cloud) int64 {
 	return report.Count(cloudChanges...)
 }
 
-// What plan says is what the daemon then does, object by object. plan itself writes
-// nothing to the cluster and changes nothing in the cloud.
+// For each object, the daemon does what the sub-command plan has predicted. The
+// sub-command itself writes nothing to the cluster, and changes nothing in the
+// cloud.
 func TestPlanSaysWhatTheDaemonDoes(t *testing.T) {
 	p := newPlanned(t)
 	mark, changed := p.Audit(t).Mark(), cloudChanged(t, p.Pool.Cloud)
@@ -161,7 +162,7 @@ func TestPlanSaysWhatTheDaemonDoes(t *testing.T) {
 	}
 }
 
-// effect is what plan has printed about an object.
+// effect is the output of plan about one object.
 type effect struct {
 	gravest string // the last of the effects in the order none, wait, update, create, delete
 	writes  bool   // the object is written; events do not count
@@ -170,7 +171,7 @@ type effect struct {
 
 var onNode = regexp.MustCompile(` on (node/\S+)$`)
 
-// effects returns what plan has printed, by object.
+// effects returns the output of plan by object.
 func (*planned) effects(said bed.Planned) map[string]effect {
 	order := []string{"", "none", "wait", "update", "create", "delete"}
 	all := map[string]effect{}
@@ -196,7 +197,7 @@ func (*planned) effects(said bed.Planned) map[string]effect {
 	return all
 }
 
-// checkStates checks what plan says about each object that has changed.
+// checkStates checks the predictions of plan for the objects that have changed.
 func (p *planned) checkStates(t *testing.T, effects map[string]effect) {
 	t.Helper()
 	for what, want := range map[string]string{
@@ -214,16 +215,16 @@ func (p *planned) checkStates(t *testing.T, effects map[string]effect) {
 		counts[kind+" "+e.gravest]++
 	}
 	t.Logf("plan: %v", counts)
-	// The routes to the instances that are gone and stopped lead nowhere. The route
-	// of the Node that is deleted has no Node.
+	// Two routes lead nowhere, because one instance is gone and one is stopped. A
+	// third route has lost its Node.
 	if counts["route delete"] != 3 || counts["route create"] != 3 || counts["node delete"] != 1 {
 		t.Errorf("effects by kind: %v", counts)
 	}
 }
 
-// checkComparison checks what plan says of upstream's skeleton. By now there is
-// enough evidence to delete the Node that is gone, so the daemon and the skeleton do
-// the same with it.
+// checkComparison checks plan's comparison with upstream's skeleton. By now, there
+// is enough evidence to delete the Node whose instance is gone. So the daemon and
+// the skeleton do the same with this Node.
 func (p *planned) checkComparison(t *testing.T, said bed.Planned) {
 	t.Helper()
 	differs := map[string]string{}
@@ -238,7 +239,7 @@ func (p *planned) checkComparison(t *testing.T, said bed.Planned) {
 	}
 }
 
-// awaitDone waits until the daemon has done what plan has printed.
+// awaitDone waits until the daemon has done everything that plan has predicted.
 func (p *planned) awaitDone(t *testing.T, effects map[string]effect, routes map[string]string) {
 	t.Helper()
 	expect.Within(t, 4*expect.Soon, func(ctx context.Context) error {
@@ -263,7 +264,7 @@ func (p *planned) awaitDone(t *testing.T, effects map[string]effect, routes map[
 	podnetwork.AwaitListings(t, p.Pool.Cloud, 3)
 }
 
-// compare checks that the daemon has written what plan has printed.
+// compare checks that the daemon has made the writes that plan has predicted.
 func (*planned) compare(t *testing.T, effects map[string]effect, writes audit.Requests) {
 	t.Helper()
 	written := map[string]bool{}
@@ -287,8 +288,8 @@ func (*planned) compare(t *testing.T, effects map[string]effect, writes audit.Re
 	}
 }
 
-// compareRoutes returns an error while the routes are not those that plan has
-// predicted. before are the routes before the daemon ran.
+// compareRoutes returns an error while the routes differ from plan's prediction.
+// The argument before has the routes from the time before the daemon ran.
 func (p *planned) compareRoutes(ctx context.Context, t *testing.T, effects map[string]effect, before map[string]string) error {
 	t.Helper()
 	now := routesOf(ctx, t, p.Pool.Cloud)

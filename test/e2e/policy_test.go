@@ -75,8 +75,8 @@ func dryRun(ctx context.Context, b *bed.Bed, name string, edit func(*corev1.Serv
 	return ours, err
 }
 
-// serviceFields has, for the beginning of each warning, a function that makes a
-// Service use the field that the warning is about.
+// serviceFields has a function for each warning, by the beginning of the warning.
+// The function makes a Service use the field that the warning is about.
 var serviceFields = map[string]func(*corev1.Service){
 	"spec.sessionAffinity":          func(s *corev1.Service) { s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP },
 	"spec.loadBalancerSourceRanges": func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"} },
@@ -93,7 +93,7 @@ var serviceFields = map[string]func(*corev1.Service){
 }
 
 // When the API server evaluates the policy, it warns of each field that the provider
-// does not declare, and of no field that the provider declares.
+// does not declare. It does not warn of declared fields.
 func TestPolicyWarnsOfWhatHasNoEffect(t *testing.T) {
 	b := onShared(t)
 	nothing := cloud.Features{IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol}, AnnotationPrefix: "acme.example.com/", Annotations: []string{"acme.example.com/known"}}
@@ -122,8 +122,8 @@ func TestPolicyWarnsOfWhatHasNoEffect(t *testing.T) {
 	}
 }
 
-// The sub-command prints a policy for the program's provider. With --action=Deny, the policy
-// denies.
+// The sub-command prints a policy for the program's provider. With --action=Deny, this
+// policy denies a wrong Service.
 func TestPolicyOfTheProgram(t *testing.T) {
 	b := onShared(t)
 	text, err := exec.CommandContext(t.Context(), b.Programs.Path("cloud-controller-manager"), "policy", "--cloud-provider=simulated", "--action=Deny", "--name=printed", "--load-balancer-class=example.com/policy").CombinedOutput()

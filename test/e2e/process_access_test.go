@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// The API server decides who may see what the daemon serves.
+// The API server decides who may read the daemon's endpoints.
 func TestServingAsksTheAPIServer(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)
@@ -85,8 +85,7 @@ func newAccount(t *testing.T, b *bed.Bed, base string) account {
 }
 
 // With --use-service-account-credentials, controllers write as their service
-// accounts, with only the rights that the API server's built-in roles give
-// these accounts.
+// accounts. These accounts have only the rights of the API server's built-in roles.
 func TestControllersActAsServiceAccounts(t *testing.T) {
 	b := onShared(t)
 	b.UseRightsOf(t, serviceAccounts)

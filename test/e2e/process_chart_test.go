@@ -18,8 +18,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 )
 
-// charts are the command lines that public charts and manifests of other
-// cloud-controller-managers render. Each names the simulated provider instead of its own.
+// charts lists command lines from public charts and manifests of other
+// cloud-controller-managers. Each command line names the simulated provider in place of
+// the original one.
 var charts = []struct {
 	name string
 	args []string
@@ -43,9 +44,10 @@ var charts = []struct {
 	}},
 }
 
-// The daemon runs with the flags of a manifest for another cloud-controller-manager:
-// it initialises nodes and gives Services their load balancers. The test adds only what
-// a pod would have by itself: credentials, the provider's file and a free port.
+// The daemon runs with the flags of a manifest for another cloud-controller-manager: it
+// initialises nodes and gives Services their load balancers. The test adds only the
+// things that a pod would have anyway: credentials, the provider's file and a free
+// port.
 func TestChartsOfOthers(t *testing.T) {
 	for _, chart := range charts {
 		t.Run(chart.name, func(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 
 // The file in --cloud-config changes while two replicas run. Their provider is not a
 // provider.Reloader. A wrong file is not used, and an event reports it. The standby
-// uses a correct file at once; the leader releases its lease and ends.
+// uses a correct file at once. The leader releases its lease and exits.
 func TestCredentialsAreRotated(t *testing.T) {
 	b := onShared(t)
 	before, after := b.NewCloud(t), b.NewCloud(t)
@@ -46,7 +46,7 @@ func TestCredentialsAreRotated(t *testing.T) {
 	}
 	awaitLeaseEvent(t, b, "CloudConfigRefused")
 	b.AwaitMetric(t, leader.Daemon, "fairlead_cloud_config_stale 1")
-	joins(t, b, before, expect.Soon) // The leader goes on with the former configuration.
+	joins(t, b, before, expect.Soon) // The leader continues with the old configuration.
 
 	began := time.Now()
 	change(after.URL)
@@ -62,7 +62,7 @@ func TestCredentialsAreRotated(t *testing.T) {
 }
 
 // The file in --cloud-config changes, and the provider is a provider.Reloader. The leader
-// uses a correct file and goes on.
+// uses a correct file and keeps running.
 func TestCredentialsAreTakenByTheLeader(t *testing.T) {
 	b := onShared(t)
 	before, after := b.NewCloud(t), b.NewCloud(t)
@@ -83,8 +83,8 @@ func TestCredentialsAreTakenByTheLeader(t *testing.T) {
 }
 
 // The file in --cloud-config changes, and the provider's factory works only once in a
-// process. After a wrong file the leader goes on. After a correct file it ends. The other
-// replica then leads, and ends when its own file changes.
+// process. After a wrong file, the leader keeps running. After a correct file, it exits.
+// The other replica then leads, and exits when its own file changes.
 func TestCredentialsOfAFactoryThatWorksOnce(t *testing.T) {
 	b := onShared(t)
 	before, after := b.NewCloud(t), b.NewCloud(t)
@@ -99,7 +99,7 @@ func TestCredentialsOfAFactoryThatWorksOnce(t *testing.T) {
 	change(leader, "nowhere")
 	leader.AwaitLogged(t, "The provider refused its new configuration", "endpoint: must be a URL")
 	b.AwaitMetric(t, leader.Daemon, "fairlead_cloud_config_stale 1")
-	joins(t, b, before, expect.Soon) // The leader goes on with the former configuration.
+	joins(t, b, before, expect.Soon) // The leader continues with the old configuration.
 
 	for _, r := range []replicas.Replica{leader, other} {
 		change(r, after.URL)
@@ -130,8 +130,8 @@ func awaitLeaseEvent(t *testing.T, b *bed.Bed, reason string) {
 	})
 }
 
-// With --enable-leader-migration the daemon has a second lease. It holds both leases
-// while it works, and releases them when it ends.
+// With --enable-leader-migration, the daemon has a second lease. It holds both
+// leases while it works, and releases them when it ends.
 func TestLeaderMigration(t *testing.T) {
 	b := onShared(t)
 	b.UseRightsOf(t, migration)

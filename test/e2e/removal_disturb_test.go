@@ -24,8 +24,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
-// interruptible is how long an instance has to be absent in tests that interrupt the
-// daemon before it deletes the Node.
+// interruptible is the time for which an instance has to be absent in some tests.
+// These tests interrupt the daemon before it deletes the Node.
 const interruptible = 15 * time.Second
 
 // deletes matches the daemon's deletions of Nodes.
@@ -33,7 +33,8 @@ func deletes(r proxy.Request) bool {
 	return r.Method == http.MethodDelete && strings.HasPrefix(r.Path, "/api/v1/nodes/")
 }
 
-// again deletes a Node by hand, and registers another one of the same name.
+// again replaces a Node: it deletes the Node by hand, and registers another Node with the
+// same name.
 func again(t *testing.T, p *nodepool.Pool, m *nodepool.Member, i simulator.Instance, ready corev1.ConditionStatus) *nodepool.Member {
 	t.Helper()
 	p.ByHand(t, m)
@@ -44,9 +45,9 @@ func again(t *testing.T, p *nodepool.Pool, m *nodepool.Member, i simulator.Insta
 }
 
 // testRecreatedMeanwhile: answers about the first Node are not evidence against the
-// second one of that name. This also holds if both have the same provider ID, the
-// second is silent from the start, and the daemon sees the deletion and the creation
-// at once.
+// second Node with that name. This is true even in the hardest case: both have the
+// same provider ID, the second is silent from the start, and the daemon sees the
+// deletion and the creation at once.
 func testRecreatedMeanwhile(t *testing.T, b *bed.Bed) {
 	p := nodepool.New(t, b, 6)
 	first := p.Members[2]
@@ -71,7 +72,7 @@ func testRecreatedMeanwhile(t *testing.T, b *bed.Bed) {
 func testChangedOnTheWay(t *testing.T, b *bed.Bed) {
 	for _, row := range []struct {
 		name string
-		// change changes the Node and returns what must stay.
+		// change changes the Node, and returns the member that must stay.
 		change func(*nodepool.Pool, *testing.T, *nodepool.Member) *nodepool.Member
 	}{
 		{"Recreated", func(p *nodepool.Pool, t *testing.T, m *nodepool.Member) *nodepool.Member {
@@ -104,8 +105,8 @@ func testChangedOnTheWay(t *testing.T, b *bed.Bed) {
 				return nil
 			})
 			p.Stay(t, now)
-			// The daemon goes on: the Node that stayed is deleted when its kubelet is silent and
-			// its instance is gone.
+			// The daemon still works: it deletes the Node later, when the kubelet is silent and
+			// the instance is gone.
 			p.Terminate(t, now)
 			p.Silence(t, now)
 			p.AwaitGone(t, nodepool.GoneWithin, now)
@@ -139,8 +140,9 @@ func testRestartsMeanwhile(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// The leader is killed while it gathers evidence. The next one starts without
-// evidence: no Node is deleted twice, nor on evidence of both leaders together.
+// The leader is killed while it gathers evidence. The next leader starts without
+// evidence. No Node is deleted twice, and the evidence of the two leaders does not
+// add up.
 func TestLeaderIsKilledWhileEvidenceIsGathered(t *testing.T) {
 	b := onOwn(t)
 	p := nodepool.New(t, b, 12)
@@ -165,9 +167,9 @@ func TestLeaderIsKilledWhileEvidenceIsGathered(t *testing.T) {
 	noOverlap(t, leader, standby)
 }
 
-// The daemon is killed at each request of a deletion, before the API server
-// has it and after it is carried out. The next daemon brings the Node to the
-// same end, with evidence of its own (S7).
+// The daemon is killed at each request of a deletion, before the API server gets
+// the request, and after it has carried out the request. The next daemon deletes
+// the Node with evidence of its own (S7).
 func TestKilledAtEachRequestOfADeletion(t *testing.T) {
 	const absentFor = 2 * time.Second
 	b := onOwn(t)

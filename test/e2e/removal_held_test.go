@@ -30,8 +30,8 @@ const (
 	invisibleFor = sideAbsentFor + time.Second
 )
 
-// silences are silent Nodes beside thirty healthy ones, with one daemon. Each case has
-// silent Nodes of its own.
+// silences is a pool with one daemon. It has thirty healthy Nodes and some silent
+// ones. Each case has silent Nodes of its own.
 type silences struct {
 	*nodepool.Pool
 
@@ -40,8 +40,8 @@ type silences struct {
 	neverReported *nodepool.Member
 }
 
-// TestSilentNodes runs all cases of a single silent Node, while the cloud's
-// answers about the others are correct.
+// TestSilentNodes runs all cases of a single silent Node. The cloud's answers about
+// the other Nodes are correct.
 func TestSilentNodes(t *testing.T) {
 	b := onOwn(t)
 	s := silences{Pool: nodepool.New(t, b, 30)}
@@ -64,9 +64,9 @@ func TestSilentNodes(t *testing.T) {
 		}
 		return nil
 	})
-	// The cases run at the same time; each subtest waits for one of them. The case
-	// invisible, whose fault ends at a certain time, begins last and is waited for
-	// first.
+	// The cases run at the same time. Each subtest waits for one of them. The fault
+	// of the case invisible ends at a certain time. So this case begins last, and
+	// its subtest comes first.
 	invisible := s.invisible()
 	cases := slices.Concat(s.unanswered(), s.calledAbsent(), s.odd(), s.gone(), s.shutDown())
 	for _, c := range append(cases, invisible) {
@@ -85,13 +85,13 @@ func TestSilentNodes(t *testing.T) {
 	}
 }
 
-// silentCase is one thing that may be wrong with a silent Node.
+// silentCase is one problem that a silent Node can have.
 type silentCase struct {
 	name  string
 	begin func(*testing.T)
-	// ends checks the result of the case, and ends the fault.
+	// ends waits for the result of the case and checks it. Then it ends the fault.
 	ends func(*testing.T)
-	// still checks again after all other cases.
+	// still repeats the check after all other cases.
 	still func(*testing.T)
 }
 
@@ -104,8 +104,8 @@ func (s silences) joins(t *testing.T, base string) *nodepool.Member {
 }
 
 // unanswered returns the cases in which the cloud gives no answer about an instance.
-// An event says why the deletion is held, and after a minute so does a condition
-// whose status is Unknown.
+// An event says why the deletion is held. After a minute, a condition with the
+// status Unknown says it, too.
 func (s silences) unanswered() []silentCase {
 	var cases []silentCase
 	for _, row := range []struct {
@@ -200,7 +200,7 @@ func (s silences) cached() silentCase {
 
 func (s silences) invisible() silentCase {
 	var m *nodepool.Member
-	// absences returns the cloud's answers until it first shows the instance.
+	// absences returns the cloud's answers before the first one that shows the instance.
 	absences := func(t *testing.T) []nodepool.Answer {
 		all := m.About(nodepool.AnswersOf(t, s.Cloud))
 		if found := slices.IndexFunc(all, func(a nodepool.Answer) bool { return a.Status == http.StatusOK }); found >= 0 {

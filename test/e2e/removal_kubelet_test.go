@@ -16,17 +16,17 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// markedWithin is the longest time until kube-controller-manager sets Ready=Unknown
-// for a silent kubelet.
+// grace is the grace period of kube-controller-manager for a silent kubelet.
+// markedWithin is the longest time until it sets Ready=Unknown for this kubelet.
 const (
 	grace        = 20 * time.Second
 	markedWithin = grace + time.Minute
 )
 
-// Real kubelets are killed, and the real kube-controller-manager marks their
-// Nodes. A cloud that answers 404 for everything costs no Node, whether one
-// kubelet is silent or all are. Nodes of terminated instances are deleted.
-// Nodes of stopped instances are tainted.
+// Real kubelets are killed, and the real kube-controller-manager marks their Nodes.
+// While the cloud answers 404 for everything, no Node is deleted, whether one
+// kubelet is silent or all are. Nodes of terminated instances are deleted. Nodes of
+// stopped instances are tainted.
 func TestKubelets(t *testing.T) {
 	const nodes = 5
 	b := onOwn(t, "--node-monitor-grace-period="+grace.String())
@@ -98,7 +98,7 @@ func awaitReady(t *testing.T, p *nodepool.Pool, status corev1.ConditionStatus, m
 }
 
 // testCalledAbsent: while the cloud answers 404 for everything, first one kubelet is
-// silent, then all are. Then the cloud works again, and they come back.
+// silent, then all are. Then the cloud works again, and the kubelets come back.
 func testCalledAbsent(t *testing.T, p *nodepool.Pool) {
 	p.Cloud.Fail(t, simulator.Fault{Name: "wrong", Kind: simulator.FaultNotFound})
 	one := p.Members[:1]
@@ -123,8 +123,8 @@ func testCalledAbsent(t *testing.T, p *nodepool.Pool) {
 	p.Stay(t, p.Members...)
 }
 
-// kubelets stops or starts the kubelets of the members. For the cloud the instances
-// run as before.
+// kubelets stops or starts the kubelets of the members. In the cloud, the instances
+// keep running.
 func kubelets(t *testing.T, p *nodepool.Pool, members []*nodepool.Member, command ...string) {
 	t.Helper()
 	for _, m := range members {

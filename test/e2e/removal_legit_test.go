@@ -18,7 +18,7 @@ import (
 )
 
 // The flags are the defaults, and the Nodes are not young any more. When 5 % of the
-// instances are terminated, their Nodes are deleted soon after their kubelets are
+// instances are terminated, their Nodes are deleted soon after the kubelets fall
 // silent.
 func TestTerminatedInstancesAreGoneInTime(t *testing.T) {
 	if testing.Short() {
@@ -70,9 +70,9 @@ func TestTerminatedInstancesAreGoneInTime(t *testing.T) {
 	}
 }
 
-// 60 % of the instances are terminated, and nobody has announced it. The deletions
-// are held, with a message that says so, and are then made at a bounded rate.
-// Meanwhile a person deletes one of the Nodes.
+// 60 % of the instances are terminated, and nobody has announced it. The daemon
+// holds the deletions, and a message says so. Then it makes the deletions at a
+// bounded rate. Meanwhile a person deletes one of the Nodes.
 func TestNodesOverTheBudgetAreHeldAndThenDeletedAtABoundedRate(t *testing.T) {
 	const (
 		nodes, ended = 20, 12
@@ -154,8 +154,8 @@ func TestLegitimateDeletions(t *testing.T) {
 	t.Run("APIServerRestarts", func(t *testing.T) { testRestartsMeanwhile(t, b) })
 }
 
-// testAnnounced: Nodes with the autoscaler's taint are not held, however many there
-// are.
+// testAnnounced: Nodes with the autoscaler's taint are not held, no matter how many
+// there are.
 func testAnnounced(t *testing.T, b *bed.Bed) {
 	p := nodepool.New(t, b, 20)
 	gone := p.Members[8:]
@@ -205,9 +205,9 @@ func testAllButOne(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// testTheLastNode covers the last Node: there is no other Node that could confirm the
-// cloud's answer. Its deletion is held, and the message says what to do, unless a flag
-// says after which time the Node is deleted.
+// testTheLastNode covers the last Node: no other Node can confirm the cloud's answer.
+// By default, the deletion is held, and the message says what to do. With a flag, the
+// Node is deleted after the time in that flag.
 func testTheLastNode(t *testing.T, b *bed.Bed) {
 	const after = 10 * time.Second
 	for _, row := range []struct {
@@ -265,10 +265,10 @@ func testErrorsBetween(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// testWithoutProviderID: a Node without a provider ID that waits to be initialised is
-// looked for by its name, and deleted. A Node without a provider ID that does not
-// wait to be initialised is somebody's own machine, and stays. The older interfaces say
-// "absent" in another way, so one provider has them.
+// testWithoutProviderID: there are two kinds of Nodes without a provider ID. If the
+// Node waits to be initialised, the daemon looks for its instance by name, and deletes
+// the Node. Otherwise the Node is somebody's own machine, and stays. The older
+// interfaces say "absent" in another way, so one provider has them.
 func testWithoutProviderID(t *testing.T, b *bed.Bed) {
 	for _, row := range []struct {
 		provider string

@@ -24,7 +24,7 @@ func (s silences) odd() []silentCase {
 }
 
 // foreign returns the cases of Nodes of another provider. Some providers return an error
-// about such Nodes, others say "absent".
+// about these Nodes. Others say "absent".
 func (s silences) foreign() []silentCase {
 	var cases []silentCase
 	for _, row := range []struct {
@@ -98,8 +98,8 @@ func (s silences) othersToo() []silentCase {
 	}
 }
 
-// keptOff returns the cases of Nodes whose instance is gone, but which the daemon must
-// not touch.
+// keptOff returns the cases of Nodes that the daemon must not touch, although their
+// instances are gone.
 func (s silences) keptOff() []silentCase {
 	const finalizer = "e2e.fairlead.dev/kept"
 	var excluded, terminating *nodepool.Member
@@ -152,8 +152,8 @@ func (s silences) keptOff() []silentCase {
 	}
 }
 
-// unfinalize removes the finalizers of a Node at the end of the test, so that its
-// deletion is completed.
+// unfinalize removes the finalizers of a Node at the end of the test, so that the
+// API server can complete its deletion.
 func unfinalize(t *testing.T, b *bed.Bed, name string) {
 	t.Helper()
 	expect.Cleanup(t, func(ctx context.Context) error {
@@ -162,8 +162,8 @@ func unfinalize(t *testing.T, b *bed.Bed, name string) {
 	})
 }
 
-// gone returns the cases of Nodes whose instance really is gone, and whose deletion
-// nothing holds.
+// gone returns the cases of Nodes whose instances really are gone. Nothing holds
+// the deletion of these Nodes.
 func (s silences) gone() []silentCase {
 	var cases []silentCase
 	for _, row := range []struct {

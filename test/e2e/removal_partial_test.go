@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// Wrong answers that begin late, or that are about a part of the instances, delete
-// nothing.
+// Wrong answers delete no Node, even if they begin late or are about only some of
+// the instances.
 func TestPartlyWrongAnswersDeleteNothing(t *testing.T) {
 	b := onOwn(t)
 	t.Run("OneRegionOfTwo", func(t *testing.T) { testLosesARegion(t, b) })
@@ -59,7 +59,7 @@ func testLosesARegion(t *testing.T, b *bed.Bed) {
 
 // testLosesItsCredentials: the cloud has just confirmed other instances when the
 // credentials become invalid. From then on the cloud answers 404 for everything.
-// Nodes whose instances it confirmed earlier do not count as witnesses.
+// Nodes whose instances the cloud confirmed earlier do not count as witnesses.
 func testLosesItsCredentials(t *testing.T, b *bed.Bed) {
 	for _, witnesses := range []int{10, 1} {
 		t.Run(fmt.Sprintf("%dWitnesses", witnesses), func(t *testing.T) {

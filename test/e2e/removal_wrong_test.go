@@ -57,14 +57,15 @@ func wrongAnswers() [][]wrongAnswer {
 	}
 }
 
-// A cloud that answers 404 for everything, or whose list lacks instances, costs no
-// Node. The provider says "absent", or returns the error "not found", which a flag
-// declares to be an answer. The delay of the budget is so short here that the budget
-// alone would not hold the deletions for long enough. At the end one instance is
-// really terminated, and its Node is deleted. This shows that deletion works.
+// No Node is deleted when the cloud answers 404 for everything, or when its list
+// lacks instances. The provider says "absent", or it returns the error "not found"
+// and a flag declares this error to be an answer. The delay of the budget is short
+// in this test. So the budget alone would not hold the deletions for long enough. At
+// the end, one instance is really terminated, and its Node is deleted. This shows
+// that deletion works.
 func TestWrongAnswersDeleteNothing(t *testing.T) {
 	skipWithoutPrograms(t)
-	t.Parallel() // The groups run at the same time, and beside other tests.
+	t.Parallel() // The groups run in parallel with each other and with other tests.
 	for _, group := range wrongAnswers() {
 		t.Run(string(group[0].fault.Kind), func(t *testing.T) {
 			b := onOwn(t)
@@ -77,7 +78,7 @@ func TestWrongAnswersDeleteNothing(t *testing.T) {
 
 func (l wrongAnswer) testDeletesNothing(t *testing.T, p *nodepool.Pool) {
 	s := daemon.Setup{Provider: l.provider, Flags: nodepool.Quickly("--node-status-update-frequency=2s", "--node-deletion-over-budget-after=10s")}
-	if l.provider == "modern" { // With this quirk it returns an error for "absent", which the flag declares to be an answer.
+	if l.provider == "modern" { // With this quirk, the provider returns an error for "absent". The flag declares the error to be an answer.
 		s.Settings, s.Flags = "quirks: [GoneIsNotFound]\n", append(s.Flags, "--node-deletion-not-found-error=absent")
 	}
 	p.Lists = l.provider == "listing"
@@ -114,8 +115,8 @@ func (l wrongAnswer) absent(silent []*nodepool.Member) []*nodepool.Member {
 	return silent
 }
 
-// awaitDenied waits until the provider has said absent of each of the members
-// more often, and for longer, than a deletion needs.
+// awaitDenied waits until the provider has called each member absent. That must
+// happen more often, and for longer, than a deletion needs.
 func (l wrongAnswer) awaitDenied(t *testing.T, p *nodepool.Pool, d *daemon.Daemon, members []*nodepool.Member) {
 	t.Helper()
 	if !p.Lists {
@@ -148,8 +149,8 @@ func noStream(t *testing.T, p *nodepool.Pool, members []*nodepool.Member) {
 	}
 }
 
-// control terminates one instance, whose Node must then be deleted. Otherwise
-// the test before it would prove nothing.
+// control terminates one instance, and checks that its Node is deleted. Without
+// this check, the test before it would prove nothing.
 func control(t *testing.T, p *nodepool.Pool) {
 	t.Helper()
 	gone := p.Members[0]

@@ -23,9 +23,9 @@ const ownAccountFlag = "--use-service-account-credentials"
 
 func needing(all audit.Requests, r rights.Right) audit.Requests { return all.Where(r.Covers) }
 
-// The chart grants exactly the rights that the daemon uses: if one is taken away,
-// the test notices. Each other test also fails if the daemon lacks a right that it
-// needs there: see bed.Check.
+// The chart grants exactly the rights that the daemon uses. The test takes each
+// right away, and checks that this is noticed. Every other test also fails if the
+// daemon lacks a right that it needs in that test (see bed.Check).
 func TestRights(t *testing.T) {
 	skipWithoutPrograms(t)
 	t.Parallel()
@@ -67,12 +67,12 @@ func TestRights(t *testing.T) {
 }
 
 // takesLong reports whether a controller uses the right only after ten minutes,
-// because it repeats an event on the same object no sooner.
+// because it does not repeat an event on the same object earlier.
 func takesLong(r rights.Right) bool { return strings.HasPrefix(r.String(), "patch events as ") }
 
-// With the roles that the provider of AWS publishes for its daemon, this daemon can
-// do everything, and no request is refused. (A test of examples/aws compares the
-// copies with the published roles.)
+// With the roles that the AWS provider publishes for its own daemon, our daemon can
+// do everything. No request is refused. (A test of examples/aws compares the copies
+// with the published roles.)
 func TestRightsOfAnotherVendor(t *testing.T) {
 	for _, published := range []struct {
 		name, manifest string

@@ -21,9 +21,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
-// Both replicas are replaced, one after the other as a Deployment does it,
-// while nodes join and Services are created. Nothing is lost and nothing is
-// made twice. A Node that joins waits for one hand-over at most.
+// Both replicas are replaced, one after the other, as in the rollout of a
+// Deployment. Meanwhile nodes join and Services are created. Nothing is lost, and
+// nothing is made twice. A Node that joins waits for at most one hand-over.
 func TestRollingRestartUnderLoad(t *testing.T) {
 	const every = 300 * time.Millisecond
 	b := onShared(t)

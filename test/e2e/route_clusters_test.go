@@ -26,8 +26,8 @@ type side struct {
 
 const (
 	dualStack = podnetwork.PodCIDR + ",fd00:10:244::/56"
-	// checked is how often the daemons of these tests compare the routes with the
-	// Nodes.
+	// checked is the period after which the daemons of these tests compare the
+	// routes with the Nodes again.
 	checked = 2 * time.Second
 )
 
@@ -42,8 +42,8 @@ func starts(t *testing.T, n *podnetwork.Network, name string, s daemon.Setup) *s
 }
 
 // Two clusters give their Nodes the same CIDRs and have their routes in one table.
-// One of them has two address families. Neither changes the other's routes, whatever
-// happens to one of them.
+// One of them has two address families. Neither cluster's daemon changes routes of
+// the other cluster, whatever happens in one of them.
 func TestRoutesOfTwoClusters(t *testing.T) {
 	left := podnetwork.New(t, onOwn(t, "--cluster-cidr="+dualStack))
 	right := &podnetwork.Network{Bed: ownBed(t), Cloud: left.Cloud}
@@ -96,8 +96,8 @@ func (s *side) testHints(t *testing.T) {
 	}
 }
 
-// testLeadsNowhere: after a minute the Node of a stopped instance shows that its network
-// is unavailable.
+// testLeadsNowhere: after a minute, the Node of a stopped instance shows that its
+// network is unavailable.
 func (s *side) testLeadsNowhere(t *testing.T, i simulator.Instance) {
 	s.AwaitNode(t, i.Name, 2*time.Minute, podnetwork.Shows(podnetwork.Unreachable))
 	routes, err := s.Cloud.Routes(t.Context())
@@ -118,9 +118,9 @@ func (s *side) testRunsAgain(t *testing.T, i simulator.Instance) {
 	s.AwaitNode(t, i.Name, time.Minute, podnetwork.Shows(podnetwork.Reachable))
 }
 
-// testFailsOften: a creation that fails repeatedly is reported once. It is
-// retried with growing delays until it succeeds, and the routes of other Nodes
-// do not wait for it.
+// testFailsOften: a creation that fails repeatedly is reported once. The daemon
+// retries it with growing delays until it succeeds. The routes of other Nodes do
+// not wait for it.
 func (s *side) testFailsOften(t *testing.T) {
 	for name, times := range map[string]int{"once": 1, "often": 5} {
 		t.Run(name, func(t *testing.T) {
@@ -152,8 +152,8 @@ func (s *side) testFailsOften(t *testing.T) {
 	}
 }
 
-// idle checks that nothing is written, and that the cloud gets no calls about routes
-// but the periodic listings.
+// idle checks that nothing is written. It also checks that the periodic listings are
+// the only calls about routes.
 func idle(t *testing.T, sides ...*side) {
 	t.Helper()
 	const times = 5

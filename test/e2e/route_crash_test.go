@@ -58,9 +58,9 @@ func (l *routeLife) requests() map[string][]proxy.Place {
 	return map[string][]proxy.Place{"Cloud": proxy.PlacesOf(l.front.Requests(ofTable)), "APIServer": proxy.PlacesOf(l.api.Requests(ofNetwork))}
 }
 
-// The daemon is killed at each request of a route's life, before the server has
-// it and after the server has carried it out. The next daemon brings the route to
-// the same end (S7), and there is never a second route.
+// The daemon is killed at each request of a route's life: before the server gets
+// the request, and after the server has carried it out. The next daemon brings the
+// route to the same end (S7). There is never a second route.
 func TestRouteKilledAtEachRequest(t *testing.T) {
 	const regular = "--route-reconciliation-period=10m" // so long that the routes are not listed periodically during the test
 	n := podnetwork.New(t, onOwn(t))

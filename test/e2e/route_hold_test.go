@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/podnetwork"
 )
 
-// strays plants routes that lead to an instance which is not a Node.
+// strays creates stray routes. They lead to an instance that has no Node.
 func strays(t *testing.T, n *podnetwork.Network, count int) []simulator.Route {
 	t.Helper()
 	foreign := n.Cloud.Instance(t, simulator.Instance{Name: n.Name("foreign")})
@@ -36,8 +36,8 @@ func hasRoutesOf(t *testing.T, n *podnetwork.Network, bases ...string) {
 	}
 }
 
-// Ten stray routes beside two Nodes are held, reported and counted. When only three are
-// left, they are deleted (S5).
+// In a cluster with two Nodes, ten stray routes are held, reported and counted. When
+// only three stray routes are left, they are deleted (S5).
 func TestStrayRoutesAreHeld(t *testing.T) {
 	n := podnetwork.New(t, onShared(t))
 	hasRoutesOf(t, n, "few", "few") // Two routes exist before the strays, so each listing has 12.

@@ -70,7 +70,7 @@ func TestRouteOfANodeThatIsReplaced(t *testing.T) {
 		// cidr is the CIDR of the first Node. Each row has its own, far from the CIDRs
 		// that the control plane gives.
 		cidr string
-		// The second Node has the name or the CIDR of the first.
+		// sameName and sameCIDR say what the second Node has in common with the first.
 		sameName, sameCIDR bool
 	}{
 		{"SameName", "10.251.1.0/24", true, false},
@@ -157,8 +157,9 @@ func TestRoutesOfTwoTables(t *testing.T) {
 	podnetwork.AwaitTable(t, expect.Soon, n)
 }
 
-// A Node with a CIDR outside the cluster's gets no route and says why, until the
-// operator allows such routes.
+// A Node gets no route if its CIDR is outside the cluster's CIDR, and the Node says
+// why. It gets the route when the operator allows routes outside the cluster's
+// CIDR.
 func TestRouteOutsideTheCluster(t *testing.T) {
 	n := podnetwork.New(t, onShared(t))
 	i := n.Cloud.Instance(t, simulator.Instance{Name: n.Name("outside")})
@@ -188,9 +189,9 @@ func TestRouteOutsideTheCluster(t *testing.T) {
 	n.AwaitNode(t, node.Name, expect.Soon, podnetwork.Shows(podnetwork.Reachable))
 }
 
-// If the cloud keeps the addresses of a node in its route, the route is replaced when
-// they change: it is deleted first and then created, because the table takes only one
-// route for a CIDR.
+// This cloud keeps the addresses of a node in the node's route. When the addresses
+// change, the daemon replaces the route. It deletes the old route before it creates
+// the new one, because the table takes only one route for a CIDR.
 func TestRouteFollowsTheNodesAddresses(t *testing.T) {
 	n := podnetwork.New(t, onShared(t), "--unique-routes")
 	i, node := n.Joins(t, "moving")
@@ -278,8 +279,8 @@ func TestRoutesWhileTheAPIServerRestarts(t *testing.T) {
 }
 
 // Without a usable --cluster-cidr all other controllers work. Log, metric and event
-// report that the route controller does not run. If --controllers names it, the
-// process ends.
+// report that the route controller does not run. If --controllers names the route
+// controller, the process exits.
 func TestRoutesWithoutClusterCIDR(t *testing.T) {
 	b := onShared(t)
 	c := b.NewCloud(t)

@@ -61,9 +61,10 @@ func TestNewcomersRun(t *testing.T) {
 	n.balance(t, b, func() { stop(); n.run(t, run) })
 }
 
-// balance follows the tutorial about load balancers and routes: its code is put into the
-// project, and its commands are run. Then the conformance suite passes, a Service
-// gets its load balancer, and the daemon prints the report that the page shows.
+// balance follows the tutorial about load balancers and routes. It puts the tutorial's
+// code into the project, and runs the tutorial's commands. Then the conformance suite
+// passes, a Service gets its load balancer, and the daemon prints the report that the
+// page shows.
 func (n newcomer) balance(t *testing.T, b *bed.Bed, restart func()) {
 	t.Helper()
 	const page = "../../docs/tutorials/load-balancers-and-routes.md"
@@ -156,7 +157,7 @@ func (n newcomer) blocks(t *testing.T, page, begin string) []string {
 	return blocks
 }
 
-// do runs a block to its end, and returns what it prints.
+// do runs a block to its end, and returns the block's output.
 func (n newcomer) do(t *testing.T, block string) string {
 	t.Helper()
 	out, err := bed.Output(t.Context(), n.shell(block)...)
@@ -166,7 +167,7 @@ func (n newcomer) do(t *testing.T, block string) string {
 	return out
 }
 
-// change makes the changes of a page in the project.
+// change makes the changes in the project that a page describes.
 func (n newcomer) change(t *testing.T, page string) {
 	t.Helper()
 	blocks, err := tutorial.Blocks(strings.ReplaceAll(string(bed.ReadFile(t, page)), "acme", "newcloud"))
@@ -198,9 +199,10 @@ func (n newcomer) shell(block string) []string {
 	return slices.Concat([]string{"env", "--chdir=" + n.dir}, n.env, []string{"bash", "-ec", block})
 }
 
-// start runs a block in a shell of its own until the test ends, and waits until it
-// prints a line that begins with ready. The last command of the block replaces the
-// shell, so that a signal reaches it. The returned function ends it earlier.
+// start runs a block in a shell of its own until the test ends. It waits for a line
+// of output that begins with ready. The last command of the block replaces the
+// shell, so that a signal reaches the command. The returned function ends the
+// command earlier.
 func (n newcomer) start(t *testing.T, ready, block string) (stop func()) {
 	t.Helper()
 	lines := strings.Split(block, "\n")

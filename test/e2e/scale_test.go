@@ -84,10 +84,9 @@ func awaitFleet(t *testing.T, b *bed.Bed, name string, size int, within time.Dur
 	})
 }
 
-// Initialising a Node costs one call, two writes and one event (P2), at default
-// flags. The time is only logged, because a busy machine takes longer.
-// node.TestNodesAreInitialisedAtTheSpeedOfTheQuota and make bench check the
-// time.
+// With default flags, initialising a Node costs one call, two writes and one event
+// (P2). The time is only logged, because a busy machine takes longer.
+// node.TestNodesAreInitialisedAtTheSpeedOfTheQuota and make bench check the time.
 func TestThousandNodes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
@@ -131,7 +130,7 @@ func TestThousandNodes(t *testing.T) {
 		t.Errorf("the cloud was called %d times, want at most %d", n, mostOfCalls)
 	}
 	for node, writes := range byNode(patches) {
-		if len(writes) > 2 { // A conflict with the control plane's own controllers has written nothing.
+		if len(writes) > 2 { // Writes that failed with a conflict are not counted here.
 			t.Errorf("node %s was written %d times: %v", node, len(writes), writes)
 		}
 	}

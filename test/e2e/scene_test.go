@@ -25,8 +25,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// ofLibraries are metrics in the chart's alerts and dashboard that the daemon
-// does not make itself. A unit test checks the others.
+// ofLibraries lists the metrics in the chart's alerts and dashboard that come from
+// libraries. A unit test checks the daemon's own metrics.
 var ofLibraries = []string{
 	`running_managed_controllers{manager="cloud-controller-manager",name=`, "rest_client_requests_total{code=",
 	"process_cpu_seconds_total ", "process_resident_memory_bytes ",
@@ -39,7 +39,7 @@ type scene struct {
 
 	cloud  *bed.Cloud
 	flags  []string
-	unread bool        // nobody reads metrics
+	unread bool        // the scene reads no metrics
 	over   func() bool // reports whether the rest of the scene would show nothing more
 	mark   int64       // of the audit log
 	daemon *daemon.Daemon
@@ -182,8 +182,8 @@ func (s *scene) configIsRefused(t *testing.T) {
 	}
 }
 
-// serviceIsServed checks that a Service gets a load balancer, which follows a change of
-// the Service.
+// serviceIsServed checks that a Service gets a load balancer, and that the load
+// balancer follows a change of the Service.
 func (s *scene) serviceIsServed(t *testing.T) {
 	t.Helper()
 	name := lbservice.On(s.Bed).Balanced(t, "web")
@@ -213,7 +213,7 @@ func (s *scene) serviceIsServed(t *testing.T) {
 	}
 }
 
-// runs reports whether this controller, which is off by default, runs.
+// runs reports whether a controller that is off by default has been switched on.
 func (s *scene) runs(controller string) bool {
 	return slices.ContainsFunc(s.flags, func(flag string) bool {
 		return strings.HasPrefix(flag, "--controllers=") && strings.Contains(flag, controller)
@@ -232,8 +232,9 @@ func (s *scene) told(t *testing.T, controller, kind, name string) {
 	})
 }
 
-// certificateIsApproved checks, if the controller runs, that a certificate is
-// approved for the Node's own names and addresses, and for nothing else.
+// certificateIsApproved checks that a certificate is approved for the Node's own
+// names and addresses, and for nothing else. It does nothing if the controller does
+// not run.
 func (s *scene) certificateIsApproved(t *testing.T) {
 	t.Helper()
 	const controller = "kubelet-serving-csr-controller"
@@ -258,8 +259,9 @@ func (s *scene) remove(t *testing.T, node string) {
 	}
 }
 
-// volumeIsLabelled checks, if the controller runs, that it labels a volume that the
-// cloud knows, and records an event about one that the cloud does not know.
+// volumeIsLabelled checks that the controller labels a volume that the cloud knows.
+// The controller must record an event about a volume that the cloud does not know.
+// The check does nothing if the controller does not run.
 func (s *scene) volumeIsLabelled(t *testing.T) {
 	t.Helper()
 	const controller = "persistent-volume-label-controller"
@@ -271,8 +273,8 @@ func (s *scene) volumeIsLabelled(t *testing.T) {
 	s.await(t, func(ctx context.Context) error { return placed(ctx, s.Bed, name, "sim-1b") })
 }
 
-// pairInitialised creates an instance, and its Node as if a daemon had initialised the
-// Node.
+// pairInitialised creates an instance and its Node. The Node looks as if a daemon had
+// initialised it.
 func (s *scene) pairInitialised(t *testing.T, base string) (simulator.Instance, *corev1.Node) {
 	t.Helper()
 	i := s.cloud.Instance(t, simulator.Instance{Name: s.Name(base)})

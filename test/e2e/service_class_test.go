@@ -27,8 +27,8 @@ const (
 	theirs = "198.51.100.7"
 )
 
-// belongsToOthers creates a Service of another class as another controller would have
-// left it, with upstream's finalizer and the conditions of KEP-4631.
+// belongsToOthers creates a Service of another class. Like a Service that another
+// controller has served, it has upstream's finalizer and the conditions of KEP-4631.
 func belongsToOthers(t *testing.T, s lbservice.Services, base string) *corev1.Service {
 	t.Helper()
 	name := s.Balanced(t, base, inClass(foreign), func(service *corev1.Service) { service.Finalizers = []string{lbservice.Finalizer} })
@@ -69,8 +69,8 @@ func passes(t *testing.T, s lbservice.Services) {
 }
 
 // A daemon never touches a Service of another class, not even to clean up (S4). This
-// also holds if the Service is changed or deleted, and for a daemon that starts later.
-// All classes in --load-balancer-class are served.
+// is also true if the Service is changed or deleted, and for a daemon that starts
+// later. The daemon serves all classes in --load-balancer-class.
 func TestServiceOfAnotherClass(t *testing.T) {
 	b := onShared(t)
 	s := lbservice.New(t, b, 2)
@@ -99,8 +99,8 @@ func TestServiceOfAnotherClass(t *testing.T) {
 	}
 }
 
-// A Service of another class becomes internal. It loses its class with its type,
-// and its finalizer is still the other controller's.
+// A Service of another class becomes internal. It loses its class with its type.
+// Its finalizer still belongs to the other controller.
 func TestServiceOfAnotherClassBecomesInternal(t *testing.T) {
 	b := onShared(t)
 	s := lbservice.New(t, b, 2)
@@ -123,9 +123,9 @@ func TestServiceOfAnotherClassBecomesInternal(t *testing.T) {
 	s.AwaitServing(t, before.Name, s.Hosts...)
 }
 
-// A Service can get another class only while it has another type than
-// LoadBalancer. When it has got another class, the daemon deletes its load
-// balancer, even if the daemon never saw the other type.
+// A Service can get another class only while its type is not LoadBalancer. When the
+// Service has another class, the daemon deletes its load balancer. That happens
+// even if the daemon never saw the other type.
 func TestServiceIsGivenToAnotherClass(t *testing.T) {
 	s := lbservice.New(t, onShared(t), 2)
 	d := s.Runs(t, daemon.Setup{})
@@ -170,9 +170,9 @@ func TestServiceIsGivenToAnotherClass(t *testing.T) {
 }
 
 // One daemon serves a class and another serves Services without a class. While
-// neither daemon runs, one Service of each becomes internal, so it no longer has a
-// class. Each daemon cleans up what it has made, and leaves the other's Service
-// alone.
+// neither daemon runs, one Service of each daemon becomes internal, and so loses
+// its class. Later, each daemon cleans up after its own Service, and leaves the
+// other daemon's Service alone.
 func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
 	const class, annotation = "e2e/a", "fairlead.dev/load-balancer-class"
 	b := onShared(t)
@@ -231,8 +231,8 @@ func awaitHit(t *testing.T, s lbservice.Services, name string) {
 }
 
 // awaitReleased waits until nothing of ours is left in the cloud and on a Service
-// that now belongs to another controller. Then it checks that the Service is left
-// alone.
+// that now belongs to another controller. Then it checks that the daemon leaves the
+// Service alone.
 func awaitReleased(t *testing.T, s lbservice.Services, name string) {
 	t.Helper()
 	released := s.AwaitService(t, name, lbservice.RetriesWithin, func(service *corev1.Service) error {
@@ -240,7 +240,7 @@ func awaitReleased(t *testing.T, s lbservice.Services, name string) {
 		return errors.Join(err, expect.Equal("load balancers", 0, len(left)),
 			expect.Equal("finalizers", 0, len(service.Finalizers)), expect.Equal("conditions", 0, len(service.Status.Conditions)))
 	})
-	// The write that has released the Service may come into the audit log after the mark.
+	// The write that has released the Service might reach the audit log after the mark.
 	mark, began := s.Audit(t).Mark(), time.Now()
 	released.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: theirs}}
 	if _, err := s.API().UpdateStatus(t.Context(), released, metav1.UpdateOptions{FieldManager: "theirs"}); err != nil {

@@ -69,7 +69,8 @@ func (m *machine) serve(conn net.Conn) {
 	}
 }
 
-// goes ends the machine: it accepts no more connections, and its instance is terminated.
+// goes takes the machine away: the machine accepts no more connections, and its instance is
+// terminated.
 func (m *machine) goes(t *testing.T, s traffic) {
 	t.Helper()
 	for _, listener := range m.listeners {
@@ -83,7 +84,7 @@ func (m *machine) goes(t *testing.T, s traffic) {
 // trafficClient opens connections to one address.
 type trafficClient struct {
 	address string
-	stop    func() // stops, and waits for connections that are open
+	stop    func() // stops the client, and waits for its open connections
 
 	mu  sync.Mutex
 	all []connection // guarded by mu
@@ -186,7 +187,7 @@ func (s *session) talk() error {
 	return cmp.Or(err, expect.Equal("echo", "still there", answer))
 }
 
-// stays opens a connection that goes to this machine.
+// stays opens connections until one of them goes to this machine, and returns that one.
 func (v *trafficClient) stays(t *testing.T, m *machine) *session {
 	t.Helper()
 	for range 100 {
@@ -203,7 +204,7 @@ func (v *trafficClient) stays(t *testing.T, m *machine) *session {
 	return nil
 }
 
-// With externalTrafficPolicy Local only nodes with an endpoint get traffic. A
+// With externalTrafficPolicy Local, only nodes with an endpoint get traffic. A
 // node's health check node port reports whether it has one.
 func testLocalTrafficPolicy(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b, "--traffic=true", "--check-interval=100ms")

@@ -18,9 +18,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// testFaultAtEachCall returns a test in which the n-th call of a Service's life meets a
-// fault of the cloud, for every n. The Service is served all the same, by the only load
-// balancer that was ever made for it, and nothing is left after its deletion (S2).
+// testFaultAtEachCall returns a test with one Service for each n. The n-th call of that
+// Service's life meets a fault of the cloud. The Service is served all the same, and
+// only one load balancer is ever made for it. Nothing is left after its deletion (S2).
 func testFaultAtEachCall(kind simulator.FaultKind) func(*testing.T, *bed.Bed) {
 	return func(t *testing.T, b *bed.Bed) {
 		s := newClass(t, b, "--provisioning=500ms")
@@ -42,8 +42,8 @@ func testFaultAtEachCall(kind simulator.FaultKind) func(*testing.T, *bed.Bed) {
 	}
 }
 
-// lives takes one Service from its creation to its deletion, with a fault unless it is
-// nil.
+// lives takes one Service from its creation to its deletion. If fault is not nil, the
+// cloud has this fault meanwhile.
 func lives(t *testing.T, s lbservice.Services, fault *simulator.Fault) {
 	t.Helper()
 	if err := s.Cloud.ResetCalls(t.Context()); err != nil {
@@ -68,8 +68,8 @@ func lives(t *testing.T, s lbservice.Services, fault *simulator.Fault) {
 	s.CreatedOnce(t)
 }
 
-// The API server goes away in the middle of a Service's life, with a write of
-// the daemon on its way.
+// The API server goes away in the middle of a Service's life, while a write of the
+// daemon is on its way.
 func TestAPIServerRestartsInTheLifeOfAService(t *testing.T) {
 	// bed.Check accepts a refusal by the restarted API server only if the audit log
 	// shows that the daemon has used the right successfully.
@@ -109,8 +109,8 @@ func TestAPIServerRestartsInTheLifeOfAService(t *testing.T) {
 	}
 }
 
-// A Service becomes internal and wants a load balancer again, while the daemon
-// runs.
+// While the daemon runs, a Service becomes internal, and later wants a load
+// balancer again.
 func TestServiceChangesItsType(t *testing.T) {
 	s := lbservice.New(t, onShared(t), 1)
 	s.Runs(t, daemon.Setup{})

@@ -10,8 +10,8 @@ import (
 )
 
 // A provider finds the load balancer that it has to delete only by the address in
-// the Service's status. Each load balancer is deleted nevertheless, however its
-// Service ends (S2).
+// the Service's status. Each load balancer is deleted nevertheless, no matter how
+// its Service ends (S2).
 func TestLoadBalancerIsFoundByItsAddress(t *testing.T) {
 	s := lbservice.New(t, onShared(t), 2)
 	s.Runs(t, daemon.Setup{Provider: "modern", Settings: "quirks: [DeletesByAddress]\n"})

@@ -21,9 +21,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// Nodes come and go while 200 Services get their load balancers, from a cloud
-// that is slow and fails now and then. Calls about one load balancer never overlap,
-// and in the end each load balancer has the last set of nodes (S3).
+// Nodes come and go while 200 Services get their load balancers. The cloud is slow,
+// and fails now and then. Calls about one load balancer never overlap. In the end,
+// each load balancer has the last set of nodes (S3).
 func TestLastSetOfNodesWins(t *testing.T) {
 	const (
 		size  = 200
@@ -81,8 +81,8 @@ func TestLastSetOfNodesWins(t *testing.T) {
 }
 
 // churn lets Nodes join, deletes them, and excludes and includes them, one step after
-// the other. It makes at least 40 steps, and ends once enough returns true. It returns
-// the number of steps.
+// the other. It makes at least 40 steps, and then goes on until enough returns true.
+// It returns the number of steps.
 func churn(t *testing.T, p *nodepool.Pool, enough func() bool) int {
 	t.Helper()
 	const (

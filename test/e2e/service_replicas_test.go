@@ -27,8 +27,8 @@ func testHandOverWaitsForTheCloud(t *testing.T, b *bed.Bed) {
 	s.CreatedOnce(t)
 }
 
-// The cloud never finishes the load balancer: the leader ends without releasing the
-// lease, and the other replica takes over once the lease has expired.
+// The cloud never finishes the load balancer. The leader ends without releasing the
+// lease. The other replica takes over once the lease has expired.
 func testCloudThatIsNeverDoneKeepsTheLease(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	leader, standby := s.Replicas(t, daemon.Setup{})
@@ -42,8 +42,8 @@ func testCloudThatIsNeverDoneKeepsTheLease(t *testing.T, b *bed.Bed) {
 	s.CreatedOnce(t)
 }
 
-// A call that has outlived its deadline and that nobody waits for any more keeps
-// the lease, too, because it is under way until it returns.
+// A call has outlived its deadline, and nobody waits for it any more. The leader
+// keeps the lease for it, too, because the call is under way until it returns.
 func testCallPastItsDeadlineKeepsTheLease(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	leader, standby := s.Replicas(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s"}})

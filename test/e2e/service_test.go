@@ -15,8 +15,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// A Service gets a working address with two writes, follows the nodes, and
-// leaves nothing behind (S2, P3).
+// A Service gets a working address with two writes. Its load balancer follows the
+// nodes, and nothing is left behind (S2, P3).
 func TestServiceGetsALoadBalancer(t *testing.T) {
 	b := lbservice.On(onShared(t))
 	first := b.Kubelet(t, simulator.Instance{Name: b.Name("backend")})
@@ -46,7 +46,7 @@ func TestServiceGetsALoadBalancer(t *testing.T) {
 	b.AwaitGone(t, name)
 }
 
-// The next daemon finds what has changed while no daemon ran.
+// Services change while no daemon runs. The next daemon finds the changes.
 func TestServiceChangesWhileTheDaemonIsDown(t *testing.T) {
 	b := lbservice.On(onShared(t))
 	i := b.Kubelet(t, simulator.Instance{Name: b.Name("backend")})
@@ -62,9 +62,9 @@ func TestServiceChangesWhileTheDaemonIsDown(t *testing.T) {
 	b.AwaitInternal(t, internal)
 }
 
-// The daemon is killed at each request of a Service's life, before the server
-// has it and after the server has carried it out: there is never a second load
-// balancer, and nothing is left in the end (S2, S7).
+// The daemon is killed at each request of a Service's life, before the server gets
+// the request, and after the server has carried it out. There is never a second
+// load balancer, and nothing is left in the end (S2, S7).
 func TestServiceKilledAtEachRequest(t *testing.T) {
 	b := lbservice.On(onShared(t))
 	i := b.Kubelet(t, simulator.Instance{Name: b.Name("backend")})

@@ -23,9 +23,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
-// Clients open a connection every 10 ms through two load balancers, one with
-// draining and one without, while nodes join, are excluded, drained and deleted, and
-// the leader is replaced.
+// Clients open a connection every 10 ms through each of two load balancers. One load
+// balancer drains connections, and the other does not. Meanwhile nodes join, are
+// excluded, drained and deleted, and the leader is replaced.
 //
 // Once a backend is removed, no new connection may reach it, and no connection may
 // fail. There is one exception: the load balancer without draining cuts the connections
@@ -102,8 +102,9 @@ type traffic struct {
 type removal struct {
 	*machine
 
-	// began is when the removal began. From done until back, no new connection may reach
-	// the machine. If back is zero, the machine never comes back.
+	// began is the time at which the removal began. No new connection may reach the
+	// machine from the time done until the time back. If back is zero, the machine never
+	// comes back.
 	began, done, back time.Time
 }
 
@@ -111,8 +112,8 @@ type removal struct {
 // Node.
 func (s *traffic) joins(t *testing.T) *machine {
 	t.Helper()
-	// The cloud would assign its first addresses, which other clouds on this computer
-	// assign, too.
+	// By default, the cloud would assign its first addresses. Other clouds on this
+	// computer assign the same ones.
 	address := fmt.Sprintf("InternalIP=127.%d.%d.%d", 1+rand.N(60), 1+rand.N(250), 1+rand.N(250))
 	i, _ := s.Pair(t, s.Cloud, simulator.Instance{Name: s.Name("machine"), Addresses: nodes.CloudAddresses(address)})
 	m := &machine{instance: i}
@@ -151,8 +152,8 @@ func (s *traffic) awaitBackends(t *testing.T, machines ...*machine) {
 	})
 }
 
-// removes takes a machine out of the load balancers. It checks what becomes of a
-// connection to the machine that a client keeps open.
+// removes takes a machine out of the load balancers. Two clients keep a connection
+// to the machine open: the one that drains must survive, and the other must be cut.
 func (s *traffic) removes(t *testing.T, m *machine, how func(), left ...*machine) {
 	t.Helper()
 	open := []*session{s.clients[0].stays(t, m), s.clients[1].stays(t, m)}

@@ -26,8 +26,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 )
 
-// A provider may return ImplementedElsewhere, wrapped or not. That is not a failure,
-// and the status that the other controller writes stays.
+// A provider can return ImplementedElsewhere, wrapped or not. That is not a failure.
+// The status that the other controller writes stays.
 func testProvidedElsewhere(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	s.Runs(t, daemon.Setup{Provider: "modern"})
@@ -59,7 +59,7 @@ func testProvidedElsewhere(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// Somebody keeps rewriting the address. It is put back once, and the event
+// Somebody keeps rewriting the address. The daemon puts it back once, and the event
 // says who rewrites it. Other changes of the Service still reach the cloud (S4).
 func testContestedStatus(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
@@ -137,8 +137,9 @@ func (r *rival) awaitBlows(t *testing.T, more int) {
 	})
 }
 
-// If somebody else removes the finalizer, the daemon puts it back, but does not do
-// so again at once. The load balancer is still deleted with the Service (S2, S4).
+// If somebody else removes the finalizer, the daemon puts it back. If somebody
+// removes it again, the daemon does not put it back at once. The load balancer is
+// still deleted with the Service (S2, S4).
 func testContestedFinalizer(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	s.Runs(t, daemon.Setup{})
@@ -161,8 +162,8 @@ func testContestedFinalizer(t *testing.T, b *bed.Bed) {
 	s.AwaitGone(t, name)
 }
 
-// The account has no room for a second load balancer: the Service says so, and
-// is served once there is room.
+// The account has no room for a second load balancer. The Service says so, and is
+// served once there is room.
 func testQuotaIsExhausted(t *testing.T, b *bed.Bed) {
 	file, port := filepath.Join(t.TempDir(), "cloud.json"), daemon.FreePort(t)
 	account := func(room int) []string {
@@ -183,9 +184,10 @@ func testQuotaIsExhausted(t *testing.T, b *bed.Bed) {
 	s.AwaitServing(t, first, s.Hosts...)
 }
 
-// If a provider panics, only this call fails, and the Service shows it. After a
-// change of the Service the provider is called again at once. When the provider has
-// panicked for Services of three namespaces, the process ends to be restarted (S8).
+// If a provider panics, only this call fails, and the Service shows the failure.
+// After a change of the Service, the daemon calls the provider again at once. When
+// the provider has panicked for Services of three namespaces, the process exits so
+// that the kubelet restarts it (S8).
 func testProviderPanics(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	with := daemon.Setup{Provider: "modern"}
@@ -251,8 +253,9 @@ func testProviderReturnsNil(t *testing.T, b *bed.Bed) {
 	s.AwaitServingWithin(t, lbservice.RetriesWithin, name, s.Hosts...)
 }
 
-// A call that hangs beyond its deadline blocks its own Service and no other one. The
-// blocked Service says so. No second call is made beside the first (S3).
+// A call that hangs beyond its deadline blocks only its own Service. The blocked
+// Service says so. Until the call returns, no second call is made for that Service
+// (S3).
 func testProviderHangs(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	d := s.Runs(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s", "--concurrent-service-syncs=2"}})
@@ -272,8 +275,8 @@ func testProviderHangs(t *testing.T, b *bed.Bed) {
 }
 
 // A provider hangs for ever while it holds a mutex that it needs for all Services. When
-// so many calls hang that no further one may be made, the process ends to be restarted
-// (S8), and the next process serves the Services.
+// the number of hanging calls reaches its limit, the process exits so that the kubelet
+// restarts it (S8). The next process serves the Services.
 func testProviderHangsForAll(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	first := s.Balanced(t, "hangs")
@@ -295,8 +298,9 @@ func testProviderHangsForAll(t *testing.T, b *bed.Bed) {
 	s.AwaitServingWithin(t, lbservice.RetriesWithin, first, s.Hosts...)
 }
 
-// Two clusters have one account. A daemon touches no load balancer but those of its own
-// cluster's Services, even if one of the tags agrees.
+// Two clusters have one account. A daemon touches only the load balancers of its own
+// cluster's Services. It leaves another load balancer alone even if one of the tags
+// agrees.
 func testTwoClustersInOneAccount(t *testing.T, b *bed.Bed) {
 	one := newClass(t, b)
 	two := one
@@ -363,9 +367,9 @@ func testDriftIsFound(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// A Service is deleted by force and recreated with the same name, while the daemon is
-// stopped, or while the old load balancer cannot be deleted. The new Service waits and
-// says so, and nothing of the old one is left.
+// A Service is deleted by force and recreated with the same name. Meanwhile the daemon
+// is stopped, or the old load balancer cannot be deleted. The new Service waits and
+// says so. In the end, nothing is left of the old Service.
 func testRecreatedUnderItsName(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	d := s.Runs(t, daemon.Setup{Flags: []string{"--cloud-mutation-timeout=2s"}})

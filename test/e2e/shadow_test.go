@@ -25,7 +25,7 @@ import (
 )
 
 // shadowName is the program name of the daemon with --shadow, which decides but changes
-// nothing. By this name the daemon's requests are found in the audit log.
+// nothing. The tests find the daemon's requests in the audit log by this name.
 const shadowName = "shadow"
 
 // runSkeleton runs the community's skeleton with the cloud of the pool, as the admin.
@@ -46,10 +46,10 @@ func runSkeleton(t *testing.T, p *nodepool.Pool) *process.Process {
 	return skeleton
 }
 
-// The skeleton leads, and beside it runs a daemon with --shadow. The cloud answers
-// 404 for a while. The skeleton deletes the silent Nodes at once, and the shadow's
-// report names each of them. The shadow has written nothing, not even a lease, and
-// has changed nothing in the cloud.
+// The skeleton leads, and a daemon with --shadow runs at the same time. The cloud
+// answers 404 for a while. The skeleton deletes the silent Nodes at once, and the
+// shadow's report names each of them. The shadow has written nothing, not even a
+// lease, and has changed nothing in the cloud.
 func TestShadowBesideTheSkeleton(t *testing.T) {
 	const size, silent = 8, 3
 	p := nodepool.New(t, onOwn(t), size)
@@ -103,8 +103,8 @@ func TestShadowBesideTheSkeleton(t *testing.T) {
 	}
 }
 
-// With the rights that the chart gives to a shadow, none of its requests is refused, although it
-// lists all kinds of objects. It uses each right to read, except the one to read the Secret of a
+// A shadow lists all kinds of objects. With the rights that the chart gives it, none of its
+// requests is refused. It uses each right to read, except the right to read the Secret of a
 // provider.
 func TestRightsOfAShadow(t *testing.T) {
 	const size = 2

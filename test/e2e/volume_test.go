@@ -24,9 +24,9 @@ import (
 // labelsVolumes is the flag that switches the controller on.
 const labelsVolumes = "--controllers=*,persistent-volume-label-controller"
 
-// Volumes that were made while no daemon ran get labels and node affinity, and a pod
-// with such a volume is scheduled to the volume's zone. If the cloud does not know a
-// volume, an event says so. Volumes of other drivers stay as they are (S4 f).
+// Volumes that were made while no daemon ran get labels and node affinity. A pod
+// with one of these volumes is scheduled to the volume's zone. If the cloud does not
+// know a volume, an event says so. Volumes of other drivers stay as they are (S4 f).
 func TestVolumesGetTheirZone(t *testing.T) {
 	b := onShared(t)
 	b.UseRightsOf(t, volumeLabels)

@@ -11,9 +11,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
-// A provider panics for one Node. The Node says why it waits, the process goes on, and
-// other Nodes are initialised (S8). The provider is not asked about the Node again soon,
-// so the Node recovers with the next process.
+// A provider panics for one Node. The Node says why it waits. The process keeps running,
+// and other Nodes are initialised (S8). The daemon does not ask the provider about the
+// Node again soon. So the Node recovers with the next process.
 func TestWaitingNodeSaysThatTheProviderPanics(t *testing.T) {
 	b := onOwn(t)
 	c := b.NewCloud(t)
@@ -65,8 +65,8 @@ func TestWaitingNodeSaysThatTheCloudThrottles(t *testing.T) {
 	w.recovers(t)
 }
 
-// useUp makes a call every 5 ms, which uses up the quota. It closes used after the
-// first call.
+// useUp uses up the quota with a call every 5 ms. It closes the channel used after
+// the first call.
 func useUp(ctx context.Context, c *bed.Cloud, used chan<- struct{}) {
 	customer := simulator.NewClient(c.URL)
 	for n := 0; ctx.Err() == nil; n++ {

@@ -23,17 +23,18 @@ import (
 
 const (
 
-	// retriedWithin is the timeout for the initialisation of a Node once the reason of its
-	// wait is removed.
+	// retriedWithin is the timeout for the initialisation of a Node after the reason of
+	// its wait has been removed.
 	retriedWithin = 2 * time.Minute
 )
 
-// waiter describes a Node that has to wait, and what the Node then shows.
+// waiter describes a Node that has to wait, and the reason and the message that the Node
+// then shows.
 type waiter struct {
 	name   string
 	reason string
 	words  string // in the message: cause or way out
-	// instance is the instance in the cloud; nil if there is none.
+	// instance is the instance in the cloud, or nil if there is none.
 	instance *simulator.Instance
 	// node changes the Node before it is registered.
 	node func(n *corev1.Node, i simulator.Instance)
@@ -52,7 +53,7 @@ type waiting struct {
 	instance simulator.Instance
 }
 
-// beginWaiting creates what the waiter needs.
+// beginWaiting creates the objects that the waiter needs.
 func beginWaiting(t *testing.T, b *bed.Bed, c *bed.Cloud, w waiter) *waiting {
 	t.Helper()
 	on := &waiting{waiter: w, bed: b, cloud: c}
@@ -212,8 +213,8 @@ func (w *waiting) shows(t *testing.T) {
 	}
 }
 
-// explained checks that `kubectl fairlead explain` gives the same reasons and messages as
-// the Nodes show.
+// explained checks that `kubectl fairlead explain` prints the same reasons and messages
+// as the Nodes' conditions.
 func explained(t *testing.T, b *bed.Bed, d *daemon.Daemon, all []*waiting) {
 	var found struct {
 		Items []struct {
@@ -223,7 +224,7 @@ func explained(t *testing.T, b *bed.Bed, d *daemon.Daemon, all []*waiting) {
 			Writers []struct{ Field, Manager string }
 		}
 	}
-	before := map[string]*corev1.NodeCondition{} // The condition may be written while explain runs, so what it was before counts, too.
+	before := map[string]*corev1.NodeCondition{} // The daemon can write the condition while explain runs. So the condition from before counts, too.
 	for _, w := range all {
 		before[w.instance.Name] = nodes.Condition(b.Node(t, w.instance.Name))
 	}
@@ -262,7 +263,7 @@ func explained(t *testing.T, b *bed.Bed, d *daemon.Daemon, all []*waiting) {
 	explainedLive(t, b, d, all[0])
 }
 
-// explainedLive asks the daemon what it remembers of the first waiter.
+// explainedLive asks the daemon for its memory of the first waiter.
 func explainedLive(t *testing.T, b *bed.Bed, d *daemon.Daemon, w *waiting) {
 	var found struct {
 		Source, NotLive string
@@ -292,7 +293,7 @@ func (w *waiting) wroteOnce(t *testing.T, mark int64) {
 	}
 }
 
-// recovers waits until the Node is initialised without further help.
+// recovers waits until the Node is initialised without more help.
 func (w *waiting) recovers(t *testing.T) {
 	node := w.bed.AwaitNode(t, w.instance.Name, retriedWithin, func(node *corev1.Node) error {
 		i := w.instance
@@ -346,7 +347,7 @@ func countsWaiting(t *testing.T, b *bed.Bed, d *daemon.Daemon, all []*waiting) {
 	}
 }
 
-// describe logs what kubectl describe shows of the Node.
+// describe logs the output of kubectl describe for the Node.
 func describe(t *testing.T, b *bed.Bed, title, node string) {
 	t.Helper()
 	if _, err := exec.LookPath("kubectl"); err != nil {
@@ -366,8 +367,8 @@ func describe(t *testing.T, b *bed.Bed, title, node string) {
 	t.Logf("%s: kubectl describe node says\n%s", title, strings.Join(lines, "\n"))
 }
 
-// describedWords returns words that mark the lines of a Node's description that the
-// daemon has caused.
+// describedWords returns words that are in the daemon's lines of a Node's
+// description.
 func describedWords() []string {
 	return []string{"Taints:", string(nodes.ConditionInitialized), string(nodepool.ConditionMissing), "CloudInitFailed", "NodeDeletion", "DeletingNode"}
 }
