@@ -24,21 +24,21 @@ func (f File) End() (int64, error) {
 	return info.Size(), nil
 }
 
-// Since returns the requests that were written after the mark, without those that the API
-// server received before it. What such a request has changed may be seen before the request
-// is written to the log.
+// Since returns the requests that were written to the log after the mark. It leaves out
+// requests that the API server had received before the mark. A test can see the effect
+// of a request before the request is written to the log.
 func (f File) Since(mark int64) (Requests, error) {
 	file, err := os.Open(string(f))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // an error does not matter: the file was only read
-	// The mark may be in the middle of a line. That line began before the mark, so
-	// it is skipped.
 	marked, err := timeAt(file, mark)
 	if err != nil {
 		return nil, err
 	}
+	// The mark may be in the middle of a line. That line began before the mark, so
+	// it is skipped.
 	if _, err := file.Seek(max(mark-1, 0), io.SeekStart); err != nil {
 		return nil, err
 	}
@@ -53,8 +53,9 @@ func (f File) Since(mark int64) (Requests, error) {
 // maxLine is longer than most lines of the log.
 const maxLine = 256 << 10
 
-// timeAt returns when the last request before the mark was answered. It returns the zero
-// time if there is none.
+// timeAt returns the time at which the last request before the mark was answered. It
+// returns the zero time if there is no request, or if the request's line is longer than
+// maxLine.
 func timeAt(file *os.File, mark int64) (time.Time, error) {
 	from := max(mark-maxLine, 0)
 	before := make([]byte, mark-from)

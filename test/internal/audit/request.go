@@ -13,11 +13,11 @@ import (
 // server.
 const DaemonUser = "cloud-controller-manager"
 
-// TestProgram is the program name, in the user agent, of the daemon with the
-// providers of these tests.
+// TestProgram is the name of the daemon with the providers of these tests. The
+// daemon has it in its user agent.
 const TestProgram = "testccm"
 
-// TestAgent is the program name of the tests in their user agent.
+// TestAgent is the program name in the user agent of the tests.
 const TestAgent = "e2e"
 
 // Request is a request that the API server has answered, as in the audit log.
@@ -72,15 +72,15 @@ func (r Request) needs() string {
 }
 
 // Writes reports whether the request changes something. The question about the
-// daemon's own rights (V5) is sent like a write, and changes nothing.
+// daemon's own rights (V5) has the verb of a write, but changes nothing.
 func (r Request) Writes() bool {
 	return r.Object.Resource != "selfsubjectrulesreviews" && slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
 }
 
-// Requests are requests in the order in which the API server has answered them.
+// Requests is a list of requests in the order in which the API server has answered them.
 type Requests []Request
 
-// Where returns the requests for which holds returns true.
+// Where returns each request r for which holds(r) is true.
 func (all Requests) Where(holds func(Request) bool) Requests {
 	var found Requests
 	for _, r := range all {
@@ -111,8 +111,8 @@ func (r Request) ofController() bool {
 	return ok && r.ofOurProgram() && slices.Contains(slices.Concat(ControllerAccounts, OptionalAccounts), name)
 }
 
-// ofOurProgram reports whether a daemon under test has made the request.
-// kube-controller-manager uses some of the same accounts.
+// ofOurProgram reports whether a daemon under test has made the request. The account does
+// not show that, because kube-controller-manager uses some of the same accounts.
 func (r Request) ofOurProgram() bool {
 	program, _, _ := strings.Cut(r.UserAgent, "/")
 	return program == DaemonUser || program == TestProgram
@@ -139,10 +139,10 @@ func (all Requests) Rights() map[string]bool {
 	return rights
 }
 
-// OutsideEnvelope describes the requests that the daemon must not make, even with
-// the right to make them (C1), and those to which it had no right. An API server
-// that has just started refuses requests because it does not know the rights yet.
-// So a refused request is not reported if rights contains its right.
+// OutsideEnvelope describes each request that the daemon must not make even with
+// the right to make it (C1), and each request for which the daemon had no right. An
+// API server that has just started refuses requests because it does not know the
+// rights yet. So a refused request is not reported if rights contains its right.
 func (all Requests) OutsideEnvelope(rights map[string]bool) []string {
 	var problems []string
 	for _, r := range all {
@@ -206,7 +206,7 @@ func (all Requests) Done() Requests {
 	return all.Where(func(r Request) bool { return r.Status.Code == http.StatusOK })
 }
 
-// Forbidden returns the requests to which the daemon had no right.
+// Forbidden returns the requests for which the daemon had no right.
 func (all Requests) Forbidden() Requests {
 	return all.Where(Request.IsForbidden)
 }

@@ -23,8 +23,8 @@ import (
 )
 
 // giveRights gives the daemon's user the rights of the manifest in the Config. If
-// there is none, the user keeps the chart's rights, which it has from the
-// playground.
+// the Config names no manifest, the user keeps the chart's rights. The playground
+// has given it those.
 func (b *Bed) giveRights(ctx context.Context) (err error) {
 	if b.usual, err = b.AccessIn(cmp.Or(b.Access, rights.Chart)); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (b *Bed) UseRights(t *testing.T, all rights.Access) {
 	}
 }
 
-// give gives the daemon's user only these rights, and returns when the API server
+// give gives the daemon's user only these rights, and waits until the API server
 // applies them.
 func (b *Bed) give(ctx context.Context, all rights.Access) error {
 	rbac, of := b.Admin.RbacV1(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=" + audit.DaemonUser}
@@ -84,7 +84,7 @@ func (b *Bed) give(ctx context.Context, all rights.Access) error {
 	return b.awaitRights(ctx, all)
 }
 
-// Manifests returns the cluster to which manifests are applied.
+// Manifests returns the cluster of the bed as a target for manifests.
 func (b *Bed) Manifests() (manifest.Cluster, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", b.Cluster.Kubeconfig)
 	if err != nil {
@@ -124,8 +124,9 @@ func (b *Bed) awaitRights(ctx context.Context, all rights.Access) error {
 	return nil
 }
 
-// holder has the client of a user whose rights are checked (who), and one of a user
-// who has only the rights that every user has.
+// holder has two clients: who is the client of the user whose rights are checked,
+// and unprivileged is the client of a user with only the rights that every user
+// has.
 type holder struct {
 	who, unprivileged kubernetes.Interface
 	account           string // of a controller; empty means the daemon's user

@@ -28,7 +28,7 @@ func (l AuditLog) Mark() int64 {
 	return mark
 }
 
-// Since returns the requests that were written after the mark.
+// Since does the same as audit.File.Since.
 func (l AuditLog) Since(mark int64) audit.Requests {
 	l.t.Helper()
 	all, err := l.file.Since(mark)

@@ -39,7 +39,7 @@ type Bed struct {
 	Environment []string
 
 	sequence atomic.Int64  // makes names unique
-	usual    rights.Access // the rights of the daemons, unless their test says otherwise
+	usual    rights.Access // the rights of the daemons in a test that gives them no others
 
 	playground *process.Process
 	stopGuard  func()
@@ -201,7 +201,7 @@ func BuildTestCCM(ctx context.Context, file string) error {
 	return nil
 }
 
-// Output runs a program to its end, and returns what it has printed to stdout.
+// Output runs a program to its end, and returns the program's stdout.
 func Output(ctx context.Context, argv ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	var stderr bytes.Buffer

@@ -33,7 +33,7 @@ func (b *Bed) Daemon(t *testing.T, s daemon.Setup) *daemon.Daemon {
 	return d
 }
 
-// Planned is what the sub-command plan has printed, as far as tests read it.
+// Planned is the output of the sub-command plan. It has only the fields that tests read.
 type Planned struct {
 	Steps []struct {
 		Object, Controller, Effect, Do, Reason, Why string
@@ -49,7 +49,7 @@ type Planned struct {
 }
 
 // Plan runs the sub-command plan with the arguments of a daemon of this setup, and with
-// the additional arguments in more. It returns what was printed, and the exit code.
+// the additional arguments in more. It returns the output and the exit code.
 func (b *Bed) Plan(t *testing.T, s daemon.Setup, more ...string) (p Planned, code int) {
 	t.Helper()
 	argv := slices.Concat([]string{"plan", "--output=json"}, b.arguments(t, s, daemon.FreePort(t)), more)
@@ -182,7 +182,7 @@ func (b *Bed) Metrics(ctx context.Context, d *daemon.Daemon) ([]string, error) {
 	return strings.Split(text, "\n"), nil
 }
 
-// Run starts a command line. It adds a free port to serve on.
+// Run runs this command line as a daemon, which serves on a free port of 127.0.0.1.
 func (b *Bed) Run(t *testing.T, argv []string) *daemon.Daemon {
 	t.Helper()
 	d := &daemon.Daemon{Port: daemon.FreePort(t)}

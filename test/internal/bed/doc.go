@@ -1,3 +1,3 @@
-// Package bed is a test bed: a control plane with kubelets, the simulated cloud that
-// they follow, and what is needed to run daemons between the two.
+// Package bed is a test bed. It has a control plane with kubelets, and the simulated
+// cloud that the kubelets follow. It can run daemons between the two.
 package bed

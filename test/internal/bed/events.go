@@ -18,8 +18,8 @@ import (
 const NodeSource = "cloud-node-controller"
 
 // Events returns the events about a Node that the node controller has recorded.
-// Each event is a string such as "Normal Synced: …", once for each time that it
-// was recorded.
+// Each event is a string such as "Normal Synced: …". An event that was recorded n
+// times is in the result n times.
 func (b *Bed) Events(ctx context.Context, node string) ([]string, error) {
 	return b.EventsOf(ctx, NodeSource, node)
 }
@@ -47,7 +47,7 @@ func (b *Bed) EventsAbout(ctx context.Context, kind, name, source string) ([]str
 }
 
 // AwaitEvent waits for an event that begins with start. Events are written in the
-// background, so they may come a little later than the change.
+// background, so an event can come a little later than the change.
 func (b *Bed) AwaitEvent(t *testing.T, node string, within time.Duration, start string) {
 	t.Helper()
 	expect.Within(t, within, func(ctx context.Context) error {

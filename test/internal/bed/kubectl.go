@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// installKubectl makes a folder for $PATH that has a real kubectl, and the plugin as
-// the guide installs it.
+// installKubectl makes a folder for $PATH. It puts a real kubectl there, and
+// installs the plugin as the guide does.
 func (b *Bed) installKubectl() error {
 	folder := b.inPath()
 	if err := os.Mkdir(folder, 0o700); err != nil {
@@ -40,15 +40,15 @@ func (b *Bed) installKubectl() error {
 
 func (b *Bed) inPath() string { return filepath.Join(b.Dir, "path") }
 
-// Shell runs a shell command with a real kubectl, as the admin, and returns what the
-// command has printed to stdout. The error has what it has printed to stderr.
+// Shell runs a shell command with a real kubectl, as the admin, and returns the
+// command's stdout. The error has the command's stderr.
 func (b *Bed) Shell(ctx context.Context, line string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", line, "sh"}, args...)...)
 	cmd.Dir = b.Dir
 	cmd.Env = append(os.Environ(),
 		"PATH="+b.inPath()+":"+os.Getenv("PATH"), "KUBECONFIG="+b.Cluster.Kubeconfig,
 		"HOME="+b.Dir,      // kubectl keeps a cache there
-		"KUBE_EDITOR=true", // kubectl edit ends at once, and nothing has changed
+		"KUBE_EDITOR=true", // kubectl edit ends at once and changes nothing
 	)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -59,8 +59,8 @@ func (b *Bed) Shell(ctx context.Context, line string, args ...string) (string, e
 	return string(out), err
 }
 
-// Fairlead runs `kubectl fairlead` with the rights of the admin and returns what it has
-// printed.
+// Fairlead runs `kubectl fairlead` with the rights of the admin, and returns its
+// stdout.
 func (b *Bed) Fairlead(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := b.Shell(t.Context(), `kubectl fairlead "$@"`, args...)

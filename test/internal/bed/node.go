@@ -18,9 +18,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// Kubelet creates an instance and waits until its kubelet has registered the
-// Node, with the taint. A daemon that runs may have removed the taint by then:
-// it leaves a provider ID, which no kubelet of ours sets.
+// Kubelet creates an instance and waits until its kubelet has registered the Node,
+// with the taint. A running daemon might have removed the taint by then. In that
+// case the Node has a provider ID, which no kubelet of a bed sets.
 func (b *Bed) Kubelet(t *testing.T, i simulator.Instance) simulator.Instance {
 	t.Helper()
 	return b.Kubelets(t, i)[0]
@@ -41,9 +41,9 @@ func (b *Bed) Kubelets(t *testing.T, instances ...simulator.Instance) []simulato
 	return created
 }
 
-// Boot creates instances whose kubelets will register Nodes. At the end of the
-// test the Nodes are deleted. That happens only when their kubelets have ended,
-// because a kubelet would register its Node again.
+// Boot creates instances whose kubelets will register Nodes. The cleanup of the
+// test waits until the kubelets have ended, and then deletes the Nodes. A kubelet
+// that still ran would register its Node again.
 func (b *Bed) Boot(t *testing.T, instances ...simulator.Instance) []simulator.Instance {
 	t.Helper()
 	for _, i := range instances {
@@ -81,7 +81,7 @@ func (b *Bed) Register(t *testing.T, node *corev1.Node) *corev1.Node {
 	return created
 }
 
-// Pair creates an instance and a Node without a kubelet for it.
+// Pair creates an instance and its Node. The Node has no kubelet.
 func (b *Bed) Pair(t *testing.T, c *Cloud, i simulator.Instance) (simulator.Instance, *corev1.Node) {
 	t.Helper()
 	return c.Instance(t, i), b.Register(t, nodes.New(i.Name))

@@ -8,13 +8,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// BeforeAPIServer starts a proxy of the API server.
+// BeforeAPIServer starts a proxy in front of the API server.
 func (b *Bed) BeforeAPIServer(t *testing.T) *proxy.Proxy {
 	t.Helper()
 	return startProxy(t, b.Cluster.Server, b.Cluster.CAFile)
 }
 
-// BeforeCloud starts a proxy of a cloud.
+// BeforeCloud starts a proxy in front of a cloud.
 func BeforeCloud(t *testing.T, c *Cloud) *proxy.Proxy {
 	t.Helper()
 	return startProxy(t, c.URL, "")
@@ -30,9 +30,9 @@ func startProxy(t *testing.T, server, caFile string) *proxy.Proxy {
 	return p
 }
 
-// AwaitPlace waits until the trap has the request at this place. A request that
-// is not the first of its kind may not come, because it may have been a retry
-// when the requests were counted. The test is then skipped.
+// AwaitPlace waits until the trap has the request at this place. If the request
+// does not come, and is not the first of its kind, AwaitPlace skips the test. The
+// request might have been a retry when the requests were counted.
 func AwaitPlace(t *testing.T, trap *proxy.Trap, place proxy.Place) {
 	t.Helper()
 	if place.N == 1 {
@@ -56,8 +56,8 @@ func AwaitTrap(t *testing.T, trap *proxy.Trap) {
 	}
 }
 
-// RestartAPIServer kills the API server and starts it again. The trap holds a
-// request that has not reached the API server; it is lost.
+// RestartAPIServer kills the API server and starts it again. The request that the
+// trap holds has not reached the API server, and is lost.
 func (b *Bed) RestartAPIServer(t *testing.T, trap *proxy.Trap) {
 	t.Helper()
 	if _, err := b.Command(t.Context(), "stop", "--kill", "kube-apiserver"); err != nil {

@@ -34,9 +34,10 @@ type Setup struct {
 	Cloud string
 	// Settings are additional lines of the provider's configuration.
 	Settings string
-	// FastPaths lets the provider offer its list and its watch of instances, and calls
-	// about many objects. Such calls come at any time, or are about several objects. So
-	// a test that counts the calls about one object does without them.
+	// FastPaths lets the simulated provider offer its list and its watch of instances, and
+	// its calls about many Services or routes. These calls can come at any time, or are
+	// about several objects. So a test that counts the calls about one object leaves
+	// FastPaths off.
 	FastPaths bool
 	// API is a proxy of the API server; nil for none.
 	API *proxy.Proxy
@@ -100,8 +101,8 @@ func (d *Daemon) AwaitExit(t *testing.T, within time.Duration) int {
 // Logged reports whether the log has a line with all of these words.
 func (d *Daemon) Logged(words ...string) bool { return d.CountLogged(words...) > 0 }
 
-// AwaitLogged waits for a line of the log with all of these words. The change that
-// the line is about may be visible in the cloud or in the API server earlier.
+// AwaitLogged waits for a line of the log with all of these words. The line can
+// come later than its change is visible in the cloud or in the API server.
 func (d *Daemon) AwaitLogged(t *testing.T, words ...string) {
 	t.Helper()
 	expect.Within(t, expect.Soon, func(context.Context) error {

@@ -1,2 +1,2 @@
-// Package daemon runs a daemon under test, and reads what it logs and serves.
+// Package daemon runs a daemon under test, and reads its log and its HTTP responses.
 package daemon

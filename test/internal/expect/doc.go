@@ -1,3 +1,3 @@
-// Package expect waits for conditions and compares values. It has no fixed sleeps:
-// it polls a condition until it holds or the time is over.
+// Package expect waits for conditions and compares values. It has no fixed sleeps.
+// It polls until a condition is true or the time is over.
 package expect

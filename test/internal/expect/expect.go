@@ -14,9 +14,9 @@ import (
 // Soon is the timeout for something that takes a second or two on an idle machine.
 const Soon = 30 * time.Second
 
-// Within calls check until it returns nil. When the time is over, it fails the
-// test with the last error. For a condition that does not hold yet, check must
-// return an error and must not call t.Fatal.
+// Within calls check until it returns nil. When the time is over, it fails the test
+// with the last error. While the condition is not true yet, check must return an
+// error. It must not call t.Fatal.
 func Within(t *testing.T, within time.Duration, check func(context.Context) error) {
 	t.Helper()
 	WithinContext(t.Context(), t, within, check)
@@ -58,7 +58,7 @@ func Cleanup(t *testing.T, f func(context.Context) error) {
 	})
 }
 
-// Equal returns an error with the difference; nil if there is none.
+// Equal returns an error with the difference, or nil if the values are equal.
 func Equal(what string, want, got any) error {
 	if diff := cmp.Diff(want, got); diff != "" {
 		return fmt.Errorf("%s (-want +got):\n%s", what, diff)
@@ -66,7 +66,7 @@ func Equal(what string, want, got any) error {
 	return nil
 }
 
-// CountPrefix returns how many of the texts begin with start.
+// CountPrefix returns the number of texts that begin with start.
 func CountPrefix(all []string, start string) int {
 	n := 0
 	for _, text := range all {

@@ -1,3 +1,4 @@
-// Package lbservice makes Services of type LoadBalancer for a daemon of their own, and
-// compares their status and conditions with the load balancers of the cloud.
+// Package lbservice creates Services of type LoadBalancer, which have a daemon of
+// their own. It compares the Services' status and conditions with the load balancers
+// of the cloud.
 package lbservice

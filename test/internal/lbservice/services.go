@@ -43,8 +43,8 @@ const (
 	RetriesWithin = time.Minute
 )
 
-// Services are the Services that one daemon serves, and the cloud that has their load
-// balancers. Several daemons can share a bed if each serves a class of its own.
+// Services describes the Services that one daemon serves, and the cloud with their
+// load balancers. Several daemons can share a bed if each serves a class of its own.
 type Services struct {
 	*bed.Bed
 
@@ -54,11 +54,11 @@ type Services struct {
 	Hosts []simulator.Instance
 }
 
-// On returns the Services without a class, in the cloud of the bed.
+// On returns Services without a class. Their load balancers are in the cloud of the bed.
 func On(b *bed.Bed) Services { return Services{Bed: b, Cloud: b.Cloud} }
 
-// New returns the Services without a class, in a new cloud. It makes as many instances
-// as hosts says, with Nodes but without kubelets.
+// New returns Services without a class. Their load balancers are in a new cloud. hosts
+// is the number of instances that New creates there. Each has a Node, but no kubelet.
 func New(t *testing.T, b *bed.Bed, hosts int) Services {
 	t.Helper()
 	s := Services{Bed: b, Cloud: b.NewCloudWithoutTraffic(t)}
@@ -88,8 +88,8 @@ func (s Services) Replicas(t *testing.T, with daemon.Setup) (leader, standby rep
 	return replicas.Pair(t, s.Bed, s.Cloud, s.Of(with))
 }
 
-// MayLeadBy gives the daemons the right to elect their leader by this lease, which the
-// manifest does not name.
+// MayLeadBy gives the daemons the right to use this Lease for their election. The
+// manifest does not name the Lease.
 func MayLeadBy(t *testing.T, b *bed.Bed, lease string) {
 	t.Helper()
 	meta, rbac := metav1.ObjectMeta{Name: lease}, b.Admin.RbacV1()
@@ -138,8 +138,8 @@ func (s Services) Balanced(t *testing.T, base string, edits ...func(*corev1.Serv
 	return service.Name
 }
 
-// create creates a Service that is deleted at the end of the test, whatever finalizers it
-// has.
+// create creates a Service. At the end of the test, the Service is deleted even if it has
+// finalizers.
 func (s Services) create(t *testing.T, service *corev1.Service) *corev1.Service {
 	t.Helper()
 	created, err := s.API().Create(t.Context(), service, metav1.CreateOptions{})
@@ -229,9 +229,9 @@ func (s Services) AwaitService(t *testing.T, name string, within time.Duration, 
 	return service
 }
 
-// AwaitServing waits until the Service shows the address of its only load
-// balancer, which has exactly these instances as backends, and until the
-// conditions of the Service show that nothing is left to do.
+// AwaitServing waits until the Service has only one load balancer and shows its
+// address. The load balancer must have exactly these instances as backends. The
+// conditions of the Service must show that nothing is left to do.
 func (s Services) AwaitServing(t *testing.T, name string, instances ...simulator.Instance) simulator.LoadBalancer {
 	t.Helper()
 	return s.AwaitServingWithin(t, expect.Soon, name, instances...)
@@ -285,8 +285,8 @@ func (s Services) AwaitGone(t *testing.T, name string) {
 	})
 }
 
-// AwaitInternal waits until a Service that no longer has the type LoadBalancer has no
-// load balancer, and shows nothing of its former one.
+// AwaitInternal waits until the old load balancer of a Service is gone, and the
+// Service has no trace of it. The Service no longer has the type LoadBalancer.
 func (s Services) AwaitInternal(t *testing.T, name string) {
 	t.Helper()
 	s.AwaitService(t, name, expect.Soon, func(service *corev1.Service) error {
@@ -298,7 +298,7 @@ func (s Services) AwaitInternal(t *testing.T, name string) {
 	})
 }
 
-// shown returns the condition of this type; nil if the Service has none.
+// shown returns the condition of this type, or nil if the Service has none.
 func shown(service *corev1.Service, kind string) *metav1.Condition {
 	n := slices.IndexFunc(service.Status.Conditions, func(c metav1.Condition) bool { return c.Type == kind })
 	if n < 0 {
@@ -307,8 +307,8 @@ func shown(service *corev1.Service, kind string) *metav1.Condition {
 	return &service.Status.Conditions[n]
 }
 
-// Showing returns a check that a Service has this condition, with these words in its
-// message.
+// Showing returns a check for this condition in a Service. The condition's message
+// must contain the words.
 func Showing(kind string, status metav1.ConditionStatus, reason string, words ...string) func(*corev1.Service) error {
 	return func(service *corev1.Service) error {
 		c := shown(service, kind)
@@ -360,8 +360,8 @@ func (s Services) CreatedOnce(t *testing.T) {
 	}
 }
 
-// created returns how many load balancers the cloud has created since its calls were
-// last reset.
+// created returns the number of load balancers that the cloud has created since its
+// calls were last reset.
 func (s Services) created(t *testing.T) int64 {
 	t.Helper()
 	report, err := s.Cloud.Calls(t.Context())
@@ -377,8 +377,8 @@ func (s Services) created(t *testing.T) int64 {
 	return n
 }
 
-// Misbehaves returns an edit for the creation of a Service. It makes the provider of
-// testccm fail for this Service, until Behaves is called.
+// Misbehaves returns an edit for the creation of a Service. The provider of testccm
+// then fails for this Service until Behaves is called.
 func (s Services) Misbehaves(t *testing.T, how string) func(*corev1.Service) {
 	return func(service *corev1.Service) {
 		t.Helper()
@@ -388,7 +388,7 @@ func (s Services) Misbehaves(t *testing.T, how string) func(*corev1.Service) {
 	}
 }
 
-// Behaves ends what Misbehaves has begun.
+// Behaves ends the effect of Misbehaves.
 func (s Services) Behaves(t *testing.T, name string) {
 	t.Helper()
 	found, err := s.Cloud.FindInstances(t.Context(), simulator.InstanceQuery{Names: []string{name}})

@@ -12,13 +12,14 @@ import (
 )
 
 // Each row lists the cloud's answers, one a second: A says that the Node's instance is
-// absent, P that it is present, and W that another instance is present. A deletion needs
-// three absences, and W before the last one.
+// absent, P that it is present, and W that another instance is present. A minus means that
+// the daemon began after the first answer. A deletion needs three absences, and W between
+// the last two. With Compared, up to two more absences may follow.
 func TestUnproven(t *testing.T) {
 	for name, row := range map[string]struct {
 		answers  string
 		rules    Rules
-		unproven string // a part of what is missing; empty if the deletion is proven
+		unproven string // a part of the problem; empty if the deletion is proven
 	}{
 		"ConfirmationBeforeTheLastAbsence":    {"AAWA", Rules{}, ""},
 		"TooFewAbsences":                      {"AWA", Rules{}, "absent 2 times"},

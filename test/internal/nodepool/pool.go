@@ -34,22 +34,22 @@ const (
 	// again.
 	ShownWithin = 2 * time.Minute
 
-	// Absences is how many absences a deletion needs in these tests.
+	// Absences is the number of absences that a deletion needs in these tests.
 	Absences = 3
-	// AbsentFor is how long an instance has to be absent in these tests.
+	// AbsentFor is the time for which an instance has to be absent in these tests.
 	AbsentFor = 4 * time.Second
 	// GoneWithin is the timeout for a deletion that is not held.
 	GoneWithin = time.Minute
 )
 
-// Quickly returns flags with which evidence is complete after some seconds. All
-// rules still apply. All Nodes of the tests are young, so the limit for young Nodes is
+// Quickly returns flags that make evidence complete after some seconds. All rules
+// still apply. All Nodes of the tests are young, so the limit for young Nodes is
 // short, too.
 func Quickly(more ...string) []string {
 	return append(AbsentAfter(AbsentFor), more...)
 }
 
-// AbsentAfter returns flags with which an instance has to be absent for this long.
+// AbsentAfter returns flags that require an instance to be absent for the time d.
 func AbsentAfter(d time.Duration) []string {
 	return []string{
 		"--node-monitor-period=1s", "--node-monitor-longest-period=3s",
@@ -62,7 +62,7 @@ func AbsentAfter(d time.Duration) []string {
 type Pool struct {
 	*bed.Bed
 
-	Label   string // of the Nodes
+	Label   string // the value of the label Label of the Nodes
 	Cloud   *bed.Cloud
 	Members []*Member
 	Mark    int64 // the end of the audit log before the pool was made
@@ -83,13 +83,13 @@ type Member struct {
 	Handled bool
 }
 
-// Rules are what a deletion needs.
+// Rules are the conditions for a deletion.
 type Rules struct {
 	Absences  int
 	AbsentFor time.Duration
 	Alone     bool // the Node may be deleted without a witness
 	// Compared means that the comparison of all Nodes with the cloud asks about the Node
-	// every few seconds. The comparison may do that while the Node is being deleted.
+	// every few seconds. It might do that while the Node is being deleted.
 	Compared bool
 }
 
@@ -220,13 +220,13 @@ func (p *Pool) Reports(t *testing.T, status corev1.ConditionStatus, heartbeat ti
 	}
 }
 
-// Silence writes what kube-controller-manager writes when a kubelet is silent.
+// Silence writes the condition that kube-controller-manager writes for a silent kubelet.
 func (p *Pool) Silence(t *testing.T, members ...*Member) {
 	t.Helper()
 	p.Reports(t, corev1.ConditionUnknown, time.Now().Add(-40*time.Second), members...)
 }
 
-// Wake writes what a kubelet writes when it reports again.
+// Wake writes the condition that a kubelet writes when it reports again.
 func (p *Pool) Wake(t *testing.T, members ...*Member) {
 	t.Helper()
 	p.Reports(t, corev1.ConditionTrue, time.Now(), members...)
@@ -332,8 +332,8 @@ func (p *Pool) AwaitTold(t *testing.T, within time.Duration, members []*Member, 
 	}
 }
 
-// AwaitHeld waits until each of these Nodes says that its deletion is held,
-// for one of the reasons.
+// AwaitHeld waits until each of these Nodes has an event that says that its
+// deletion is held for one of the reasons.
 func (p *Pool) AwaitHeld(t *testing.T, members []*Member, reasons ...string) {
 	t.Helper()
 	var starts []string
@@ -377,6 +377,6 @@ func (p *Pool) Deletions(t *testing.T) audit.Requests {
 	})
 }
 
-// Label is the label of all Nodes of a pool. Its value names the pool, so that they are
-// deleted together.
+// Label is the label of all Nodes of a pool. Its value names the pool. So the Nodes of
+// a pool can be deleted together.
 const Label = "e2e/fleet"

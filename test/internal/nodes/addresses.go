@@ -18,7 +18,7 @@ func Addresses(texts ...string) []corev1.NodeAddress {
 	return all
 }
 
-// CloudAddresses parses the same form to addresses of the simulated cloud.
+// CloudAddresses does the same as Addresses, for addresses of the simulated cloud.
 func CloudAddresses(texts ...string) []simulator.Address {
 	var all []simulator.Address
 	for _, a := range Addresses(texts...) {
@@ -28,7 +28,7 @@ func CloudAddresses(texts ...string) []simulator.Address {
 }
 
 // AddressesOf returns the addresses that the instance's Node must have: those of
-// the instance, and the Node's name as Hostname, which comes from the kubelet.
+// the instance, and the Hostname, which the kubelet sets to the Node's name.
 func AddressesOf(i simulator.Instance) []corev1.NodeAddress {
 	var all []corev1.NodeAddress
 	for _, a := range i.Addresses {

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
-// ConditionInitialized is the condition that says why a Node waits.
+// ConditionInitialized is the type of the condition that says why a Node waits.
 const ConditionInitialized = corev1.NodeConditionType("CloudInitialized")
 
 // New returns a Node in the state in which a kubelet would register it.
@@ -38,8 +38,9 @@ func Initialized(node *corev1.Node) error {
 	return nil
 }
 
-// As returns a check that the Node has the provider ID and the labels of the instance,
-// exactly the given addresses, and no longer the taint of an uninitialised Node.
+// As returns a check of an initialised Node. The Node must have the provider ID and
+// the labels of the instance, and exactly the given addresses. It must no longer have
+// the taint of an uninitialised Node.
 func As(i simulator.Instance, addresses ...corev1.NodeAddress) func(*corev1.Node) error {
 	return func(node *corev1.Node) error {
 		if err := Initialized(node); err != nil {
@@ -66,8 +67,8 @@ func As(i simulator.Instance, addresses ...corev1.NodeAddress) func(*corev1.Node
 // ProviderID returns the provider ID that the simulated provider gives an instance.
 func ProviderID(i simulator.Instance) string { return "simulated://" + i.Region + "/" + i.ID }
 
-// Condition returns the condition ConditionInitialized of the Node; nil if there is
-// none.
+// Condition returns the condition ConditionInitialized of the Node, or nil if there
+// is none.
 func Condition(node *corev1.Node) *corev1.NodeCondition {
 	n := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == ConditionInitialized })
 	if n < 0 {
@@ -76,8 +77,8 @@ func Condition(node *corev1.Node) *corev1.NodeCondition {
 	return &node.Status.Conditions[n]
 }
 
-// Missing returns what the Node still lacks before it may be released for
-// scheduling. nameless means that its provider has no provider IDs.
+// Missing lists the parts that the Node still needs before it may be released for
+// scheduling. nameless means that the Node's provider has no provider IDs.
 func Missing(node *corev1.Node, nameless bool) []string { //nolint:revive // flag-parameter: a fact of the provider
 	var missing []string
 	if node.Spec.ProviderID == "" && !nameless {

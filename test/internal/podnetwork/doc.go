@@ -1,3 +1,3 @@
 // Package podnetwork makes Nodes, and a simulated cloud whose routes lead to their pods.
-// It compares the routes, and the condition NetworkUnavailable, with the Nodes.
+// It checks that the routes and the condition NetworkUnavailable agree with the Nodes.
 package podnetwork

@@ -31,7 +31,8 @@ const (
 	RouteAgent = "/route-controller"
 	// Cluster1 is the default name of a cluster.
 	Cluster1 = "kubernetes"
-	// StrayFor is how long routes have to be stray in these tests before they are deleted.
+	// StrayFor is the time for which a route has to be stray in these tests before it is
+	// deleted.
 	StrayFor = 2 * time.Second
 )
 
@@ -40,7 +41,7 @@ type Network struct {
 	*bed.Bed
 
 	Cloud *bed.Cloud
-	// Standing are the routes that stay, whatever happens to the Nodes.
+	// Standing lists the routes that stay, whatever happens to the Nodes.
 	Standing []string
 }
 
@@ -50,14 +51,14 @@ func New(t *testing.T, b *bed.Bed, flags ...string) *Network {
 	return &Network{Bed: b, Cloud: b.NewCloud(t, flags...)}
 }
 
-// Runs starts a daemon that keeps the routes and soon removes stray ones.
+// Runs starts a daemon that maintains the routes and soon removes stray ones.
 func (n *Network) Runs(t *testing.T, s daemon.Setup) *daemon.Daemon {
 	t.Helper()
 	return n.Daemon(t, n.Setup(s))
 }
 
-// Setup returns the setup of a daemon that keeps the routes and soon removes stray
-// ones.
+// Setup returns the setup of a daemon that maintains the routes and soon removes
+// stray ones.
 func (n *Network) Setup(s daemon.Setup) daemon.Setup {
 	s.Cloud = cmp.Or(s.Cloud, n.Cloud.URL)
 	s.Pods = cmp.Or(s.Pods, PodCIDR)
@@ -122,8 +123,8 @@ func Lines(routes []simulator.Route) []string {
 	return all
 }
 
-// NodesWithCIDRs returns the Nodes of the cluster, and an error if one of them has no
-// CIDR yet.
+// NodesWithCIDRs returns the Nodes of the cluster. It returns an error if one of them
+// has no CIDR yet.
 func NodesWithCIDRs(ctx context.Context, b *bed.Bed) ([]corev1.Node, error) {
 	list, err := b.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -137,8 +138,8 @@ func NodesWithCIDRs(ctx context.Context, b *bed.Bed) ([]corev1.Node, error) {
 	return list.Items, nil
 }
 
-// wanted returns the routes of all Nodes, for comparison. Each Node has an instance in
-// this cloud.
+// wanted returns the routes of all Nodes, for comparison. Each Node must have an instance
+// in this cloud.
 func (n *Network) wanted(ctx context.Context) ([]string, error) {
 	nodes, err := NodesWithCIDRs(ctx, n.Bed)
 	if err != nil {
@@ -163,8 +164,8 @@ func (n *Network) wanted(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// AwaitTable waits until the cloud, which these networks share, has exactly the routes
-// of their Nodes and those in Standing.
+// AwaitTable waits until the shared cloud of these networks has exactly the routes of
+// all their Nodes, and the routes in Standing.
 func AwaitTable(t *testing.T, within time.Duration, networks ...*Network) {
 	t.Helper()
 	expect.Within(t, within, func(ctx context.Context) error {
@@ -224,7 +225,7 @@ func (n *Network) AwaitReachable(t *testing.T, within time.Duration) {
 }
 
 // ConditionsWritten returns the writes of the condition NetworkUnavailable, in order:
-// the names of Nodes with the status.
+// for each write, the name of the Node and the status.
 func ConditionsWritten(t *testing.T, b *bed.Bed, mark int64) []string {
 	t.Helper()
 	var all []string
@@ -246,8 +247,7 @@ func ConditionsWritten(t *testing.T, b *bed.Bed, mark int64) []string {
 // Changes counts the calls that create and delete routes, with any result.
 type Changes struct{ Created, Deleted int64 }
 
-// RouteChanges returns how many calls of each kind of Changes the cloud has got so
-// far.
+// RouteChanges counts the calls that the cloud has got so far.
 func RouteChanges(t *testing.T, c *bed.Cloud) Changes {
 	t.Helper()
 	report, err := c.Calls(t.Context())
@@ -276,8 +276,8 @@ func AwaitListings(t *testing.T, c *bed.Cloud, times int64) {
 	})
 }
 
-// CountOnLease returns the number of the route controller's events on the lease that
-// begin with start and contain all words.
+// CountOnLease counts the route controller's events on the lease. It counts only
+// events that begin with start and contain all words.
 func CountOnLease(t *testing.T, b *bed.Bed, start string, words ...string) int {
 	t.Helper()
 	all, err := toldOnLease(t.Context(), b)

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// killAfter is how long a process may take to end after a signal.
+// killAfter is the time that a process gets to end after a signal.
 const killAfter = 30 * time.Second
 
-// Process is a running program. It ends at the latest when this process ends.
+// Process is a running program. It ends when this process ends, if not earlier.
 type Process struct {
 	name    string
 	cmd     *exec.Cmd
@@ -82,7 +82,7 @@ func (p *Process) Line(ctx context.Context) (string, error) {
 	}
 }
 
-// Err returns an error that says how the process has ended; nil while it runs.
+// Err returns an error that says how the process has ended, or nil while it runs.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -98,7 +98,7 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Ended reports whether the process has ended.
 func (p *Process) Ended() bool { return p.Err() != nil }
 
-// Code returns the exit code of a process that has ended; -1 if a signal ended it.
+// Code returns the exit code of a process that has ended, or -1 if a signal ended it.
 func (p *Process) Code() int { return p.code }
 
 // PID returns the process ID.
@@ -113,8 +113,8 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// End sends a signal, waits for the end, and kills the process if it does not
-// end.
+// End sends a signal and waits for the end of the process. It kills a process that
+// does not end within killAfter.
 func (p *Process) End(s syscall.Signal) error {
 	p.Signal(s)
 	timer := time.NewTimer(killAfter)

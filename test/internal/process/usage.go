@@ -51,7 +51,7 @@ func (p *Process) Usage() (Usage, error) {
 const tick = 10 * time.Millisecond
 
 // cpuOf reads /proc/PID/stat. The second field is the program's name in
-// brackets, which may contain anything.
+// brackets. The name may contain anything, even brackets.
 func cpuOf(stat []byte) (time.Duration, error) {
 	const user, system = 11, 12 // fields after the name
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))

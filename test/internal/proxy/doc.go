@@ -1,5 +1,5 @@
 // Package proxy is an HTTP proxy between a program and a server. A test can trap
-// one request, such as the n-th of a kind. It can hold the request, cut the
+// one request, such as the n-th of a kind. The test can hold the request, cut the
 // connection before the request reaches the server, or lose the reply. All other
 // requests pass through, including watches.
 //

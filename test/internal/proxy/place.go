@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Place identifies a request in a sequence of requests that is repeated. It is the
-// N-th of its kind, counted from 1. It is not the N-th of all requests, because a
+// Place identifies a request in a sequence of requests that is repeated. The request
+// is the N-th of its kind, counted from 1. N does not count all requests, because a
 // retry of another kind would shift that number.
 type Place struct {
 	Kind string
@@ -30,11 +30,11 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s-%d", strings.NewReplacer(" ", "-", "/", ".").Replace(p.Kind), p.N)
 }
 
-// numbered is a part of a path that names one object.
+// numbered matches a part of a path that contains a digit. Such a part names an object.
 var numbered = regexp.MustCompile(`/[^/]*[0-9][^/]*`)
 
-// Kind returns the method and the path. In the path a star replaces the names of
-// objects, which contain a number.
+// Kind returns the method, or WATCH, and the path. In the path a star replaces the names
+// of objects.
 func (r Request) Kind() string {
 	method := r.Method
 	if r.Watch {
@@ -48,8 +48,8 @@ func (r Request) Kind() string {
 	})
 }
 
-// TrapPlace sets a trap for the request at this place. It counts the requests that
-// match and come from now on.
+// TrapPlace sets a trap for the request at this place. It counts matching requests
+// from now on.
 func (p *Proxy) TrapPlace(match Match, place Place, at Point) *Trap {
 	return p.Trap(func(r Request) bool { return (match == nil || match(r)) && r.Kind() == place.Kind }, place.N, at)
 }

@@ -29,8 +29,8 @@ type Proxy struct {
 }
 
 // Start starts a proxy of the server at the URL. The proxy serves on a free
-// loopback port. It uses TLS if the server does; then the server's certificate
-// must be signed by serverCA (PEM).
+// loopback port. It uses TLS if the server does. In that case, serverCA (PEM) must
+// have signed the server's certificate.
 func Start(ctx context.Context, server string, serverCA []byte) (*Proxy, error) {
 	target, err := url.Parse(server)
 	if err != nil {
@@ -76,8 +76,8 @@ func (p *Proxy) secure(serverCA []byte) error {
 // URL returns the URL of the proxy.
 func (p *Proxy) URL() string { return p.url }
 
-// CA returns the certificate authority (PEM) of the proxy for its clients; nil for
-// http.
+// CA returns the certificate authority (PEM) of the proxy for its clients, or nil
+// for http.
 func (p *Proxy) CA() []byte { return p.ca }
 
 // Close cuts all connections and ends the proxy.
@@ -126,7 +126,8 @@ func (p *Proxy) handler(target *url.URL) http.Handler {
 	})
 }
 
-// detached returns a copy of the request that continues when its sender has gone.
+// detached returns a copy of the request. The copy continues even after the sender has
+// gone.
 func detached(r *http.Request) (free *http.Request, done context.CancelFunc) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

@@ -16,8 +16,8 @@ type Request struct {
 	// Watch means that the answer is a stream.
 	Watch bool
 	Began time.Time
-	// Ended is when the request ended; zero while it continues. A request whose
-	// sender has given up can continue.
+	// Ended is the time at which the request ended, or zero while it continues. A
+	// request can continue after its sender has given up.
 	Ended time.Time
 }
 
@@ -39,7 +39,7 @@ const (
 // Trap stops one request.
 type Trap struct {
 	match  Match
-	n      int // which of the matching requests from now on is trapped; guarded by book.mu
+	n      int // number of the request to trap among the matching ones from now on; guarded by book.mu
 	at     Point
 	sprung chan struct{}
 	// decision is closed by Release or Cut, after cut is written.

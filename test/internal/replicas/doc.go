@@ -1,3 +1,3 @@
-// Package replicas starts daemons that elect a leader, behind proxies that record
-// their requests.
+// Package replicas starts daemons that elect a leader. Proxies record the daemons'
+// requests.
 package replicas

@@ -78,7 +78,7 @@ func (a Access) Rights() []Right {
 	return all
 }
 
-// of returns the rights that a role gives, none if the object is not a role.
+// of returns the rights that a role gives. It returns none if the object is not a role.
 func (a Access) of(role *unstructured.Unstructured) []Right {
 	var all []Right
 	for _, rule := range rulesOf(role) {
@@ -90,8 +90,8 @@ func (a Access) of(role *unstructured.Unstructured) []Right {
 	return all
 }
 
-// holder returns the controller's account that has a role, empty if the daemon's
-// user has it.
+// holder returns the controller's account that has a role, or "" if the daemon's
+// user has the role.
 func (a Access) holder(role *unstructured.Unstructured) string {
 	for _, o := range a {
 		var binding rbacv1.ClusterRoleBinding
@@ -173,7 +173,7 @@ func (r Right) rule() map[string]any {
 	return rule
 }
 
-// In returns the rights of an account that hold in a namespace.
+// In returns the rights that an account has in a namespace.
 func (a Access) In(namespace, account string) map[Right]bool {
 	all := map[Right]bool{}
 	for _, r := range a.Rights() {

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/audit"
 )
 
-// Usage records in which tests the daemon has used which right.
+// Usage records for each right the tests in which the daemon has used it.
 type Usage struct {
 	mu    sync.Mutex
 	tests map[Right][]string // guarded by mu

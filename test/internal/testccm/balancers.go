@@ -8,7 +8,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// balancers fail in the way that the label of an instance says. The instance has
+// balancers fails in the way that the label of an instance says. The instance has
 // the name of the Service, and exists only to carry this label.
 type balancers struct {
 	cloudprovider.LoadBalancer

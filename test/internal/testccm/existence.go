@@ -13,8 +13,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// absentFor is how long a provider with a cache returns "absent" from it. The tests
-// require evidence over a longer time for the young Nodes of such a provider.
+// absentFor is the time for which a provider with a cache returns "absent" from the cache.
+// For the young Nodes of a provider with a cache, the tests require evidence over a longer
+// time.
 const absentFor = 12 * time.Second
 
 // memory is the state of a faulty provider between calls.
@@ -23,7 +24,7 @@ type memory struct {
 
 	mu     sync.Mutex
 	asked  map[string]int       // by node; guarded by mu
-	absent map[string]time.Time // by node: when the cloud said so; guarded by mu
+	absent map[string]time.Time // by node: the time at which the cloud said so; guarded by mu
 }
 
 func newMemory() *memory {

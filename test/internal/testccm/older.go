@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// older implements the interface for instances from before InstancesV2.
+// older implements cloudprovider.Instances, which is older than InstancesV2.
 type older struct{ cloud *cloud }
 
 var errUnnamed = errors.New("this provider does not know instances by an ID")

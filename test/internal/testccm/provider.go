@@ -28,8 +28,8 @@ func init() {
 type kind string
 
 const (
-	// modern offers the simulated provider's InstancesV2, with one Node for each
-	// call and the faults of type faulty. All kinds have the faults of balancers.
+	// modern offers the simulated provider's InstancesV2 with the faults of type
+	// faulty. Each call is about one Node. All kinds have the faults of balancers.
 	modern kind = "modern"
 	// listing offers the simulated provider's InstancesV2 without the faults of
 	// type faulty. It searches a list of all instances to find out whether an
@@ -135,7 +135,7 @@ func (c *cloud) Zones() (cloudprovider.Zones, bool) { return zones{older: older{
 
 func (k kind) older() bool { return k != modern && k != listing }
 
-// named returns the first instance with that name that is not terminated.
+// named returns the first instance that has this name and is not terminated.
 func (c *cloud) named(ctx context.Context, node string) (simulator.Instance, error) {
 	found, err := c.client.FindInstances(ctx, simulator.InstanceQuery{Names: []string{node}})
 	if err != nil {

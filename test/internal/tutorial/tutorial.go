@@ -1,4 +1,4 @@
-// Package tutorial follows a page that tells how to change a project of "fairlead new".
+// Package tutorial makes the changes that a page describes in a project of "fairlead new".
 package tutorial
 
 import (
@@ -13,8 +13,8 @@ type Block struct {
 	// File is the text of the comment before the block: a file of the project, or the test
 	// that runs the commands.
 	File string
-	// Language is go for a part of a new file, diff for a change of a file, and sh for
-	// commands.
+	// Language is go for a part of a new file, diff for a change of a file, sh for
+	// commands, and text for what a command prints.
 	Language string
 	Text     string
 }
@@ -35,8 +35,8 @@ func Blocks(page string) ([]Block, error) {
 }
 
 // Apply makes the changes of the blocks in a project. The map files has the text of each
-// file by its path. A go block begins a new file, or goes on with the file that an
-// earlier block has begun. A diff block changes a file at the only place that it fits.
+// file by its path. A go block begins a new file, or continues a file that an earlier
+// block has begun. A diff block changes a file at the only place where it fits.
 func Apply(files map[string]string, blocks []Block) error {
 	var begun []string
 	for _, b := range blocks {
@@ -60,8 +60,8 @@ func Apply(files map[string]string, blocks []Block) error {
 	return nil
 }
 
-// patched applies the lines of a diff: one that begins with a minus is removed, one with
-// a plus is added, and the others stay.
+// patched applies the lines of a diff. It removes each line that begins with a minus,
+// adds each line that begins with a plus, and keeps the other lines.
 func patched(text, diff string) (string, error) {
 	var before, after strings.Builder
 	for line := range strings.Lines(diff) {
