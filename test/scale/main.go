@@ -1,6 +1,6 @@
 // Command scale measures Fairlead and the community's skeleton of a
-// cloud-controller-manager side by side: against a real control plane, a
-// simulated cloud, and plain Node objects without kubelets.
+// cloud-controller-manager side by side. Both run with a real control plane, a
+// simulated cloud, and Node objects without kubelets.
 package main
 
 import (
@@ -77,8 +77,8 @@ func run(ctx context.Context, args []string, c clock.WithTicker) (err error) {
 	return errors.Join(deliver(result, o), complete(result))
 }
 
-// versions runs each contender's program for its version, which also shows that the
-// program exists.
+// versions runs each contender's program to get its version. This also shows that
+// the program exists.
 func versions(ctx context.Context, bin string, contenders []contender.Name) ([]report.Program, error) {
 	var programs []report.Program
 	for _, c := range contenders {
@@ -91,7 +91,7 @@ func versions(ctx context.Context, bin string, contenders []contender.Name) ([]r
 	return programs, nil
 }
 
-// deliver prints the result, and writes it to the files that the options ask for.
+// deliver prints the report, and writes it to the files that the options name.
 func deliver(r report.Report, o options) error {
 	print := r.WriteTable
 	if o.output == "json" {
@@ -122,7 +122,7 @@ func write(file string, content func(io.Writer) error) (err error) {
 	return content(f)
 }
 
-// complete returns an error if numbers are missing.
+// complete returns an error if the report lacks numbers.
 func complete(r report.Report) error {
 	if failed := r.Failed(); len(failed) > 0 {
 		return fmt.Errorf("without a result: %s", strings.Join(failed, ", "))

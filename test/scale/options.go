@@ -17,7 +17,7 @@ import (
 // options are the flags of the command line.
 type options struct {
 	settings   scenario.Settings
-	flags      map[string]string // all flags that decide what is measured
+	flags      map[string]string // all flags that have an effect on the results
 	chosen     []scenario.Scenario
 	contenders []contender.Name
 	bin        string
@@ -29,16 +29,17 @@ type options struct {
 	keepLogs   bool
 }
 
-// restriction says what is to be measured, in the words of the command line.
+// restriction has the flags that restrict the measurements, as they are on the
+// command line.
 type restriction struct{ scenarios, contenders, errors, fastPaths string }
 
-// whole reports whether everything is to be measured.
+// whole reports whether nothing is restricted.
 func (r restriction) whole() bool { return r == restriction{} }
 
 // flagSet returns the flags of the command line.
 func flagSet(o *options, r *restriction) *flag.FlagSet {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // The returned error says what is wrong.
+	fs.SetOutput(io.Discard) // Parse returns the error, too.
 	fs.StringVar(&o.bin, "bin", "bin", "`folder` with all programs, as make builds them")
 	fs.StringVar(&r.scenarios, "scenario", "", "`scenarios` to run, such as init,idle or lies; empty for all")
 	fs.StringVar(&r.contenders, "contender", "", "`contenders` to run: fairlead, skeleton; empty for both")
@@ -94,7 +95,7 @@ func parse(args []string) (options, error) {
 	return o, errors.Join(o.check(), o.choose(r))
 }
 
-// check returns an error for values that make no sense.
+// check returns an error if a value is not allowed.
 func (o *options) check() error {
 	s := o.settings
 	switch {
@@ -114,7 +115,7 @@ func (o *options) check() error {
 	return nil
 }
 
-// choose looks up what is to be measured.
+// choose sets the scenarios and contenders that the restriction allows.
 func (o *options) choose(r restriction) error {
 	selected, err := scenario.Select(words(r.scenarios))
 	if err != nil {
@@ -146,7 +147,7 @@ func words(list string) []string {
 	return slices.DeleteFunc(strings.Split(list, ","), func(word string) bool { return word == "" })
 }
 
-// oneOf returns the values of a flag, each of which must be known.
+// oneOf returns the values of a flag. Each value must be known.
 func oneOf[T ~string](name, list string, known []T) ([]T, error) {
 	var chosen []T
 	for _, word := range words(list) {

@@ -12,7 +12,7 @@ import (
 func TestParse(t *testing.T) {
 	for name, row := range map[string]struct {
 		args    []string
-		want    string // the name of the result
+		want    string // name of the result
 		problem string // part of the error
 	}{
 		"Everything":           {nil, "all", ""},

@@ -13,7 +13,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/scenario"
 )
 
-// progress shows what happens. On a terminal the last line says how far the benchmark is.
+// progress shows the events of the benchmark. On a terminal, the last line is a summary
+// of the progress.
 type progress struct {
 	out      *os.File
 	terminal bool
@@ -48,7 +49,7 @@ func (p *progress) tell(e scenario.Event) {
 }
 
 func (p *progress) print(format string, args ...any) {
-	_, _ = fmt.Fprintf(p.out, format, args...) // Nobody reads it if it cannot be written.
+	_, _ = fmt.Fprintf(p.out, format, args...) // If this fails, nobody reads the progress.
 }
 
 // status returns the last line for a terminal.

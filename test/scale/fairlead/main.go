@@ -1,6 +1,7 @@
-// Command fairlead is Fairlead's daemon with the provider that answers from
-// lists, and with the providers whose errors have lost their type. The benchmark
-// runs the released daemon where it needs the simulated provider only.
+// Command fairlead is Fairlead's daemon with three additional providers: one
+// that answers from lists, and two whose errors have lost their type. If a
+// scenario needs only the simulated provider, the benchmark runs the released
+// daemon instead.
 package main
 
 import (

@@ -1,9 +1,9 @@
-// Package listing is a provider for the simulated cloud that works like those of many
-// vendors: it answers each question about a Node from a list of all instances.
-// It registers under the name "listing".
+// Package listing is a provider for the simulated cloud. Like the providers of many
+// vendors, it answers each question about a Node from a list of all instances. It
+// registers itself under the name "listing".
 //
-// It treats an instance that is not on the list as absent. So if a list is empty or cut
-// short, running instances seem to be gone.
+// If an instance is not on the list, the provider treats it as absent. So if a list is
+// empty or cut short, running instances seem to be gone.
 package listing
 
 import (
@@ -25,20 +25,20 @@ import (
 // "simulated", because both name instances of the simulated cloud.
 const Name = "listing"
 
-func init() { //nolint:gochecknoinits // a provider registers itself on import, as the contract asks
+func init() { //nolint:gochecknoinits // the contract asks a provider to register itself on import
 	cloudprovider.RegisterCloudProvider(Name, func(config io.Reader) (cloudprovider.Interface, error) { return New(config) })
 }
 
 // Cloud is the provider.
 type Cloud struct {
-	cloudprovider.Interface  // the simulated provider, without its method of provider.Reloader
-	provider.ErrorClassifier // that of the simulated provider
+	cloudprovider.Interface  // the simulated provider; the embedded interface hides its method Reload
+	provider.ErrorClassifier // the classifier of the simulated provider
 
 	client *simulator.Client
 }
 
-// New returns a provider. Its configuration is that of the simulated provider, and
-// must name a cloud that runs.
+// New returns a provider. It needs the same configuration as the simulated
+// provider. The cloud in the configuration must be running.
 func New(config io.Reader) (*Cloud, error) {
 	if config == nil {
 		return nil, errors.New("the provider that lists needs a cloud config with an endpoint")
@@ -105,8 +105,8 @@ func (i instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cl
 // ProviderID returns the provider ID of an instance.
 func ProviderID(i simulator.Instance) string { return simulated.Name + "://" + i.Region + "/" + i.ID }
 
-// find lists all instances and looks for that of the Node: by provider ID or, if the
-// Node has none, by name.
+// find lists all instances and returns the instance of the Node. It uses the Node's
+// provider ID. If the Node has none, it uses the Node's name.
 func (i instances) find(ctx context.Context, node *corev1.Node) (simulator.Instance, error) {
 	all, err := i.client.Instances(ctx)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// scene returns the instances of a provider, the operator of its cloud, and one
-// instance with its Node.
+// scene returns the provider's InstancesV2, a client of the cloud's operator,
+// and one instance with its Node.
 func scene(t *testing.T) (cloudprovider.InstancesV2, *simulator.Client, simulator.Instance, *corev1.Node) {
 	t.Helper()
 	cloud, err := simulator.New(simulator.Config{})

@@ -1,10 +1,10 @@
-// Package opaque is a provider for the simulated cloud that works like those of many
-// vendors: errors about instances and routes lose their type, and with it their status.
-// It registers under two names: the errors of "simulated-text" keep their text, those
-// of "simulated-unreadable" do not.
+// Package opaque has two providers for the simulated cloud. As in the providers of many
+// vendors, errors about instances and routes lose their type, and so their status. With
+// the provider "simulated-text", errors keep their text. With "simulated-unreadable",
+// all errors have the same text.
 //
 // Errors that wrap InstanceNotFound, NotImplemented or an error of a context stay
-// what they are.
+// unchanged.
 package opaque
 
 import (
@@ -26,7 +26,7 @@ const (
 
 var errUnreadable = errors.New("the request has failed")
 
-func init() { //nolint:gochecknoinits // a provider registers itself on import, as the contract asks
+func init() { //nolint:gochecknoinits // the contract asks a provider to register itself on import
 	register(Text, func(err error) error { return errors.New(err.Error()) })
 	register(Unreadable, func(error) error { return errUnreadable })
 }
@@ -48,7 +48,8 @@ type cloud struct {
 	opaque func(error) error
 }
 
-// shown returns the error as the provider returns it.
+// shown converts an error of the simulated provider into the error that this provider
+// returns.
 func (c *cloud) shown(err error) error {
 	known := []error{cloudprovider.InstanceNotFound, cloudprovider.NotImplemented, context.Canceled, context.DeadlineExceeded}
 	if err == nil || slices.ContainsFunc(known, func(known error) bool { return errors.Is(err, known) }) {

@@ -1,6 +1,7 @@
-// Command upstream is the community's skeleton of a cloud-controller-manager
-// with the providers that the benchmark uses, built like its own
-// sample. Fairlead is compared with it. No other package may import the skeleton.
+// Command upstream is the community's skeleton of a cloud-controller-manager with
+// the providers that the benchmark uses. It is built like the skeleton's own sample.
+// The benchmark compares Fairlead with this command. Besides this command, only
+// ccm/skeleton may import the skeleton.
 package main
 
 import (
@@ -11,7 +12,7 @@ import (
 	_ "github.com/fairlead-k8s/fairlead/test/scale/opaque"   // providers "simulated-text" and "simulated-unreadable"
 	"k8s.io/apimachinery/pkg/util/wait"
 	cloudprovider "k8s.io/cloud-provider"
-	"k8s.io/cloud-provider/app"        //nolint:depguard // it is what is measured
+	"k8s.io/cloud-provider/app"        //nolint:depguard // the benchmark measures this code
 	"k8s.io/cloud-provider/app/config" //nolint:depguard // as above
 	"k8s.io/cloud-provider/names"      //nolint:depguard // as above
 	"k8s.io/cloud-provider/options"    //nolint:depguard // as above

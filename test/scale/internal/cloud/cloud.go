@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/process"
 )
 
-// Cloud is a simulated cloud. Its client is the operator's, whose calls meet no
-// faults, use no quota and are not counted.
+// Cloud is a simulated cloud. Its Client is that of the operator. Faults do not
+// hit the operator's calls, and these calls use no quota and are not counted.
 type Cloud struct {
 	*simulator.Client
 
@@ -21,15 +21,16 @@ type Cloud struct {
 	process *process.Process
 }
 
-// Config is how the cloud behaves.
+// Config is the configuration of the cloud.
 type Config struct {
 	Latency      time.Duration
 	Quota, Burst int
-	// PageSize is the largest page of a list; 0 is the cloud's default.
+	// PageSize is the largest size of a page of a list. 0 means the cloud's
+	// default.
 	PageSize int
 }
 
-// Start starts a cloud whose log goes to dir.
+// Start starts a cloud. Its log goes to dir.
 func Start(ctx context.Context, program, dir string, c Config) (*Cloud, error) {
 	argv := []string{
 		program, "serve", "--listen=127.0.0.1:0", "--seed=1", "--traffic=false",

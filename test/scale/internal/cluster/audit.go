@@ -6,26 +6,27 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/audit"
 )
 
-// Requests counts the requests of the daemons under test to the API server, without
-// those for the lease, which is renewed whatever happens.
+// Requests counts the requests of the daemons under test to the API server. It
+// leaves out requests for the lease, because a daemon renews the lease whatever
+// happens.
 type Requests struct {
 	// Writes and Reads are counted by verb and resource, such as
 	// "patch nodes/status". A watch counts when it ends. Writes include Events.
 	Writes, Reads map[string]int
-	// Events is how many requests wrote an Event.
+	// Events is the number of requests that wrote an Event.
 	Events int
-	// Refused is how many requests the API server has answered with an error,
-	// conflicts among them.
+	// Refused is the number of requests that the API server has answered with
+	// an error, such as a conflict.
 	Refused int
 	// DeletedNodes are the names of the Nodes that were deleted.
 	DeletedNodes []string
 }
 
-// Mark returns the end of the audit log. Every request that has been answered is
-// before it.
+// Mark returns the end of the audit log. All requests that were answered so far
+// are before the mark.
 func (p *Plane) Mark() (int64, error) { return p.audit.End() }
 
-// Since returns the requests that were logged after the mark.
+// Since counts the requests in the audit log after the mark.
 func (p *Plane) Since(mark int64) (Requests, error) {
 	all, err := p.audit.Since(mark)
 	if err != nil {

@@ -19,10 +19,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/listing"
 )
 
-// parallel is how many requests the benchmark itself has under way.
+// parallel is the number of requests that the benchmark itself makes at the same time.
 const parallel = 20
 
-// Each calls f for 0 to n-1, many at a time, and joins the errors.
+// Each calls f with each number from 0 to n-1, and joins the errors. Many calls run at the same
+// time.
 func Each(n int, f func(int) error) error {
 	errs := make([]error, n)
 	numbers := make(chan int)
@@ -67,8 +68,8 @@ func podCIDR(n int) string {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(128 + n/256), byte(n % 256), 0}), 24).String()
 }
 
-// Initialized returns the Node of an instance as any cloud-controller-manager would
-// have initialised it.
+// Initialized returns the n-th Node as any cloud-controller-manager would have
+// initialised it.
 func Initialized(i simulator.Instance, n int, now time.Time) *corev1.Node {
 	node := Uninitialized(i.Name, n, now)
 	node.Spec.Taints = nil
@@ -86,8 +87,8 @@ func Initialized(i simulator.Instance, n int, now time.Time) *corev1.Node {
 	return node
 }
 
-// IsInitialized reports whether pods may be scheduled to the Node and can be
-// reached there.
+// IsInitialized reports whether the Node can get pods and has an address for
+// them.
 func IsInitialized(node *corev1.Node) bool {
 	for _, t := range node.Spec.Taints {
 		if t.Key == api.TaintExternalCloudProvider {
@@ -115,7 +116,7 @@ func (p *Plane) Register(ctx context.Context, nodes []*corev1.Node) error {
 	})
 }
 
-// Silence makes the Nodes look as if their kubelets had long been silent.
+// Silence changes the Nodes so that their kubelets seem to have been silent for 10 minutes.
 func (p *Plane) Silence(ctx context.Context, names []string, now time.Time) error {
 	const ago = 10 * time.Minute
 	since := metav1.NewTime(now.Add(-ago))
@@ -136,7 +137,7 @@ func (p *Plane) Silence(ctx context.Context, names []string, now time.Time) erro
 	})
 }
 
-// Beat writes a heartbeat, like a kubelet that has nothing new to report.
+// Beat writes a heartbeat without any news, as an idle kubelet does.
 func (p *Plane) Beat(ctx context.Context, name string, now time.Time) error {
 	patch := fmt.Appendf(nil, `{"status":{"conditions":[{"type":%q,"lastHeartbeatTime":%q}]}}`, corev1.NodeReady, now.UTC().Format(time.RFC3339))
 	_, err := p.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")

@@ -19,18 +19,18 @@ import (
 // ErrLate means that something has not happened in time.
 var ErrLate = errors.New("not in time")
 
-// Nodes observes all Nodes of a cluster by one watch.
+// Nodes observes all Nodes of a cluster with one watch.
 type Nodes struct {
 	clock clock.WithTicker
 	store cache.Store
 	stop  func()
-	news  chan struct{} // receives when something has changed since the last read
+	news  chan struct{} // not empty if something has changed since the last read
 
 	mu      sync.Mutex
 	changed time.Time // when a Node last changed; guarded by mu
 }
 
-// Watch begins to watch, until Close.
+// Watch begins a watch. The watch ends with Close or with the context.
 func Watch(ctx context.Context, client kubernetes.Interface, c clock.WithTicker) (*Nodes, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	n := &Nodes{clock: c, news: make(chan struct{}, 1), changed: c.Now()}
@@ -67,7 +67,7 @@ func (n *Nodes) note() {
 	}
 }
 
-// Unchanged returns how long nothing has happened to any Node.
+// Unchanged returns the time since the last change of a Node.
 func (n *Nodes) Unchanged() time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -92,11 +92,12 @@ func (n *Nodes) Names() []string {
 	return names
 }
 
-// Await calls check whenever a Node changes, and a few times a second, until check
-// finds nothing wrong. When the time is over, it returns ErrLate and the last error of
-// check. Only one goroutine at a time may wait.
+// Await calls check whenever a Node changes, and also a few times a second. It returns
+// nil once check returns nil. When the time is over, it returns an error that wraps
+// both ErrLate and the last error of check. Only one goroutine at a time may call
+// Await.
 func (n *Nodes) Await(ctx context.Context, within time.Duration, check func(map[string]*corev1.Node) error) error {
-	const pause = 10 * time.Millisecond // so that many changes in a short time cost few checks
+	const pause = 10 * time.Millisecond // so that many changes in a short time need few checks
 	deadline := n.clock.Now().Add(within)
 	tick := n.clock.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()

@@ -1,4 +1,4 @@
-// Package cluster is the side of Kubernetes: a real control plane, plain Node
+// Package cluster is the Kubernetes side: a real control plane, plain Node
 // objects without kubelets, and counts of the requests to the API server.
 package cluster
 
@@ -30,16 +30,16 @@ const PodCIDRs = "10.128.0.0/9"
 // Plane is a control plane, for one run.
 type Plane struct {
 	Client kubernetes.Interface
-	// CCMKubeconfig is what the daemon under test gets.
+	// CCMKubeconfig is the kubeconfig of the daemon under test.
 	CCMKubeconfig string
-	// Token is that of an administrator.
+	// Token is the token of an administrator.
 	Token string
 
 	audit      audit.File
 	playground *process.Process
 }
 
-// Start brings up a control plane, whose files go to dir.
+// Start starts a control plane. Its files go to dir.
 func Start(ctx context.Context, program, dir string) (p *Plane, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
@@ -47,8 +47,8 @@ func Start(ctx context.Context, program, dir string) (p *Plane, err error) {
 	p.playground, err = process.Start(dir, program, "up", "--output=json", "--nodes=0", "--audit-log", "--data-dir="+filepath.Join(dir, "cluster"),
 		"--cluster-cidr="+PodCIDRs,
 		"--node-monitor-grace-period=1h",               // Nodes without kubelets stay as they are
-		"--apiserver-arg=--max-requests-inflight=2000", // requests of the benchmark itself must slow nobody down
-		"--apiserver-arg=--audit-log-maxsize=10000",    // in MB; so large, because a rotated log would lose what was counted
+		"--apiserver-arg=--max-requests-inflight=2000", // the benchmark's own requests must not slow the daemons down
+		"--apiserver-arg=--audit-log-maxsize=10000",    // in MB; a rotation would lose requests
 	)
 	if err != nil {
 		return nil, err
@@ -82,8 +82,8 @@ func Start(ctx context.Context, program, dir string) (p *Plane, err error) {
 	return p, p.allowSkeleton(ctx)
 }
 
-// allowSkeleton gives the daemon under test what the skeleton needs beyond the
-// rights that Fairlead's chart gives: it writes whole Nodes.
+// allowSkeleton gives the daemon under test the right to update Nodes. The
+// skeleton needs that right, and Fairlead's chart does not give it.
 func (p *Plane) allowSkeleton(ctx context.Context) error {
 	meta := metav1.ObjectMeta{Name: "skeleton"}
 	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"update"}}}}
@@ -112,10 +112,12 @@ func client(config *rest.Config) (kubernetes.Interface, error) {
 // Stop ends the control plane.
 func (p *Plane) Stop() error { return p.playground.Stop() }
 
-// Err returns an error that says how the control plane has ended; nil while it runs.
+// Err returns nil while the control plane runs. Afterwards, the error says how the
+// control plane has ended.
 func (p *Plane) Err() error { return p.playground.Err() }
 
-// Holder returns who holds the daemon's lease, empty if nobody does.
+// Holder returns the holder of the daemon's lease. It is empty if nobody holds the
+// lease.
 func (p *Plane) Holder(ctx context.Context) (string, error) {
 	lease, err := p.Client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, LeaseName, metav1.GetOptions{})
 	if err != nil {

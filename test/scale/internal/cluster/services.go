@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// namespace is where the Services of a benchmark are.
+// namespace is the namespace of the Services of a benchmark.
 const namespace = metav1.NamespaceDefault
 
 // Expose creates Services of type LoadBalancer.
@@ -34,7 +34,7 @@ func (p *Plane) Fill(ctx context.Context, services, bytes int) error {
 	return Each(services, func(n int) error {
 		service := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("other-%05d", n), Annotations: annotations},
-			Spec: corev1.ServiceSpec{ // without a cluster IP, because there are not enough of them for so many Services
+			Spec: corev1.ServiceSpec{ // without a cluster IP: there are not enough cluster IPs for so many Services
 				ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{"app": "bench"}, Ports: []corev1.ServicePort{{Port: 80}},
 			},
 		}
@@ -69,11 +69,11 @@ func (p *Plane) Unexpose(ctx context.Context) error {
 	})
 }
 
-// MovedPort is the port of Services after MovePorts.
+// MovedPort is the port of the Services after a call of MovePorts.
 const MovedPort = 81
 
-// MovePorts changes the port of all Services of type LoadBalancer, so that their
-// load balancers have to change, too.
+// MovePorts changes the port of all Services of type LoadBalancer. Their load
+// balancers then have to change, too.
 func (p *Plane) MovePorts(ctx context.Context) error {
 	services, err := p.Exposed(ctx)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 // Name is the name of a daemon.
 type Name string
 
-// The contenders, in the order in which they are shown.
+// The contenders, in the order of the tables.
 const (
 	Fairlead Name = "fairlead"
 	Skeleton Name = "skeleton"
@@ -35,7 +35,7 @@ const (
 // Names returns all contenders.
 func Names() []Name { return []Name{Fairlead, Skeleton} }
 
-// Provider is the provider that is linked in.
+// Provider is a provider that is linked into the daemon.
 type Provider string
 
 // The providers.
@@ -48,7 +48,8 @@ const (
 )
 
 // Program returns the path of the daemon's program in the folder bin. For
-// Fairlead it is the released program, unless that lacks the provider.
+// Fairlead it returns the released program, unless that program lacks the
+// provider.
 func Program(bin string, n Name, p Provider) string {
 	switch {
 	case n == Skeleton:
@@ -73,18 +74,20 @@ func Version(ctx context.Context, program string) (string, error) {
 	return fields[len(fields)-1], nil
 }
 
-// Setup is how a daemon is run. All other settings have the daemon's own defaults.
+// Setup has the settings of a daemon. In addition, Start chooses a port, and turns
+// routes off unless Flags turn them on. All other settings have the daemon's own
+// defaults.
 type Setup struct {
 	Program  string
 	Provider Provider
 	CloudURL string
-	// Plain means that the provider offers nothing beyond the contract.
+	// Plain switches off all optional interfaces of the provider.
 	Plain      bool
 	Kubeconfig string
 	Flags      []string
 }
 
-// plain are the lines of the cloud config that switch fast paths off.
+// plain has the lines of the cloud config that switch fast paths off.
 const plain = "withoutBatches: true\nwithoutLists: true\nwithoutWatches: true\nwithoutRouteApplier: true\n" +
 	"withoutBackendSetter: true\nwithoutConcurrentCalls: true\nwithoutConcurrentServices: true\n"
 
@@ -97,17 +100,17 @@ func (s Setup) cloudConfig() string {
 	return config
 }
 
-// Daemon is one replica that runs.
+// Daemon is a running replica.
 type Daemon struct {
 	*process.Process
 
 	port int
 }
 
-// free gives each replica a port of its own.
+// free picks a different port for each replica.
 var free ports.Picker
 
-// Start starts a replica whose files go to dir.
+// Start starts a replica. Its files go to dir.
 func Start(dir string, s Setup) (*Daemon, error) {
 	port, err := free.Next()
 	if err != nil {
@@ -134,18 +137,18 @@ func Start(dir string, s Setup) (*Daemon, error) {
 	return &Daemon{Process: p, port: port}, nil
 }
 
-// Healthy returns nil when the daemon serves and reports that it is healthy.
+// Healthy returns nil if the daemon answers and reports that it is healthy.
 func (d *Daemon) Healthy(ctx context.Context) error {
 	_, err := d.get(ctx, "/healthz", "")
 	return err
 }
 
-// balancerTime is a line of Fairlead's metrics: the seconds that calls about load balancers
-// have taken.
+// balancerTime matches a line of Fairlead's metrics with the total seconds of calls about
+// load balancers.
 var balancerTime = regexp.MustCompile(`(?m)^fairlead_cloud_call_duration_seconds_sum\{call="\w*(?:LoadBalancer|Backends)\w*"\} (\S+)$`)
 
-// BalancerTime returns how long all calls about load balancers so far have taken together,
-// as Fairlead has measured them. The token is that of an administrator.
+// BalancerTime returns the total time of all calls about load balancers so far, from
+// Fairlead's metrics. The token is that of an administrator.
 func (d *Daemon) BalancerTime(ctx context.Context, token string) (time.Duration, error) {
 	metrics, err := d.get(ctx, "/metrics", token)
 	if err != nil {
@@ -166,7 +169,7 @@ func balancerTimeIn(metrics string) (time.Duration, error) {
 	return time.Duration(sum * float64(time.Second)), nil
 }
 
-// get returns what the daemon serves at a path.
+// get returns the content that the daemon serves at a path.
 func (d *Daemon) get(ctx context.Context, path, token string) (string, error) {
 	if err := d.Err(); err != nil {
 		return "", err
@@ -178,13 +181,13 @@ func (d *Daemon) get(ctx context.Context, path, token string) (string, error) {
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // its certificate is self-signed
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // the daemon's certificate is self-signed
 	defer client.CloseIdleConnections()
 	resp, err := client.Do(req)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = resp.Body.Close() }() // it has been read
+	defer func() { _ = resp.Body.Close() }() // the body has been read
 	if resp.StatusCode != http.StatusOK {
 		return "", fmt.Errorf("%s answers %s", path, resp.Status)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 )
 
-// The configuration of a provider without fast paths switches each of them off.
+// The cloud config for a plain provider switches each fast path off.
 func TestPlainSwitchesAllOff(t *testing.T) {
 	config := Setup{CloudURL: "http://127.0.0.1:7640", Plain: true}.cloudConfig()
 	if _, err := simulated.New(strings.NewReader(config)); err != nil {

@@ -18,9 +18,9 @@ var generate = flag.Bool("generate", false, "write what is made from results")
 
 const root = "../../../.."
 
-// TestPages checks that the README's figures are those of the newest results,
-// that the picture is made from the newest one, and that all pages are listed.
-// With -generate it writes them.
+// TestPages checks that the README's figures and the picture are made from the
+// newest results, and that the index lists all pages. With -generate it writes
+// the figures, the picture and the index.
 func TestPages(t *testing.T) {
 	dir := filepath.Join(root, "docs/benchmarks")
 	all, err := Read(dir)
@@ -70,7 +70,8 @@ func firstNew(have, want string) string {
 	return "fewer lines"
 }
 
-// read returns a file of the repository, empty if there is none.
+// read returns the content of a file of the repository. It is empty if the file
+// does not exist.
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, path))
@@ -80,7 +81,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// initialising returns a contender's row of a scenario that initialises Nodes.
+// initialising returns the row of a contender in a scenario that initialises
+// Nodes.
 func initialising(scenario, name string, nodes int, took time.Duration) report.Row {
 	row := report.Row{
 		Scenario: scenario, Contender: name, Nodes: nodes, PeakBytes: 80 << 20, FastPaths: "on",

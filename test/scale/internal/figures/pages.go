@@ -15,7 +15,8 @@ var (
 	item  = regexp.MustCompile(`(?m)^- Benchmarks: .*\n(?:  .*\n)*`)
 )
 
-// Fill returns the page with the text between the two comments that mark its place.
+// Fill returns the page with the text inserted between the two comments that mark the
+// place for it.
 func Fill(page, text string) (string, error) {
 	if n := len(block.FindAllString(page, -1)); n != 1 {
 		return "", fmt.Errorf("the page has %d places for what is generated from results, want 1", n)
@@ -26,8 +27,8 @@ func Fill(page, text string) (string, error) {
 	}), nil
 }
 
-// List returns the index of all documents with the pages of results, DATE-NAME.md.
-// The newest is the first.
+// List fills the index of all documents with links to the pages of results,
+// DATE-NAME.md. The newest page is the first.
 func List(index string, pages []string) (string, error) {
 	if !item.MatchString(index) {
 		return "", errors.New("the index has no item Benchmarks")
@@ -41,8 +42,8 @@ func List(index string, pages []string) (string, error) {
 	return item.ReplaceAllStringFunc(index, func(string) string { return text }), nil
 }
 
-// InDocs returns what the page docs/benchmarks/README.md shows: the picture, if there
-// is one.
+// InDocs returns the part of the page docs/benchmarks/README.md that shows the
+// picture. If there is no picture, it returns a sentence that says so.
 func (all Results) InDocs() string {
 	r, ok := all.newestScaling()
 	if !ok {

@@ -28,7 +28,8 @@ func (all Results) newestScaling() (Result, bool) {
 	return all[n], true
 }
 
-// Picture returns the picture as SVG, empty if no result has several sizes.
+// Picture returns the picture as SVG. It is empty if no result has clusters of
+// several sizes.
 func (all Results) Picture() string {
 	r, ok := all.newestScaling()
 	if !ok {
@@ -50,7 +51,7 @@ func (all Results) Picture() string {
 	return svg.String()
 }
 
-// The picture's measures.
+// The dimensions of the picture.
 const (
 	width, height         = 900, 400
 	margin                = 60
@@ -76,13 +77,13 @@ func (c curve) stroke() string {
 
 type point struct{ nodes, seconds, calls float64 }
 
-// curvesOf returns the curves. The skeleton's comes first, so that the others are
-// drawn over it.
+// curvesOf returns the curves. The skeleton's curve comes first, so that the
+// others are drawn over it.
 func curvesOf(rows []report.Row) []curve {
 	looks := []curve{
 		{label: "skeleton", colour: "#b5482a"},
 		{label: "fairlead", colour: "#0b7a4b"},
-		{label: "fairlead, without fast paths", colour: "#2f6fb1", dashes: "7 6"}, // It is dashed, because it may lie on the skeleton's curve.
+		{label: "fairlead, without fast paths", colour: "#2f6fb1", dashes: "7 6"}, // This curve is dashed, because it may lie on the skeleton's curve.
 	}
 	var curves []curve
 	for _, c := range looks {
@@ -169,7 +170,7 @@ func (p panel) drawSizes(svg *strings.Builder) {
 	fmt.Fprintf(svg, `<text x="%d" y="%d" text-anchor="middle">Nodes</text>`+"\n", p.left+panelWidth/2, panelBottom+40)
 }
 
-// drawEnds writes the values of the largest cluster. Where two are close
+// drawEnds writes the values of the largest cluster. If two values are close
 // together, the lower one moves down.
 func (p panel) drawEnds(svg *strings.Builder) {
 	type end struct {

@@ -1,5 +1,5 @@
-// Package figures makes the README's table and the picture from the results of
-// benchmarks that are committed.
+// Package figures makes the README's table and the picture from the committed
+// results of benchmarks.
 package figures
 
 import (
@@ -20,11 +20,11 @@ import (
 type Result struct {
 	report.Report
 
-	// Name is the file's name without its ending, which is also that of its page.
+	// Name is the file's name without its ending. The result's page has the same name.
 	Name string
 }
 
-// Results are all results that are committed, the newest first.
+// Results has all committed results, the newest first.
 type Results []Result
 
 // Read reads the results of a folder.
@@ -49,17 +49,17 @@ func Read(dir string) (Results, error) {
 	return all, nil
 }
 
-// found is a scenario in the newest result that has it, with the page that shows
-// that result.
+// found has the figures of one scenario, and the page that shows them. They are
+// from the newest result that has the scenario.
 type found struct {
 	page               string
-	fairlead, skeleton report.Row // skeleton is empty where it was not measured
+	fairlead, skeleton report.Row // skeleton is empty if it was not measured
 	nodes, services    int
 	flags              map[string]string // of the benchmark
 }
 
-// newest returns the scenario from the newest result that has it. Failed runs do not
-// count.
+// newest returns the figures of a scenario from the newest result that has the
+// scenario. Failed runs do not count.
 func (all Results) newest(scenario string) (found, bool) {
 	for _, r := range all {
 		f := found{page: r.Name, flags: r.Flags}

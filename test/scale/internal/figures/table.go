@@ -9,14 +9,15 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// line is a line of the README's table. It is left out while no result has its
-// scenarios.
+// line is a line of the README's table. If no result has the scenarios of the
+// line, the table does not have it.
 type line struct {
 	scenarios []string
-	// what returns the first cell. It gets the scenarios in their order.
+	// what returns the first cell. Its arguments are the figures of the scenarios, in
+	// the same order.
 	what func(...found) string
-	// cell returns the cell of a contender. It gets the contender's rows of the
-	// scenarios in their order.
+	// cell returns the cell of a contender. Its arguments are the contender's
+	// rows of the scenarios, in the same order.
 	cell func(...report.Row) string
 }
 
@@ -64,17 +65,18 @@ func lines() []line {
 	}
 }
 
-// sized returns a function that makes a first cell with the number of Nodes.
+// sized returns a function that returns a first cell with the number of Nodes.
 func sized(format string) func(...found) string {
 	return func(f ...found) string { return fmt.Sprintf(format, report.Grouped(f[0].nodes)) }
 }
 
-// exposing returns a function that makes a first cell with the number of Services.
+// exposing returns a function that returns a first cell with the number of Services.
 func exposing(format string) func(...found) string {
 	return func(f ...found) string { return fmt.Sprintf(format, report.Grouped(f[0].services)) }
 }
 
-// bound returns how much time the quota alone needs, if that is known.
+// bound returns a text with the time that the quota alone needs. It is empty if that
+// time is not known.
 func (f found) bound() string {
 	if fact, known := f.fairlead.Fact(report.QuotaNeeds); known {
 		return " (the quota alone needs " + fact.Text() + ")"
@@ -82,8 +84,8 @@ func (f found) bound() string {
 	return ""
 }
 
-// with returns the value of a flag that Fairlead ran with, between the two texts, empty
-// if it ran with the default.
+// with returns the value of a flag of Fairlead's, between the texts before and after.
+// It returns an empty text if Fairlead ran with the default.
 func (f found) with(before, flag, after string) string {
 	for _, given := range f.fairlead.Flags {
 		if value, is := strings.CutPrefix(given, flag+"="); is {
@@ -104,8 +106,8 @@ func deleted(rows ...report.Row) string {
 	return strings.Join(texts, ", ")
 }
 
-// removed returns how long it took until the Nodes were gone. If some were left, it also
-// returns how many were gone by then.
+// removed returns a text with the time after which the Nodes were gone. If some Nodes
+// were left, the text also has the number of those that were gone by then.
 func removed(rows ...report.Row) string {
 	text := fact(rows[0], report.NodesGone)
 	if n := fact(rows[0], report.GoneByThen); n != "" {
@@ -128,8 +130,8 @@ func routed(rows ...report.Row) string {
 
 func calls(row report.Row) string { return "calls: " + report.Grouped(row.Calls()) }
 
-// facts returns a function that makes a cell with some facts of one row. The cell is
-// empty if one of them is not known.
+// facts returns a function that returns a cell with some facts of one row. The cell
+// is empty if one of the facts is not known.
 func facts(whats ...string) func(...report.Row) string {
 	return func(rows ...report.Row) string {
 		texts := make([]string, len(whats))
@@ -142,7 +144,8 @@ func facts(whats ...string) func(...report.Row) string {
 	}
 }
 
-// fact returns the text of a fact, empty if the row has no such fact.
+// fact returns the text of a fact. It returns an empty text if the row does not have
+// the fact.
 func fact(row report.Row, what string) string {
 	f, known := row.Fact(what)
 	if !known {
@@ -174,9 +177,8 @@ func (all Results) Table() string {
 	return text
 }
 
-// conditions returns a paragraph about the conditions under which some lines were
-// measured: how long the cloud's answers were wrong, and which flags did not have their
-// defaults.
+// conditions returns a paragraph about the conditions of some lines: the time for which
+// the cloud's answers were wrong, and the flags that did not have their defaults.
 func (all Results) conditions() string {
 	var sentences []string
 	if f, ok := all.newest("lies-404-few"); ok {
@@ -196,8 +198,8 @@ func (all Results) conditions() string {
 	return ""
 }
 
-// row returns the line and the pages that its figures are from. It returns nothing if
-// no result has Fairlead's figures.
+// row returns the text of the line, and the pages of its figures. It returns nothing
+// if no result has Fairlead's figures.
 func (l line) row(all Results) (text string, pages []string) {
 	var scenarios []found
 	var ours, theirs []report.Row

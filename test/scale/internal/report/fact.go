@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// The names of facts that the README, the table of scaling or the picture shows.
+// The names of facts that are in the README, in the table of scaling or in the
+// picture.
 const (
 	AllInitialized  = "all initialised"
 	MedianNode      = "the median Node"
@@ -24,8 +25,8 @@ const (
 	AllRouted       = "all Nodes have routes and say so"
 )
 
-// Fact is one result of a measurement: the time that something took, or that it did
-// not happen within a time, or a number, or a quantity with a unit.
+// Fact is one result of a measurement. It is a duration, a time within which
+// something did not happen, a number, or a quantity with a unit.
 type Fact struct {
 	What      string   `json:"what"`
 	Seconds   float64  `json:"seconds,omitempty"`
@@ -36,19 +37,19 @@ type Fact struct {
 	Unit      string   `json:"unit,omitempty"`
 }
 
-// Took says how long something took.
+// Took returns the fact that something took this long.
 func Took(what string, d time.Duration) Fact { return Fact{What: what, Seconds: d.Seconds()} }
 
-// Never says that something has not happened within a time.
+// Never returns the fact that something has not happened within a time.
 func Never(what string, within time.Duration) Fact {
 	return Fact{What: what, NotWithin: within.Seconds()}
 }
 
-// Number says how many of something there were. Of is how many were possible, or 0 if
-// there is no such number.
+// Number returns the fact that there were n of something. The argument of is the
+// largest possible number, or 0 if there is no such number.
 func Number(what string, n, of int) Fact { return Fact{What: what, Count: &n, Of: of} }
 
-// Quantity says how much of something there was, with a unit.
+// Quantity returns the fact that there was this quantity of something.
 func Quantity(what string, value float64, unit string) Fact {
 	return Fact{What: what, Value: &value, Unit: unit}
 }
@@ -71,7 +72,7 @@ func (f Fact) Text() string {
 	}
 }
 
-// seconds writes a time with as many digits as are worth reading.
+// seconds formats a time without meaningless digits.
 func seconds(s float64) string {
 	if s < 100 {
 		return fmt.Sprintf("%.1f s", s)
@@ -79,7 +80,7 @@ func seconds(s float64) string {
 	return fmt.Sprintf("%.0f s", s)
 }
 
-// digits writes a quantity with as many digits as are worth reading.
+// digits formats a quantity without meaningless digits.
 func digits(v float64) string {
 	switch {
 	case v >= 100:

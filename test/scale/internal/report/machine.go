@@ -21,10 +21,11 @@ type Machine struct {
 	Load float64 `json:"load"`
 }
 
-// IsBusy reports whether something else keeps the machine busy.
+// IsBusy reports whether another program keeps the machine busy.
 func (m Machine) IsBusy() bool { return m.Load > float64(m.Cores)/2 }
 
-// ThisMachine describes this machine. Fields that the system does not show stay empty.
+// ThisMachine describes this machine. A field stays empty if the system does not show
+// its value.
 func ThisMachine() Machine {
 	return Machine{
 		CPU:         field("/proc/cpuinfo", "model name"),

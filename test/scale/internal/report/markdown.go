@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// WriteMarkdown writes a page for people. The JSON file beside it holds the same data
-// for programs.
+// WriteMarkdown writes a page for people. The JSON file in the same folder has the
+// same data for programs.
 func (r Report) WriteMarkdown(w io.Writer, jsonFile string) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "# Benchmark of %s\n\n", r.Date)
@@ -66,7 +66,7 @@ func (r Report) writeScenarios(text *strings.Builder) {
 	}
 }
 
-// overTime returns the table of what happened in each minute.
+// overTime returns the table of the calls and the memory in each minute.
 func (r Report) overTime() [][]string {
 	table := [][]string{{"scenario", "contender", "cloud calls", "refused", "memory in MB"}}
 	for _, row := range r.Rows {

@@ -1,4 +1,4 @@
-// Package report holds what a benchmark has found, and writes it for people and
+// Package report has the results of a benchmark, and writes them for people and
 // for programs.
 package report
 
@@ -12,9 +12,9 @@ type Report struct {
 	Date     string    `json:"date"` // RFC 3339
 	Machine  Machine   `json:"machine"`
 	Programs []Program `json:"programs"`
-	// Flags are the flags of the benchmark that decide what is measured.
+	// Flags are the flags of the benchmark that have an effect on the results.
 	Flags   map[string]string `json:"flags"`
-	Seconds float64           `json:"seconds"` // that the benchmark took
+	Seconds float64           `json:"seconds"` // duration of the benchmark
 	Rows    []Row             `json:"rows"`
 }
 
@@ -24,28 +24,28 @@ type Program struct {
 	Version string `json:"version"`
 }
 
-// Row is what one contender did in one scenario.
+// Row has the results of one contender in one scenario.
 type Row struct {
 	Scenario  string `json:"scenario"`
 	What      string `json:"what"`
 	Contender string `json:"contender"`
-	// Nodes and Services are the sizes of the cluster; 0 in results before
-	// 2026-11-22, where Report.Flags has them.
+	// Nodes and Services are the sizes of the cluster. They are 0 in results
+	// before 2026-11-22. In those results Report.Flags has the sizes.
 	Nodes    int `json:"nodes,omitempty"`
 	Services int `json:"services,omitempty"`
-	// FastPaths is "on" or "off", and empty where the scenario does not depend on
-	// what the provider offers.
+	// FastPaths is "on" or "off". It is empty if the scenario does not depend on
+	// fast paths.
 	FastPaths string   `json:"fastPaths,omitempty"`
-	Flags     []string `json:"flags"` // that are not the contender's defaults
+	Flags     []string `json:"flags"` // flags that do not have the contender's defaults
 	Outcome   []Fact   `json:"outcome"`
-	// HealthyNodesDeleted is how many Nodes the contender deleted although their
-	// instances run.
+	// HealthyNodesDeleted is the number of Nodes that the contender deleted
+	// although their instances run.
 	HealthyNodesDeleted int `json:"healthyNodesDeleted"`
-	// CloudCalls are counted by the cloud, by call and then by result.
+	// CloudCalls has the cloud's counts, by call and then by result.
 	CloudCalls map[string]map[string]int `json:"cloudCalls"`
-	Throttled  int                       `json:"throttled"` // calls that were answered 429
-	// APIWrites and APIReads are counted by the API server, by verb and
-	// resource, without the Lease. Writes include Events.
+	Throttled  int                       `json:"throttled"` // number of calls with the answer 429
+	// APIWrites and APIReads have the API server's counts, by verb and
+	// resource. The Lease is left out. Writes include Events.
 	APIWrites  map[string]int `json:"apiWrites"`
 	APIReads   map[string]int `json:"apiReads"`
 	APIRefused int            `json:"apiRefused"`
@@ -55,15 +55,16 @@ type Row struct {
 	Seconds    float64 `json:"seconds"`
 	// PeakBytes is the largest resident memory since the process started.
 	PeakBytes int64 `json:"peakBytes"`
-	// Series is what happened meanwhile; nil in results before 2026-11-22.
+	// Series is the course of the measurement. It is nil in results before
+	// 2026-11-22.
 	Series *Series `json:"series,omitempty"`
-	// TookSeconds is how long the whole run took, with its preparation.
+	// TookSeconds is the duration of the whole run, including the preparation.
 	TookSeconds float64 `json:"tookSeconds,omitempty"`
-	// Error is why the numbers are missing or not to be trusted.
+	// Error is the reason why the numbers are missing or cannot be trusted.
 	Error string `json:"error,omitempty"`
 }
 
-// Calls returns how many calls to the cloud were made.
+// Calls returns the number of calls to the cloud.
 func (r Row) Calls() int {
 	n := 0
 	for _, results := range r.CloudCalls {
@@ -72,10 +73,11 @@ func (r Row) Calls() int {
 	return n
 }
 
-// Writes returns how many writes were made, without those of Events.
+// Writes returns the number of writes to the API server, without those of
+// Events.
 func (r Row) Writes() int { return sum(r.APIWrites) - r.Events }
 
-// Reads returns how many reads were made.
+// Reads returns the number of reads from the API server.
 func (r Row) Reads() int { return sum(r.APIReads) }
 
 func sum(counts map[string]int) int {
@@ -86,7 +88,8 @@ func sum(counts map[string]int) int {
 	return n
 }
 
-// outcome returns the facts, or why there are none.
+// outcome returns the text of the facts. For a failed run it returns the reason
+// of the failure.
 func (r Row) outcome() string {
 	if r.Error != "" {
 		first, _, _ := strings.Cut(r.Error, "\n")
@@ -99,7 +102,8 @@ func (r Row) outcome() string {
 	return strings.Join(texts, "; ")
 }
 
-// Fact returns the fact of this name, false if the run failed or has none.
+// Fact returns the fact with this name. It returns false if the run failed or
+// does not have the fact.
 func (r Row) Fact(what string) (Fact, bool) {
 	n := slices.IndexFunc(r.Outcome, func(f Fact) bool { return f.What == what })
 	if n < 0 || r.Error != "" {

@@ -100,7 +100,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// People read the lists of numbers, too, so each list is on one line.
+// Each list of numbers is on one line, because people also read the JSON.
 func TestSeriesTakesFewLines(t *testing.T) {
 	r := sample()
 	r.Rows[0].Series = &Series{EverySeconds: 10, Calls: []int{1, 22, 333}, Refused: []int{0}, MemoryBytes: []int64{1 << 20}}
@@ -118,7 +118,8 @@ func TestSeriesTakesFewLines(t *testing.T) {
 }
 
 func TestNewSeries(t *testing.T) {
-	// everySecond returns a sample for each of n seconds, each a little late.
+	// everySecond returns samples of n seconds, one for each second. Each
+	// sample is a little late.
 	everySecond := func(n int) []Sample {
 		var samples []Sample
 		for at := range n {

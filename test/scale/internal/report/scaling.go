@@ -8,8 +8,8 @@ import (
 )
 
 // Scaling returns the runs that differ only in contender, fast paths and number of
-// Nodes. They are sorted by contender. The runs of a contender with fast paths come
-// before those without, and smaller clusters before larger ones.
+// Nodes. They are sorted by contender. For each contender, runs with fast paths
+// come before runs without, and then smaller clusters before larger ones.
 func (r Report) Scaling() []Row {
 	var rows []Row
 	for _, row := range r.Rows {
@@ -32,8 +32,8 @@ func (r Row) Label() string {
 	return r.Contender
 }
 
-// scaling returns the table of what a Node costs, or nil if only one size was
-// measured.
+// scaling returns the table of the cost of a Node. It returns nil if only one
+// size was measured.
 func (r Report) scaling() [][]string {
 	rows := r.Scaling()
 	sizes := map[int]bool{}

@@ -5,30 +5,31 @@ import (
 	"slices"
 )
 
-// maxPoints is the length of the longest series, in seconds, that has a point for
+// maxPoints is the largest number of seconds for which a series has a point for
 // each second.
 const maxPoints = 60
 
-// Series is what happened during a measurement, in equal parts of its time.
+// Series is the course of a measurement. The time of the measurement is divided
+// into equal parts.
 type Series struct {
 	EverySeconds int `json:"everySeconds"`
-	// Calls and Refused are the calls to the cloud in each part, and how many of
-	// them the quota refused.
+	// Calls has the number of calls to the cloud in each part. Refused has the
+	// number of those calls that the quota refused.
 	Calls   []int `json:"calls"`
 	Refused []int `json:"refused"`
 	// MemoryBytes is the resident memory at the end of each part.
 	MemoryBytes []int64 `json:"memoryBytes"`
 }
 
-// Sample is what was known at one time of a measurement.
+// Sample has the counts at one time of a measurement.
 type Sample struct {
-	Seconds        float64 // since its beginning
+	Seconds        float64 // since the beginning of the measurement
 	Calls, Refused int     // so far
 	MemoryBytes    int64
 }
 
-// NewSeries divides the time of the samples, which were taken once a second, into
-// equal parts. It returns nil if there are no samples.
+// NewSeries makes a series of samples that were taken once a second. It returns
+// nil if there are no samples.
 func NewSeries(samples []Sample) *Series {
 	if len(samples) == 0 {
 		return nil
@@ -52,8 +53,8 @@ func NewSeries(samples []Sample) *Series {
 }
 
 // Unevenness returns the calls in the busiest ten seconds, as a multiple of the
-// mean of ten seconds. The last part, which may be shorter, does not count. Without
-// calls the result is 0.
+// mean of ten seconds. The last ten seconds do not count, because they may be
+// incomplete. Without calls the result is 0.
 func (s *Series) Unevenness() float64 {
 	tens := chunks(s.Calls, 10/s.EverySeconds)
 	if len(tens) > 1 {

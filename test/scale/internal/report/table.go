@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// heading are the columns of the table.
+// heading has the headings of the table's columns.
 var heading = []string{
 	"scenario", "contender", "healthy nodes deleted", "outcome",
 	"cloud calls", "429", "API writes", "events", "API reads", "CPU", "peak memory",
@@ -30,7 +30,8 @@ func (r Row) cells() []string {
 	}
 }
 
-// refused returns how many calls the quota refused, and what part of all calls that is.
+// refused returns a text with the number of calls that the quota refused, and their
+// part of all calls.
 func (r Row) refused() string {
 	if r.Throttled == 0 {
 		return "0"
@@ -59,7 +60,7 @@ func (r Report) WriteTable(w io.Writer) error {
 	return err
 }
 
-// writeAligned writes the cells in columns.
+// writeAligned writes the cells in aligned columns.
 func writeAligned(text *strings.Builder, table [][]string, between, around string) {
 	widths := make([]int, len(table[0]))
 	for _, row := range table {
@@ -118,8 +119,8 @@ func (r Report) Failed() []string {
 	return names
 }
 
-// scenarios returns the rows grouped by scenario, in the order of the first row of
-// each.
+// scenarios groups the rows by scenario. The groups are in the order of their
+// first rows.
 func (r Report) scenarios() [][]Row {
 	var all [][]Row
 	for _, row := range r.Rows {

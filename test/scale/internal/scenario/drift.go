@@ -13,8 +13,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// driftPeriod returns the period after which Nodes are refreshed. It is so long that a
-// call for each Node takes half of the quota, and at least 10 seconds.
+// driftPeriod returns the period after which Nodes are refreshed. It is at least 10
+// seconds. In a larger cluster it is longer, so that a call for each Node in each
+// period takes half of the quota.
 func (s Settings) driftPeriod() time.Duration {
 	return max(10*time.Second, time.Duration(2*s.Nodes/s.Quota)*time.Second)
 }
@@ -54,12 +55,12 @@ var drift = Scenario{
 			return err
 		}
 		// A contender that asks about one Node after the other needs the time t.pass()
-		// for all of them.
+		// for all Nodes.
 		period := t.driftPeriod() + t.pass()
 		if err := t.until(ctx, report.AddressesFollow, time.Minute+2*period, follow(changed, addressesFollow)); err != nil {
 			return err
 		}
-		// The next refresh may find what this one has missed.
+		// The next refresh may find a change that this one has missed.
 		if err := t.until(ctx, "types follow", t.clock.Since(t.began.at)+period+t.driftPeriod(), follow(changed, typeFollows)); err != nil {
 			return err
 		}
@@ -67,21 +68,22 @@ var drift = Scenario{
 	},
 }
 
-// driftings returns the scenario drift with fast paths and without. With fast paths
-// Fairlead notices a change so soon that a run beside it would distort the time.
-// Without fast paths the scenario waits for a refresh.
+// driftings returns the scenario drift with fast paths and without. With fast
+// paths, Fairlead runs alone: it notices a change so soon that another run at the
+// same time would distort the result. Without fast paths, the scenario mostly waits
+// for a refresh.
 func driftings() []Scenario {
 	both := withPlain(drift)
 	both[0].Alone = []contender.Name{contender.Fairlead}
 	return both
 }
 
-// changed returns how many instances change. They are few, because the scenario measures
-// how soon a change is seen.
+// changed returns the number of instances that change. The number is small, because the
+// scenario measures the time until a change is seen.
 func (s Settings) changed() int { return min(s.percent(5), 50) }
 
-// follow returns a function that returns nil if holds is true for the Nodes of all
-// instances.
+// follow returns a function that checks Nodes. That function returns nil if holds
+// returns true for the Nodes of all instances.
 func follow(instances []simulator.Instance, holds func(simulator.Instance, *corev1.Node) bool) func(map[string]*corev1.Node) error {
 	return func(nodes map[string]*corev1.Node) error {
 		done := 0

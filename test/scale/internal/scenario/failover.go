@@ -46,8 +46,8 @@ var failover = Scenario{
 	},
 }
 
-// handOver starts another replica and ends the leader. It notes how long it takes
-// until the new replica has initialised a Node that joins at once.
+// handOver starts another replica and ends the leader. A new Node joins at
+// once. The result is the time until the new replica has initialised that Node.
 func (t *trial) handOver(ctx context.Context, what string, s syscall.Signal) error {
 	const within = 2 * time.Minute
 	leader := t.daemons[len(t.daemons)-1]
@@ -58,8 +58,8 @@ func (t *trial) handOver(ctx context.Context, what string, s syscall.Signal) err
 	if err := t.poll(ctx, within, func() error { return standby.Healthy(ctx) }); err != nil {
 		return err
 	}
-	// The standby begins to look at the lease only now. By default it looks every two to four
-	// seconds.
+	// The standby has just started to look at the lease. By default it looks every two to
+	// four seconds.
 	if err := t.wait(ctx, 5*time.Second); err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ var idle = Scenario{
 			return err
 		}
 		t.note(report.Quantity(report.IdleCalls, float64(t.row.Calls())*60/t.row.Seconds, "a minute"))
-		const few = 100 // With fewer calls, the number in the busiest ten seconds says nothing.
+		const few = 100 // With fewer calls, the unevenness has no meaning.
 		if t.row.Calls() >= few {
 			t.note(report.Quantity("largest 10 s", t.row.Series.Unevenness(), "times the mean"))
 		}
@@ -48,8 +48,8 @@ var idle = Scenario{
 	},
 }
 
-// heartbeats returns the scenarios that measure what heartbeats of all kubelets cost.
-// Each heartbeat is a write of the Node's status.
+// heartbeats returns the scenarios that measure the cost of the heartbeats of all
+// kubelets. Each heartbeat is a write of the Node's status.
 func heartbeats() []Scenario {
 	return []Scenario{beating("heartbeats", 5*time.Minute), beating("heartbeats-10s", 10*time.Second)}
 }
@@ -94,11 +94,12 @@ func beating(name string, every time.Duration) Scenario {
 	}
 }
 
-// heartbeatsFor returns how long heartbeats are measured.
+// heartbeatsFor returns the duration of the measurement of heartbeats.
 func (s Settings) heartbeatsFor() time.Duration { return min(s.IdleFor, 30*time.Second) }
 
-// beat writes one heartbeat of each Node in each period of this length, at an even
-// rate or as fast as the API server accepts them. It returns how many it has written.
+// beat writes one heartbeat of each Node in each period. It writes at an even rate,
+// or as fast as the API server accepts heartbeats. It returns the number of written
+// heartbeats.
 func (t *trial) beat(ctx context.Context, every time.Duration) (written int, err error) {
 	const part = 100 * time.Millisecond
 	nodes := t.nodes.Names()

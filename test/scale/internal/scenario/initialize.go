@@ -28,8 +28,8 @@ var initialize = Scenario{
 	},
 }
 
-// scales returns the scenario initialize with 10, 20 and 40 % of the Nodes, to show
-// what a Node costs in clusters of several sizes.
+// scales returns the scenario initialize with 10, 20 and 40 % of the Nodes. They
+// show the cost of a Node in clusters of several sizes.
 func scales() []Scenario {
 	var all []Scenario
 	for _, percent := range []int{10, 20, 40} {
@@ -44,7 +44,7 @@ func scales() []Scenario {
 	return all
 }
 
-// initServices shows how much memory Nodes and Services take together.
+// initServices measures the memory for Nodes and Services together.
 var initServices = Scenario{
 	Name: "init-services",
 	What: func(s Settings) string {
@@ -64,7 +64,7 @@ var initServices = Scenario{
 	},
 }
 
-// initialize measures from the daemon's start until all Nodes are initialised.
+// initialize measures the time from the daemon's start until all Nodes are initialised.
 func (t *trial) initialize(ctx context.Context) error {
 	if err := t.begin(ctx); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (t *trial) initialize(ctx context.Context) error {
 	if err := t.until(ctx, report.AllInitialized, within, allInitialized); err != nil {
 		return err
 	}
-	if needs := t.quotaNeeds(t.Nodes); t.scenario.FastPaths == Off && needs > 0 { // Each Node is a separate call.
+	if needs := t.quotaNeeds(t.Nodes); t.scenario.FastPaths == Off && needs > 0 { // Each Node needs a separate call.
 		t.note(report.Took(report.QuotaNeeds, needs))
 	}
 	if err := t.calm(ctx); err != nil {
@@ -89,16 +89,16 @@ func (t *trial) initialize(ctx context.Context) error {
 	return t.end(ctx)
 }
 
-// quotaNeeds returns the time that this many calls take at least, because of the quota.
+// quotaNeeds returns the shortest time in which the quota allows this many calls.
 func (s Settings) quotaNeeds(calls int) time.Duration {
 	return time.Duration(max(0, calls-s.Burst)) * time.Second / time.Duration(s.Quota)
 }
 
-// allInitialized returns nil when every Node is initialised.
+// allInitialized returns nil if every Node is initialised.
 func allInitialized(nodes map[string]*corev1.Node) error { return initialized(1)(nodes) }
 
-// initialized returns a function that returns nil once one Node in every oneIn is
-// initialised. With 2, that is half of them.
+// initialized returns a function that checks Nodes. It returns nil if at least
+// one Node in oneIn is initialised. If oneIn is 2, that is half of the Nodes.
 func initialized(oneIn int) func(map[string]*corev1.Node) error {
 	return func(nodes map[string]*corev1.Node) error {
 		done := 0

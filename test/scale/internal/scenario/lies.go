@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// lies are scenarios in which the cloud answers wrongly while all instances run.
-// Nodes with silent kubelets represent healthy machines that cannot report.
+// lies has the scenarios in which the cloud answers wrongly while all instances
+// run. Nodes with silent kubelets stand for healthy machines that cannot report.
 var lies = []Scenario{
 	lie("lies-404-few", "404 to every call", 10, contender.Simulated, simulator.FaultNotFound),
 	lie("lies-404-all", "404 to every call", 100, contender.Simulated, simulator.FaultNotFound),
@@ -22,8 +22,8 @@ var lies = []Scenario{
 	lie("lies-half-list-few", "a list that lacks half of the instances", 10, contender.Listing, simulator.FaultTruncatedList),
 }
 
-// lie returns a scenario in which the cloud answers wrongly about all Nodes, while this
-// percentage of the kubelets is silent.
+// lie returns a scenario in which the cloud answers wrongly about all Nodes. The
+// argument silent is the percentage of silent kubelets.
 func lie(name, answer string, silent int, p contender.Provider, kind simulator.FaultKind) Scenario {
 	return Scenario{
 		Name: name,
@@ -40,7 +40,7 @@ func lie(name, answer string, silent int, p contender.Provider, kind simulator.F
 	}
 }
 
-// believe runs a scenario of a lie, and counts the Nodes that are deleted although their
+// believe runs a scenario of a lie. It counts the Nodes that are deleted although their
 // instances run.
 func (t *trial) believe(ctx context.Context, lie simulator.Fault, silent int) error {
 	instances, err := t.fleet(ctx, cluster.Initialized)

@@ -30,8 +30,8 @@ func (t *trial) begin(ctx context.Context) error {
 	return err
 }
 
-// balancerTime returns how long all calls about load balancers so far have taken together.
-// It returns 0 if they are not made one after the other.
+// balancerTime returns the total time of all calls about load balancers so far. If the
+// calls are not made one after the other, it returns 0.
 func (t *trial) balancerTime(ctx context.Context) (sum time.Duration, err error) {
 	if !t.scenario.OneWorker {
 		return 0, nil
@@ -46,7 +46,8 @@ func (t *trial) balancerTime(ctx context.Context) (sum time.Duration, err error)
 	return sum, nil
 }
 
-// usage returns the CPU time of all daemons, and the largest peak memory of one of them.
+// usage returns the CPU time of all daemons together, and the peak memory of the largest
+// one.
 func (t *trial) usage() (cpu time.Duration, peak int64, err error) {
 	for _, d := range t.daemons {
 		u, err := d.Usage()
@@ -59,12 +60,12 @@ func (t *trial) usage() (cpu time.Duration, peak int64, err error) {
 	return cpu, peak, nil
 }
 
-// calm waits until the daemon has written nothing to the API server for a while,
-// because it may still write events when the work is done.
+// calm waits until the daemon has written nothing to the API server for a while.
+// When the work is done, the daemon may still write events.
 func (t *trial) calm(ctx context.Context) error {
 	const (
 		quiet = 2 * time.Second
-		most  = time.Minute // after this time the measurement ends even if the daemon is not quiet
+		most  = time.Minute // after this time, the measurement ends even if the daemon is not quiet
 	)
 	written, at := -1, t.clock.Now()
 	deadline := at.Add(most)
@@ -87,7 +88,7 @@ func (t *trial) calm(ctx context.Context) error {
 	})
 }
 
-// end collects what has happened since begin.
+// end ends the measurement, and fills the row with the numbers since begin.
 func (t *trial) end(ctx context.Context) error {
 	samples := t.series.stop()
 	t.row.Seconds = t.clock.Since(t.began.at).Seconds()
@@ -114,7 +115,7 @@ func (t *trial) end(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	deleted := map[string]bool{} // A Node counts once, however many requests delete it.
+	deleted := map[string]bool{} // A Node counts once, even if several requests delete it.
 	for _, name := range requests.DeletedNodes {
 		if alive[name] {
 			deleted[name] = true
@@ -137,7 +138,7 @@ func (t *trial) count(calls simulator.CallReport) {
 	}
 }
 
-// refused returns how many calls the quota refused.
+// refused returns the number of calls that the quota refused.
 func refused(calls simulator.CallReport) int {
 	n := 0
 	for _, c := range calls.Counters {

@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// calm is the time between the last change and the outage. With fast paths few calls are
-// made in it. So the first calls of the outage are made by a daemon that was idle.
+// calm is the time between the last change and the outage. With fast paths, the daemon
+// makes few calls in this time. So the daemon is idle when the outage begins.
 const calm = 5 * time.Second
 
 var outage = Scenario{
@@ -30,7 +30,7 @@ var outage = Scenario{
 		if err != nil {
 			return err
 		}
-		t.Services = t.touched() // All of them change.
+		t.Services = t.touched() // All these Services change.
 		if err := t.lead(ctx, t.even()); err != nil {
 			return err
 		}
@@ -67,10 +67,10 @@ var outage = Scenario{
 	},
 }
 
-// touched returns how many Services change during an outage.
+// touched returns the number of Services that change during an outage.
 func (s Settings) touched() int { return min(s.Services, 100) }
 
-// recover ends the outage, and waits until all work that had to wait is done.
+// recover ends the outage, and then waits until all delayed work is done.
 func (t *trial) recover(ctx context.Context) error {
 	const (
 		within = 5 * time.Minute
@@ -100,7 +100,7 @@ func (t *trial) recover(ctx context.Context) error {
 	return t.end(ctx)
 }
 
-// moved returns nil when every load balancer has the Service's new port.
+// moved returns nil if every load balancer has the new port of its Service.
 func moved(balancers []simulator.LoadBalancer) error {
 	stale := 0
 	for _, b := range balancers {

@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// noYouth makes Fairlead treat the Nodes of a benchmark like the older Nodes of a
-// cluster in operation. By default, Nodes that were just created are protected for longer.
+// noYouth makes Fairlead treat the new Nodes of a benchmark like older Nodes. By default,
+// Fairlead protects new Nodes for longer.
 const noYouth = "--node-deletion-young-age=0s"
 
 var removal = Scenario{
@@ -41,7 +41,7 @@ var massRemoval = Scenario{
 	run:      func(ctx context.Context, t *trial) error { return t.terminate(ctx, t.percent(60), t.MassLimit) },
 }
 
-// terminate measures how long Nodes outlive their instances.
+// terminate measures the time until the Nodes of terminated instances are gone.
 func (t *trial) terminate(ctx context.Context, size int, within time.Duration) error {
 	instances, err := t.fleet(ctx, cluster.Initialized)
 	if err != nil {
@@ -72,7 +72,7 @@ func (t *trial) terminate(ctx context.Context, size int, within time.Duration) e
 	return t.end(ctx)
 }
 
-// left returns how many of the instances still have a Node.
+// left returns the number of instances that still have a Node.
 func left(t *trial, instances []simulator.Instance) int {
 	nodes, n := t.nodes.All(), 0
 	for _, i := range instances {

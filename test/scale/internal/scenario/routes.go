@@ -12,10 +12,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// routesWithin is how long to wait for routes.
+// routesWithin is the longest time to wait for routes.
 const routesWithin = 10 * time.Minute
 
-// withRoutes returns the flags that turn routes on, which both contenders know.
+// withRoutes returns the flags that turn routes on. Both contenders know these flags.
 func withRoutes(Settings) []string {
 	return []string{"--configure-cloud-routes=true", "--cluster-cidr=" + cluster.PodCIDRs}
 }
@@ -50,8 +50,9 @@ var routesInit = Scenario{
 }
 
 // routings returns the scenario routesInit once for each provider of withPlain and
-// withErrors. The skeleton is measured only with errors that have a status. From other
-// errors it cannot see that the quota refuses its calls, and then it needs hours.
+// withErrors. The skeleton is measured only with errors that have a status. From
+// errors without a status it cannot see that the quota refuses its calls, so it would
+// need hours.
 func routings() []Scenario {
 	all := withErrors(withPlain(routesInit))
 	for n := range all {
@@ -94,7 +95,8 @@ var routesIdle = Scenario{
 	},
 }
 
-// allRouted returns nil when each Node says that its network is available.
+// allRouted returns nil if each Node has a condition that says that its network is
+// available.
 func allRouted(nodes map[string]*corev1.Node) error {
 	routed := 0
 	for _, node := range nodes {

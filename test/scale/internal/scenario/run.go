@@ -20,19 +20,19 @@ import (
 // Bench runs scenarios.
 type Bench struct {
 	Settings Settings
-	// Bin is the folder with all programs, and Dir the folder for logs and data. The
-	// logs and data of a trial are removed after it, unless Keep is set.
+	// Bin is the folder with all programs, and Dir is the folder for logs and data.
+	// After a trial, its logs and data are removed, unless Keep is set.
 	Bin, Dir string
 	Keep     bool
 	Clock    clock.WithTicker
-	// SideBySide is how many trials that mostly wait run at the same time. With 0, the
-	// number depends on the number of Nodes.
+	// SideBySide is the number of trials that run at the same time, of those that
+	// mostly wait. If it is 0, the number depends on the number of Nodes.
 	SideBySide int
-	// Progress is called for each event, from one goroutine at a time.
+	// Progress is called for each event. Two calls never overlap.
 	Progress func(Event)
 
 	mu   sync.Mutex    // guards calls of Progress
-	busy chan struct{} // holds an element for each trial that is being prepared
+	busy chan struct{} // has an element for each trial in preparation
 }
 
 // Event is something that has happened in a trial.
@@ -45,7 +45,7 @@ type Event struct {
 	Began, Done bool
 }
 
-// job is a trial that is to be run.
+// job is a trial that has to be run.
 type job struct {
 	settings  Settings
 	scenario  Scenario
@@ -55,7 +55,7 @@ type job struct {
 
 func (j job) String() string { return j.scenario.Name + "/" + string(j.contender) }
 
-// Count returns how many trials Run runs.
+// Count returns the number of trials that Run runs.
 func Count(scenarios []Scenario, contenders []contender.Name) int {
 	n := 0
 	for _, s := range scenarios {
@@ -68,10 +68,11 @@ func Count(scenarios []Scenario, contenders []contender.Name) int {
 	return n
 }
 
-// Run runs each scenario with each contender, and returns a row for each. Trials that
-// need the machine for themselves come first. Then come those that mostly wait, side
-// by side. The longest of these may last longer than all others together. It alone
-// may still run beside the trials that need a quiet machine, which come last.
+// Run runs each scenario with each contender, and returns a row for each trial. First
+// come the trials that need the whole machine, one after the other. Then come the
+// trials that mostly wait, side by side. Last come the trials that need a quiet
+// machine, one after the other. The longest waiting trial may last longer than all
+// others together, so it may still run during the last ones.
 func (b *Bench) Run(ctx context.Context, scenarios []Scenario, contenders []contender.Name) []report.Row {
 	todo, rows := b.plan(scenarios, contenders)
 	lanes := b.lanes()
@@ -93,11 +94,12 @@ func (b *Bench) Run(ctx context.Context, scenarios []Scenario, contenders []cont
 	return rows
 }
 
-// preparedAtOnce is how many control planes get their Nodes at the same time. One of
-// them takes all of the machine.
+// preparedAtOnce is the number of control planes that get their Nodes at the same
+// time. A single one needs the whole machine for that.
 const preparedAtOnce = 1
 
-// lanes returns how many trials that mostly wait run at the same time.
+// lanes returns the number of trials that run at the same time, of those that mostly
+// wait.
 func (b *Bench) lanes() int {
 	if b.SideBySide > 0 {
 		return b.SideBySide
@@ -106,7 +108,8 @@ func (b *Bench) lanes() int {
 	return max(1, min(most, nodesInAll/b.Settings.Nodes))
 }
 
-// sideBySide runs the trials, as many at the same time as there are lanes.
+// sideBySide runs the trials. The number of lanes is the number of trials that run at
+// the same time.
 func (b *Bench) sideBySide(ctx context.Context, lanes int, waiting []job) {
 	queue := make(chan job)
 	var running sync.WaitGroup
@@ -124,11 +127,12 @@ func (b *Bench) sideBySide(ctx context.Context, lanes int, waiting []job) {
 	running.Wait()
 }
 
-// jobs are all trials, grouped by what they need. Those in waiting begin with the
-// longest.
+// jobs has all trials in three groups: those that need the whole machine, those
+// that need a quiet machine, and those that mostly wait. The longest of waiting
+// is its first element.
 type jobs struct{ alone, quiet, waiting []job }
 
-// plan returns all trials, and the rows that they fill.
+// plan returns all trials, and the rows for their results.
 func (b *Bench) plan(scenarios []Scenario, contenders []contender.Name) (todo jobs, rows []report.Row) {
 	rows = make([]report.Row, 0, len(scenarios)*len(contenders))
 	for _, s := range scenarios {
@@ -197,7 +201,7 @@ func (t *trial) all(ctx context.Context) (err error) {
 		return err
 	}
 	err = t.scenario.run(ctx, t)
-	if n := len(t.daemons); err != nil && n > 0 && t.daemons[n-1].Err() == nil { // If the daemon has ended, its error contains the log already.
+	if n := len(t.daemons); err != nil && n > 0 && t.daemons[n-1].Err() == nil { // If the daemon has ended, the error already contains the log.
 		err = fmt.Errorf("%w\nthe end of the daemon's log:\n%s", err, t.daemons[n-1].Tail(10))
 	}
 	return err

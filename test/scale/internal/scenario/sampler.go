@@ -12,7 +12,7 @@ import (
 type sampler struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	samples []report.Sample // used only by the goroutine until it has ended
+	samples []report.Sample // used only by the sampler's goroutine until that has ended
 }
 
 // sample starts a sampler, which runs until stop.
@@ -30,7 +30,7 @@ func (t *trial) sample(ctx context.Context) *sampler {
 				return
 			}
 			calls, err := t.cloud.Calls(ctx)
-			if err != nil { // Counters only grow, so the next sample includes what this one misses.
+			if err != nil { // Counters only grow, so the next sample includes the calls of this one.
 				continue
 			}
 			now := report.Sample{Seconds: t.clock.Since(began).Seconds(), Calls: int(calls.Count()), Refused: refused(calls), MemoryBytes: t.resident()}
@@ -50,14 +50,14 @@ func (s *sampler) stop() []report.Sample {
 	return s.samples
 }
 
-// resident returns the memory of the largest daemon that runs.
+// resident returns the memory of the largest running daemon.
 func (t *trial) resident() int64 {
 	t.mu.Lock()
 	daemons := t.daemons
 	t.mu.Unlock()
 	var largest int64
 	for _, d := range daemons {
-		if u, err := d.Usage(); err == nil { // One that has just ended has no memory.
+		if u, err := d.Usage(); err == nil { // A daemon that has just ended has no memory.
 			largest = max(largest, u.Resident)
 		}
 	}

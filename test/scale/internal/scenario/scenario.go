@@ -1,5 +1,5 @@
-// Package scenario holds the scenarios that are measured, one file for each family,
-// and runs them.
+// Package scenario has the scenarios of the benchmark, and runs them. There is a
+// file for each family of scenarios.
 package scenario
 
 import (
@@ -17,23 +17,24 @@ type Settings struct {
 	Nodes        int
 	Services     int
 	Latency      time.Duration // of each call of the cloud
-	Quota, Burst int           // calls that the cloud allows: in a second, and at once after a rest
+	Quota, Burst int           // calls that the cloud allows in a second, and at once after a rest
 	IdleFor      time.Duration
 	OutageFor    time.Duration
 	LieFor       time.Duration
-	MassLimit    time.Duration // how long to wait for the deletions after a mass removal
+	MassLimit    time.Duration // longest time to wait for the deletions after a mass removal
 }
 
 // percent returns this percentage of the Nodes, at least one.
 func (s Settings) percent(p int) int { return max(1, s.Nodes*p/100) }
 
-// pass returns how long it takes to ask the cloud about each Node in turn.
+// pass returns the time that the cloud needs to answer a call for each Node, one after
+// the other.
 func (s Settings) pass() time.Duration { return time.Duration(s.Nodes) * s.Latency }
 
-// Errors is what the errors of a provider look like.
+// Errors is the form of the errors of a provider.
 type Errors string
 
-// What the errors of a provider may look like.
+// The forms of errors.
 const (
 	Typed      Errors = "typed"      // as the cloud's client returns them, with a status
 	Text       Errors = "text"       // the text alone
@@ -43,10 +44,10 @@ const (
 // AllErrors returns all values of Errors.
 func AllErrors() []Errors { return []Errors{Typed, Text, Unreadable} }
 
-// FastPaths is On if the provider offers more than the contract, otherwise Off.
+// FastPaths is On if the provider offers optional interfaces, and Off otherwise.
 type FastPaths string
 
-// Whether the provider has fast paths.
+// The values of FastPaths.
 const (
 	On  FastPaths = "on"
 	Off FastPaths = "off"
@@ -62,24 +63,25 @@ type Scenario struct {
 	What func(Settings) string
 	// Provider is the provider of both contenders.
 	Provider contender.Provider
-	// Errors says what the provider's errors look like. It is empty if the scenario
-	// does not depend on that.
+	// Errors is the form of the provider's errors. It is empty if the scenario does
+	// not depend on that form.
 	Errors Errors
-	// FastPaths says what the provider offers. It is empty if the scenario does not
-	// depend on that.
+	// FastPaths reports whether the provider has fast paths. It is empty if the
+	// scenario does not depend on them.
 	FastPaths FastPaths
-	// Flags returns the flags that are not the contender's defaults.
+	// Flags returns the flags that do not have the contender's defaults.
 	Flags func(Settings, contender.Name) []string
 	// Size returns the sizes with which the scenario is run. If it is nil, the sizes of
 	// the benchmark are used.
 	Size func(Settings) Settings
-	// Only is the contender that is measured; empty: both.
+	// Only is the only contender that is measured. Empty means both.
 	Only contender.Name
 	// OneWorker means that calls about Services are made one after the other.
 	OneWorker bool
-	// Alone are the contenders whose times depend on the machine, so that nothing
-	// else may run. Quiet are the contenders whose times depend on the cloud, but would
-	// be longer on a busy machine. The others mostly wait, so they run side by side.
+	// Alone lists the contenders whose times depend on the machine. Nothing else may
+	// run at the same time. Quiet lists the contenders whose times depend on the cloud,
+	// but would be longer on a busy machine. A contender in neither list mostly waits,
+	// so it runs side by side with others.
 	Alone, Quiet []contender.Name
 
 	run func(context.Context, *trial) error
@@ -93,13 +95,13 @@ func (s Scenario) sized(settings Settings) Settings {
 	return s.Size(settings)
 }
 
-// of reports whether the contender is measured.
+// of reports whether the scenario measures the contender.
 func (s Scenario) of(c contender.Name) bool { return s.Only == "" || s.Only == c }
 
-// Explain returns what happens with these sizes.
+// Explain returns the sentence for the reader with these sizes.
 func (s Scenario) Explain(settings Settings) string { return s.What(s.sized(settings)) }
 
-// All returns all scenarios, in the order in which they are shown.
+// All returns all scenarios, in the order of the tables.
 func All() []Scenario {
 	return slices.Concat(
 		withErrors(withPlain(initialize)), scales(), []Scenario{initServices},
@@ -109,8 +111,8 @@ func All() []Scenario {
 		routings(), []Scenario{routesIdle})
 }
 
-// withPlain returns the scenario with fast paths, and without. The skeleton
-// uses no fast paths, so it is measured once.
+// withPlain returns the scenario twice: with fast paths, and without. The
+// skeleton uses no fast paths, so it is measured only once.
 func withPlain(s Scenario) []Scenario {
 	plain := s
 	s.FastPaths = On
@@ -119,8 +121,8 @@ func withPlain(s Scenario) []Scenario {
 	return []Scenario{s, plain}
 }
 
-// withErrors adds two variants of the first scenario, in which the provider's errors
-// have lost their type. Such a provider has no fast paths.
+// withErrors adds two variants of the first scenario. In these variants, the
+// provider's errors have lost their type, and the provider has no fast paths.
 func withErrors(all []Scenario) []Scenario {
 	s := all[0]
 	for n := range all {
@@ -137,13 +139,13 @@ func withErrors(all []Scenario) []Scenario {
 	}
 	for _, opaque := range []*Scenario{&text, &unreadable} {
 		opaque.FastPaths, opaque.Size = Off, atMost(500)
-		opaque.Alone, opaque.Quiet = nil, opaque.Alone // It does not need the whole machine.
+		opaque.Alone, opaque.Quiet = nil, opaque.Alone // The variant does not need the whole machine.
 	}
 	return append(all, text, unreadable)
 }
 
-// atMost limits the number of Nodes, for scenarios with the same result in a larger
-// cluster.
+// atMost returns a function that limits the number of Nodes. It is for scenarios whose
+// result would be the same in a larger cluster.
 func atMost(nodes int) func(Settings) Settings {
 	return func(s Settings) Settings {
 		s.Nodes = min(s.Nodes, nodes)
@@ -152,8 +154,8 @@ func atMost(nodes int) func(Settings) Settings {
 }
 
 // Restrict returns the scenarios whose Errors and FastPaths are among the given
-// values. An empty field passes, because the scenario does not depend on it. An
-// empty list restricts nothing.
+// values. A scenario whose field is empty passes, because it does not depend on
+// that field. An empty list restricts nothing.
 func Restrict(all []Scenario, errors []Errors, fastPaths []FastPaths) []Scenario {
 	return slices.DeleteFunc(slices.Clone(all), func(s Scenario) bool {
 		return len(errors) > 0 && s.Errors != "" && !slices.Contains(errors, s.Errors) ||
@@ -162,7 +164,7 @@ func Restrict(all []Scenario, errors []Errors, fastPaths []FastPaths) []Scenario
 }
 
 // Select returns the scenarios with these names; without names, all scenarios. A name
-// also stands for longer ones: "lies" for all that begin with "lies-".
+// is also a prefix: "lies" stands for all names that begin with "lies-".
 func Select(names []string) ([]Scenario, error) {
 	if len(names) == 0 {
 		return All(), nil

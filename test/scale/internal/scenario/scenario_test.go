@@ -71,7 +71,8 @@ func TestRestrict(t *testing.T) {
 	}
 }
 
-// The folder of a trial and a row of a result are named after the scenario.
+// Names are unique, because the folder of a trial and the row of a result have the
+// name of the scenario.
 func TestNamesAreUnique(t *testing.T) {
 	names := allNames()
 	slices.Sort(names)
@@ -102,7 +103,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// The trial that waits longest begins first.
+// Of the trials that mostly wait, the longest begins first.
 func TestPlan(t *testing.T) {
 	some, err := Select([]string{"init", "idle", "services-create"})
 	if err != nil {
@@ -135,8 +136,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// For a fair comparison the skeleton runs with its own defaults. If it gets a flag,
-// Fairlead gets the same.
+// For a fair comparison, the skeleton runs with its own defaults. If the skeleton
+// gets a flag, Fairlead gets the same flag.
 func TestFlagsOfTheSkeleton(t *testing.T) {
 	s := Settings{Nodes: 100, IdleFor: time.Minute, Quota: 100}
 	for _, scenario := range All() {

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// servicesWithin is how long to wait for something that happens to all Services.
+// servicesWithin is the longest time to wait for a change of all Services.
 const servicesWithin = 15 * time.Minute
 
 // services returns the scenarios about Services of type LoadBalancer.
@@ -74,8 +74,8 @@ var (
 		}).few()
 )
 
-// oneWorker returns the scenario without concurrency: the calls are made one after the
-// other, so their times add up. The skeleton has one worker anyway.
+// oneWorker returns the scenario with one worker: calls are made one after the other,
+// so their times add up. The skeleton always has one worker.
 func oneWorker(s Scenario) Scenario {
 	what, run := s.What, s.run
 	s.Name += "-one-worker"
@@ -106,14 +106,14 @@ func oneWorker(s Scenario) Scenario {
 	return s
 }
 
-// quiet returns the scenario with a quiet machine for Fairlead.
+// quiet returns the scenario with Fairlead in Quiet.
 func (s Scenario) quiet() Scenario {
 	s.Quiet = []contender.Name{contender.Fairlead}
 	return s
 }
 
-// few returns the scenario with at most 100 Services, which are enough to see its
-// effect.
+// few returns the scenario with at most 100 Services. They are enough to see the
+// effect of the scenario.
 func (s Scenario) few() Scenario {
 	size := s.Size
 	s.Size = func(settings Settings) Settings {
@@ -124,7 +124,7 @@ func (s Scenario) few() Scenario {
 	return s
 }
 
-// others is the scenario with Services that want nothing from the daemon.
+// others is the scenario with many Services that the daemon can ignore.
 var others = Scenario{
 	Name: "services-others",
 	What: func(s Settings) string {
@@ -155,12 +155,13 @@ var others = Scenario{
 // allows 256 KiB.
 const bulk = 128 << 10
 
-// others returns how many Services want nothing from the daemon. The number is limited,
-// because the API server has to hold them.
+// others returns the number of Services that the daemon can ignore. It is limited,
+// because the API server keeps all Services in memory.
 func (s Settings) others() int { return 10 * min(s.Services, 100) }
 
-// ofServices returns a scenario in a cluster whose daemon leads and has settled. The
-// parameter what is a format for the number of Services and the number of Nodes.
+// ofServices returns a scenario that begins when the daemon leads and has done the
+// work of its start. The argument what is a format for the number of Services and
+// the number of Nodes.
 func ofServices(name, what string, run func(context.Context, *trial) error) Scenario {
 	return Scenario{
 		Name:     name,
@@ -180,7 +181,8 @@ func ofServices(name, what string, run func(context.Context, *trial) error) Scen
 	}
 }
 
-// exposed creates the Services and waits until all is quiet.
+// exposed creates the Services and waits until they have load balancers and the daemon
+// is quiet.
 func (t *trial) exposed(ctx context.Context) error {
 	if err := t.plane.Expose(ctx, t.Services); err != nil {
 		return err
@@ -192,8 +194,8 @@ func (t *trial) exposed(ctx context.Context) error {
 	return t.calm(ctx)
 }
 
-// grow lets Nodes join that are initialised already, because only the updates of load
-// balancers are measured.
+// grow creates the Services, and then lets Nodes join. These Nodes are already
+// initialised, because only the updates of load balancers are measured.
 func (t *trial) grow(ctx context.Context, by int) error {
 	if err := t.exposed(ctx); err != nil {
 		return err
@@ -207,8 +209,8 @@ func (t *trial) grow(ctx context.Context, by int) error {
 	return t.wholeness(ctx, report.AllBackends, t.Nodes+by)
 }
 
-// wholeness waits until each Service has its load balancer with all Nodes
-// behind it, and then until all is quiet.
+// wholeness waits until each Service has its load balancer and all Nodes are
+// behind it. Then it waits until the daemon is quiet.
 func (t *trial) wholeness(ctx context.Context, what string, nodes int) error {
 	err := t.poll(ctx, servicesWithin, func() error { return t.whole(ctx, nodes) })
 	if err := t.took(err, what, t.clock.Since(t.began.at)); err != nil {
@@ -225,8 +227,8 @@ func (t *trial) rest(ctx context.Context) error {
 	return t.end(ctx)
 }
 
-// whole returns nil when each Service shows an address and the cloud has as many load
-// balancers, with this many Nodes behind each.
+// whole returns nil if each Service has an address, the cloud has one load balancer
+// for each Service, and each load balancer has this many Nodes.
 func (t *trial) whole(ctx context.Context, nodes int) error {
 	balancers, err := t.cloud.LoadBalancers(ctx)
 	if err != nil {
@@ -256,7 +258,8 @@ func (t *trial) whole(ctx context.Context, nodes int) error {
 	return nil
 }
 
-// unexposed returns nil when all Services and all load balancers are gone.
+// unexposed returns nil if all Services of type LoadBalancer and all load balancers
+// are gone.
 func (t *trial) unexposed(ctx context.Context) error {
 	services, err := t.plane.Exposed(ctx)
 	if err != nil || len(services) > 0 {

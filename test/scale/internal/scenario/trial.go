@@ -19,8 +19,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// trial is one scenario with one contender, on a cloud and a control plane of
-// its own.
+// trial is one scenario with one contender. Each trial has its own cloud and
+// its own control plane.
 type trial struct {
 	Settings
 
@@ -30,7 +30,7 @@ type trial struct {
 	clock     clock.WithTicker
 	row       *report.Row
 	progress  func(format string, args ...any)
-	prepared  func() // lets the next trial be prepared
+	prepared  func() // allows the preparation of the next trial
 
 	cloud  *cloud.Cloud
 	plane  *cluster.Plane
@@ -43,19 +43,19 @@ type trial struct {
 	daemons []*contender.Daemon // changed only by the goroutine of the trial; guarded by mu, because the sampler reads it
 }
 
-// mark is where a measurement begins.
+// mark is the beginning of a measurement.
 type mark struct {
 	at    time.Time
 	audit int64
 	cpu   time.Duration
-	calls time.Duration // that calls about load balancers have taken, in scenarios with one worker
+	calls time.Duration // total time of calls about load balancers, in scenarios with one worker
 }
 
 // up starts the cloud and the control plane.
 func (t *trial) up(ctx context.Context) error {
 	config := cloud.Config{Latency: t.Latency, Quota: t.Quota, Burst: t.Burst}
 	if t.scenario.Provider == contender.Listing {
-		config.PageSize = t.Nodes // All Nodes are on one page, so a fault that cuts a page in half cuts the list in half.
+		config.PageSize = t.Nodes // All instances are on one page, so a fault that cuts a page in half cuts the list in half.
 	}
 	var err error
 	if t.cloud, err = cloud.Start(ctx, t.program("simcloud"), t.dir, config); err != nil {
@@ -89,14 +89,15 @@ func (t *trial) down() error {
 	return errors.Join(errs...)
 }
 
-// makeNode returns the Node of an instance. It is the n-th Node of the cluster.
+// makeNode returns the Node of an instance. This Node is the n-th Node of the
+// cluster.
 type makeNode func(i simulator.Instance, n int, now time.Time) *corev1.Node
 
 func uninitialized(i simulator.Instance, n int, now time.Time) *corev1.Node {
 	return cluster.Uninitialized(i.Name, n, now)
 }
 
-// join creates instances, then their Nodes.
+// join creates instances and then their Nodes.
 func (t *trial) join(ctx context.Context, size int, as makeNode) ([]simulator.Instance, error) {
 	began, first := t.clock.Now(), t.joined
 	t.joined += size
@@ -118,7 +119,7 @@ func (t *trial) join(ctx context.Context, size int, as makeNode) ([]simulator.In
 	return instances, nil
 }
 
-// fleet makes all Nodes of the cluster, with their instances. It returns when nobody
+// fleet creates all Nodes of the cluster and their instances. It returns when nobody
 // has written to the Nodes for two seconds.
 func (t *trial) fleet(ctx context.Context, as makeNode) ([]simulator.Instance, error) {
 	began := t.clock.Now()
@@ -156,8 +157,9 @@ func (t *trial) replica() (*contender.Daemon, error) {
 	return d, err
 }
 
-// lead starts a daemon, and waits until it leads and has done the work of its start.
-// That work counts as done once the cloud gets at most about 1.5 times callsPerSecond.
+// lead starts a daemon. It waits until the daemon leads and has done the work of its
+// start. That work counts as done once the cloud gets at most about 1.5 times
+// callsPerSecond.
 func (t *trial) lead(ctx context.Context, callsPerSecond float64) error {
 	const (
 		within = 2 * time.Minute
@@ -206,12 +208,12 @@ func (t *trial) lead(ctx context.Context, callsPerSecond float64) error {
 	return err
 }
 
-// even returns how many calls a second are needed to ask about each Node once in five
-// minutes, the default period of both contenders.
+// even returns the number of calls in a second for asking about each Node once in
+// five minutes. That is the default period of both contenders.
 func (t *trial) even() float64 { return float64(t.Nodes) / (5 * time.Minute).Seconds() }
 
-// poll calls check every 100 ms until it finds nothing wrong. When the time is over,
-// it returns cluster.ErrLate with the last error of check.
+// poll calls check every 100 ms until check returns nil. When the time is over, poll
+// returns an error that wraps both cluster.ErrLate and the last error of check.
 func (t *trial) poll(ctx context.Context, within time.Duration, check func() error) error {
 	deadline := t.clock.Now().Add(within)
 	tick := t.clock.NewTicker(100 * time.Millisecond)
@@ -232,7 +234,7 @@ func (t *trial) poll(ctx context.Context, within time.Duration, check func() err
 	}
 }
 
-// silence makes kubelets look silent.
+// silence makes the kubelets of these instances seem silent.
 func (t *trial) silence(ctx context.Context, instances []simulator.Instance) error {
 	var names []string
 	for _, i := range instances {
@@ -241,14 +243,14 @@ func (t *trial) silence(ctx context.Context, instances []simulator.Instance) err
 	return t.plane.Silence(ctx, names, t.clock.Now())
 }
 
-// until waits for something and notes how long it took since the measurement
-// began, or that it did not happen in time.
+// until waits until check returns nil. It records the time since the beginning
+// of the measurement, or that check did not return nil in time.
 func (t *trial) until(ctx context.Context, what string, within time.Duration, check func(map[string]*corev1.Node) error) error {
 	err := t.nodes.Await(ctx, within-t.clock.Since(t.began.at), check)
 	return t.took(err, what, t.clock.Since(t.began.at))
 }
 
-// took records how a wait has ended. It returns err, unless err says only that the time
+// took records the end of a wait. It returns err, unless err only says that the time
 // was over.
 func (t *trial) took(err error, what string, d time.Duration) error {
 	switch {
@@ -280,8 +282,8 @@ func (t *trial) note(f report.Fact) {
 	t.row.Outcome = append(t.row.Outcome, f)
 }
 
-// failure returns why the trial is invalid: a process that should run has
-// ended.
+// failure returns an error if the trial is invalid, because a process that
+// should run has ended.
 func (t *trial) failure() error {
 	errs := []error{t.plane.Err()}
 	if n := len(t.daemons); n > 0 {
@@ -290,7 +292,8 @@ func (t *trial) failure() error {
 	return errors.Join(errs...)
 }
 
-// gone returns a function that returns nil when none of the instances has a Node.
+// gone returns a function that checks Nodes. It returns nil if none of the instances
+// has a Node.
 func gone(instances []simulator.Instance) func(map[string]*corev1.Node) error {
 	return func(nodes map[string]*corev1.Node) error {
 		left := slices.DeleteFunc(slices.Clone(instances), func(i simulator.Instance) bool { return nodes[i.Name] == nil })
@@ -301,9 +304,9 @@ func gone(instances []simulator.Instance) func(map[string]*corev1.Node) error {
 	}
 }
 
-// spread returns this many instances, spread evenly over all. Otherwise a
-// contender that asks in order could be lucky, and a truncated list would lack
-// all of them or none.
+// spread returns this many instances, spread evenly over all instances. With
+// neighbouring instances, a contender that asks in order could be lucky. A
+// truncated list would lack all or none of them.
 func spread(instances []simulator.Instance, size int) []simulator.Instance {
 	var some []simulator.Instance
 	for n := range size {
