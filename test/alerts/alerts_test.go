@@ -32,8 +32,8 @@ func TestMassHoldsFireBeforeTheDeletion(t *testing.T) {
 }
 
 // flag returns the default of a flag from the page that is generated from the code.
-// The code itself is not imported, because it would then be compiled a second
-// time, with the versions of libraries that Prometheus needs.
+// It does not import the code, because the code would then be compiled a second
+// time, with the library versions that Prometheus needs.
 func flag(t *testing.T, name string) time.Duration {
 	t.Helper()
 	match := regexp.MustCompile("(?m)^\\| `--" + name + "` \\| `([^`]+)`").FindStringSubmatch(read(t, "flags.md"))
@@ -119,7 +119,8 @@ func TestEachAlertFiresInTrouble(t *testing.T) {
 	}
 }
 
-// becomes returns a gauge that is 0 until the trouble starts, and then has the value.
+// becomes returns a gauge that is 0 until the trouble starts, and has the given value from
+// then on.
 func becomes(metric string, value float64) series {
 	return series{metric, func(now time.Duration) (float64, bool) {
 		if now <= 0 {
@@ -147,7 +148,7 @@ func gone(metric string) series {
 	return series{metric, func(now time.Duration) (float64, bool) { return 1, now <= 0 }}
 }
 
-// healthy returns the same series for a time without trouble.
+// healthy returns copies of the series in which the trouble never starts.
 func healthy(all []series) []series {
 	var calm []series
 	for _, s := range all {

@@ -20,8 +20,8 @@ import (
 
 const file = "../../charts/fairlead/files/alerts.yaml"
 
-// alertsInFile returns the alerts of the chart by name. Prometheus itself judges
-// whether the file is right, its templates included.
+// alertsInFile returns the alerts of the chart by name. Prometheus itself checks
+// the file, including its templates.
 func alertsInFile(t *testing.T) map[string]rulefmt.Rule {
 	t.Helper()
 	groups, errs := rulefmt.ParseFile(file, false, model.LegacyValidation, parser.NewParser(parser.Options{}), promslog.NewNopLogger())
@@ -40,8 +40,9 @@ func alertsInFile(t *testing.T) map[string]rulefmt.Rule {
 	return found
 }
 
-// The defaults of Prometheus, and the worst phase: each evaluation comes a second
-// before a scrape. history is the time before the trouble.
+// scrapeEvery and evaluateEvery are the defaults of Prometheus. phase is the worst
+// case: each evaluation comes a second before a scrape. history is the time before
+// the trouble starts.
 const (
 	scrapeEvery   = time.Minute
 	evaluateEvery = time.Minute
@@ -49,9 +50,9 @@ const (
 	history       = 20 * time.Minute
 )
 
-// firesAfter returns the time from the start of the trouble until the alert fires, and
-// false if it does not fire within an hour. The trouble starts just after a scrape, which
-// does not see it yet.
+// firesAfter returns the time from the start of the trouble until the alert fires. It
+// returns false if the alert does not fire within an hour. The trouble starts just after
+// a scrape, so only the next scrape sees it.
 func firesAfter(t *testing.T, rule rulefmt.Rule, all []series) (time.Duration, bool) {
 	t.Helper()
 	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1e6, Timeout: time.Minute, Parser: parser.NewParser(parser.Options{})})
@@ -86,14 +87,15 @@ func firesAfter(t *testing.T, rule rulefmt.Rule, all []series) (time.Duration, b
 	return 0, false
 }
 
-// series is a metric with its labels, and its value at a time that is relative to
-// the start of the trouble. value returns false while the metric is not there.
+// series is a metric with its labels and its values over time. value takes a time
+// relative to the start of the trouble. It returns false while the metric is
+// absent.
 type series struct {
 	metric string
 	value  func(since time.Duration) (float64, bool)
 }
 
-// queryable returns what Prometheus has scraped.
+// queryable returns the samples that Prometheus would have scraped.
 func queryable(t *testing.T, all []series) storage.Queryable {
 	t.Helper()
 	var stored []storage.Series
@@ -131,7 +133,7 @@ func (s *set) At() storage.Series                { return s.series[s.at] }
 func (s *set) Err() error                        { return nil }
 func (s *set) Warnings() annotations.Annotations { return nil }
 
-// sample is a chunks.Sample of a number.
+// sample is a chunks.Sample with a float value.
 type sample struct {
 	at    int64
 	value float64

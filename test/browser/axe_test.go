@@ -11,12 +11,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// rules is the path of axe, relative to the folder of the programs. Axe checks
-// accessibility. package.json pins its version.
+// rules is the path of axe, a checker of accessibility, relative to the folder of
+// the programs. package.json pins axe's version.
 const rules = "npm/node_modules/axe-core/axe.min.js"
 
-// prefer makes the browser say that its user prefers a colour scheme and no
-// movement, so that nothing is judged in the middle of an animation.
+// prefer makes the browser report that its user prefers a colour scheme and no
+// animations. So no check happens in the middle of an animation.
 func (p *page) prefer(scheme string) {
 	p.t.Helper()
 	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}
@@ -25,8 +25,9 @@ func (p *page) prefer(scheme string) {
 	}
 }
 
-// accessible checks the page, as it is now, by all rules of axe: names, roles,
-// landmarks, contrast and more. It does so in light and then in dark colours.
+// accessible checks the current state of the page against all rules of axe: names,
+// roles, landmarks, contrast and more. It checks first in light and then in dark
+// colours.
 func (p *page) accessible(what string) {
 	p.t.Helper()
 	if !evaluate[bool](p, `"axe" in window`) {
@@ -73,7 +74,7 @@ func TestDarkColoursAreUsed(t *testing.T) {
 	}
 }
 
-// TestEveryControlIsReachedByKeyboard presses the tab key through the whole page. It
+// TestEveryControlIsReachedByKeyboard goes through the whole page with the tab key. It
 // checks that all controls are reached, in their order, and that the focus is visible.
 func TestEveryControlIsReachedByKeyboard(t *testing.T) {
 	t.Parallel()

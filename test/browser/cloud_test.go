@@ -35,7 +35,8 @@ func startCloud(t *testing.T, flags ...string) *cloud {
 
 func (c *cloud) start(address string) {
 	c.t.Helper()
-	// The process outlives the test's context, so that the page is still live when it is looked at after a failure.
+	// The process outlives the test's context, so that a picture of the page after a failure shows
+	// a live page.
 	c.cmd = exec.CommandContext(context.WithoutCancel(c.t.Context()), program, append(c.flags, "--listen="+address)...)
 	log, err := os.OpenFile(filepath.Join(c.t.ArtifactDir(), "simcloud.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -107,8 +108,8 @@ func (c *cloud) command(args ...string) (string, error) {
 	return string(out), nil
 }
 
-// post creates a resource by the API. It starts no process, and also creates what the
-// command line would refuse.
+// post creates a resource through the API. Unlike operate, it starts no process, and
+// it can create resources that the command line would refuse.
 func (c *cloud) post(collection, body string) {
 	c.t.Helper()
 	if status, said := c.request(http.MethodPost, "/operator/v1/"+collection, body); status >= 300 {
@@ -139,10 +140,10 @@ type backend struct {
 	listener      net.Listener
 }
 
-// startBackends listens at n addresses at one port.
+// startBackends listens on the same port of n addresses.
 func startBackends(t *testing.T, n int) []*backend {
 	t.Helper()
-	network := fmt.Sprintf("127.62.%d.", 1+rand.IntN(250)) // others may test on this machine as well
+	network := fmt.Sprintf("127.62.%d.", 1+rand.IntN(250)) // other tests might run on this machine at the same time
 	var all []*backend
 	port := "0"
 	for i := range n {
@@ -164,7 +165,7 @@ func startBackends(t *testing.T, n int) []*backend {
 	return all
 }
 
-// greet sends the address to whoever connects, until the backend is stopped.
+// greet answers each connection with the backend's address, until the backend is stopped.
 func (b *backend) greet() {
 	for {
 		conn, err := b.listener.Accept()

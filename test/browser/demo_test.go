@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// demoWithin is how long the demo may take until it has shown everything. Usually it
-// takes far less.
+// demoWithin is the time that the demo gets to show everything. Usually it takes far
+// less.
 const demoWithin = 4 * time.Minute
 
 // startDemo runs the demo of the playground, as `make demo` does. It returns the URL
@@ -49,7 +49,7 @@ func startDemo(t *testing.T) (url, kubeconfig string) {
 			kubeconfig = rest
 		}
 		if _, rest, found := strings.Cut(lines.Text(), "live, in a browser: "); found {
-			go func() { // nobody else reads the demo's further output
+			go func() { // nobody else reads the rest of the demo's output
 				for lines.Scan() {
 				}
 			}()
@@ -96,13 +96,13 @@ func deleteService(t *testing.T, kubeconfig string) {
 }
 
 // TestCauseAndEffect checks in the real demo that the page shows both sides: a fault
-// that is switched on in the page, and its effect in the cluster. It takes the picture
-// of the README, too:
+// that is switched on in the page, and its effect in the cluster. It also takes the
+// picture of the README:
 //
 //	make test-browser DEMO_PICTURE=docs/pictures/cause-and-effect.png
 //
-// On a busy machine a kubelet may fall silent meanwhile. So after the fault the test looks
-// at the Service only.
+// On a busy machine, a kubelet might fall silent meanwhile. So after the fault the test
+// looks at the Service only.
 func TestCauseAndEffect(t *testing.T) {
 	t.Parallel()
 	url, kubeconfig := startDemo(t)

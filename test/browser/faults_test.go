@@ -117,7 +117,7 @@ func TestFaultsOfOthersAreShown(t *testing.T) {
 	p.see("#faults", "Always on, set when the cloud was started: --quota (all calls · rate 50 · burst 100 · hit 0 calls).")
 	c.operate("fault set stale --name slow-lists --calls ListInstances --age 10s")
 	p.see(`[data-key="stale"]`, "slow-lists · ListInstances · age 10s · hit 0 calls")
-	p.seeSwitch("stale", "false") // the switch shows only a fault whose name is its kind
+	p.seeSwitch("stale", "false") // the switch shows a fault only if the fault's name is its kind
 	p.toggle("stale")
 	p.seeSwitch("stale", "true")
 	p.see("#faults", "Faults 2 on")

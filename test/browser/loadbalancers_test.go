@@ -9,7 +9,8 @@ import (
 
 const balancersSection = "#load-balancers"
 
-// createWeb creates a load balancer with real backends and returns where it listens.
+// createWeb creates a load balancer with real backends, and returns the load balancer's
+// address.
 func createWeb(c *cloud, backends []*backend) string {
 	c.t.Helper()
 	args := []string{"--listen", "8080:" + backends[0].port}

@@ -129,7 +129,7 @@ func evaluate[T any](p *page, script string) T {
 }
 
 // eventually waits until look returns true. If that does not happen in time, the
-// test fails with what was seen last.
+// test fails and shows the last value of seen.
 func (p *page) eventually(what string, look func() (seen string, ok bool)) {
 	p.t.Helper()
 	deadline := time.Now().Add(timeout)
@@ -145,15 +145,15 @@ func (p *page) eventually(what string, look func() (seen string, ok bool)) {
 	}
 }
 
-// text returns what a person reads in an element, on one line; empty if there is no
-// such element.
+// text returns the text that a person reads in an element, on one line. It returns
+// an empty string if the element does not exist.
 func (p *page) text(css string) string {
 	p.t.Helper()
 	text := evaluate[string](p, `document.querySelector(`+strconv.Quote(css)+`)?.innerText ?? ""`)
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// see waits until an element has a text in it.
+// see waits until an element contains a text.
 func (p *page) see(css, text string) {
 	p.t.Helper()
 	p.eventually(css+" shows "+strconv.Quote(text), func() (string, bool) {
@@ -171,8 +171,8 @@ func (p *page) miss(css, text string) {
 	})
 }
 
-// press clicks on the button that has the label, in the row or section that within
-// selects. So it finds the button as a person does.
+// press clicks on the button with this label. within is the XPath of the row or
+// section around it. So press finds the button as a person does.
 func (p *page) press(within, label string) {
 	p.t.Helper()
 	p.do(chromedp.Click(fmt.Sprintf(`//%s//button[normalize-space()=%q]`, within, label)))
@@ -181,7 +181,7 @@ func (p *page) press(within, label string) {
 // rowOf returns the XPath of the row of the resource with this name, for press.
 func rowOf(name string) string { return fmt.Sprintf(`tr[th/strong=%q]`, name) }
 
-// fill types into a field in place of what is there.
+// fill replaces the content of a field by typing a text.
 func (p *page) fill(css, text string) {
 	p.t.Helper()
 	p.do(chromedp.Focus(chromedp.CSS(css)))

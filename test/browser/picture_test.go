@@ -74,7 +74,7 @@ func TestPicture(t *testing.T) {
 }
 
 // takePicture writes a picture of the page to the file that the environment variable
-// names, if it names one.
+// names. It does nothing if the variable is empty.
 func (p *page) takePicture(variable string) {
 	p.t.Helper()
 	path := os.Getenv(variable)
@@ -90,8 +90,8 @@ func (p *page) takePicture(variable string) {
 	save(p.t, path, taken)
 }
 
-// populate fills a cloud with what a cluster of four nodes has there, one of them
-// stopped. It returns where the load balancer listens.
+// populate creates the resources of a cluster of four nodes in the cloud. One of
+// the nodes is stopped. It returns the address of the load balancer.
 func populate(c *cloud) string {
 	c.t.Helper()
 	backends := startBackends(c.t, 4)

@@ -38,7 +38,7 @@ func TestNothingIsCutOff(t *testing.T) {
 	}
 }
 
-// narrow gives the window a width, and checks that the page fits into it.
+// narrow sets the width of the window, and checks that the page fits into it.
 func (p *page) narrow(width int64) {
 	p.t.Helper()
 	p.do(chromedp.EmulateViewport(width, 800))
@@ -86,7 +86,7 @@ func TestEverythingHasAName(t *testing.T) {
 	}
 }
 
-// TestCommandsThatThePageNames checks that the commands that the page names exist.
+// TestCommandsThatThePageNames checks that each command on the page exists.
 func TestCommandsThatThePageNames(t *testing.T) {
 	c := startCloud(t)
 	p := openLive(t, c)

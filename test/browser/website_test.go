@@ -20,17 +20,17 @@ func otherSite(t *testing.T) string {
 	return server.URL
 }
 
-// outcome is a JavaScript function that makes a request and returns what became of
-// it.
+// outcome is a JavaScript function that makes a request and returns the result as a
+// word.
 const outcome = `(async (...request) => {
 	try { const answer = await fetch(...request); return answer.type === "opaque" ? "sent" : String(answer.status); }
 	catch (error) { return "failed"; }
 })`
 
 // TestOtherWebsitesReachNothing checks that other websites cannot use the cloud
-// through a browser. A browser sends a simple request of another website without
-// asking the cloud first, and only hides the answer. So the cloud has to refuse
-// the request.
+// through a browser. A browser sends another website's simple request without
+// asking the cloud first. It only hides the answer from the website. So the cloud
+// has to refuse the request.
 func TestOtherWebsitesReachNothing(t *testing.T) {
 	c := startCloud(t)
 	c.operate("create node-1")
@@ -70,8 +70,8 @@ func TestThePageCannotBeFramed(t *testing.T) {
 	})
 }
 
-// TestNamesThatPointHereReachNothing checks that requests by other host names are
-// refused. A website can point its own name at this machine, and then has the same
+// TestNamesThatPointHereReachNothing checks that requests for other host names are
+// refused. A website can point its own name at this machine. It then has the same
 // origin as the cloud.
 func TestNamesThatPointHereReachNothing(t *testing.T) {
 	c := startCloud(t)

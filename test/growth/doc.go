@@ -1,3 +1,3 @@
-// Package growth has a test that compares what each Node costs in a cluster of 1,000
-// Nodes and in one of 20,000.
+// Package growth has a test that compares the cost of each Node in a cluster of
+// 1,000 Nodes with its cost in a cluster of 20,000.
 package growth

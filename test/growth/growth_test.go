@@ -29,7 +29,7 @@ type cluster struct {
 	vendor
 
 	size   int
-	looked atomic.Int64 // how often a rule has looked at a Node
+	looked atomic.Int64 // number of looks at a Node by the rules
 	told   atomic.Int64 // number of events
 	began  time.Time
 }
@@ -70,7 +70,7 @@ func (v vendor) InstanceMetadata(_ context.Context, n *corev1.Node) (*cloudprovi
 	}, nil
 }
 
-// Node implements the interface recorder of each controller that runs here.
+// Node implements the recorder interface of each controller that runs here.
 func (c *cluster) Node(*corev1.Node, string, string, string) { c.told.Add(1) }
 
 func nameOf(n int) string { return fmt.Sprintf("n%05d", n) }
@@ -102,7 +102,7 @@ func ready(status corev1.ConditionStatus) func(*corev1.Node) {
 	}
 }
 
-// start runs the controllers of Nodes until stop is called.
+// start runs the Node controllers until stop is called.
 func (c *cluster) start(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), klog.New(nil)))
@@ -139,7 +139,7 @@ func (c *cluster) start(t *testing.T) (stop func()) {
 // costs are the numbers of looks at a Node, calls, writes and events.
 type costs struct{ looks, calls, writes, events int64 }
 
-// cost calls f, waits for the given time, and returns what happened meanwhile.
+// cost calls f, waits for the given time, and returns the costs of that time.
 func (c *cluster) cost(f func(), after time.Duration) costs {
 	c.looked.Store(0)
 	c.calls.Store(0)
@@ -155,7 +155,7 @@ func (c *cluster) cost(f func(), after time.Duration) costs {
 	return costs{c.looked.Load(), c.calls.Load(), int64(c.writes), c.told.Load()}
 }
 
-// phases are what happens in the life of a cluster.
+// phases lists the phases in the life of a cluster, in their order.
 var phases = []string{"initialisation", "heartbeats", "refresh", "failure", "deletions"}
 
 // live takes a cluster of this size through all phases, and returns the costs of each.
@@ -187,9 +187,9 @@ func live(t *testing.T, size int) map[string]costs {
 	return spent
 }
 
-// What a Node costs does not depend on how many others there are, even while half
-// of them fail at once. The test counts looks at Nodes, calls, writes and events, because
-// times would depend on the machine.
+// The cost of a Node does not depend on the number of Nodes, even while half of them fail
+// at once. The test counts looks at Nodes, calls, writes and events, because times would
+// depend on the machine.
 func TestCostOfEachNodeIsFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")

@@ -18,9 +18,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// plane is an API server that has Nodes, and the informer of a daemon. It is as
-// small as possible, because a real API server or a fake client would take most of
-// the test's time.
+// plane is a fake API server with Nodes. It includes the informer of a daemon. It
+// is as small as possible, because a real API server or a fake client would take
+// most of the test's time.
 type plane struct {
 	informer cache.SharedIndexInformer
 
@@ -67,14 +67,15 @@ type stream struct{ events chan watch.Event }
 func (stream) Stop()                            {}
 func (s stream) ResultChan() <-chan watch.Event { return s.events }
 
-// change writes a Node as somebody else does.
+// change changes a Node in the place of a writer other than the daemon.
 func (p *plane) change(name string, edit func(*corev1.Node)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.write(name, edit)
 }
 
-// write changes a copy of a Node, or a new one. The caller holds mu.
+// write stores a changed copy of a Node, or a new Node if there is none of that name. The
+// caller holds mu.
 func (p *plane) write(name string, edit func(*corev1.Node)) *corev1.Node {
 	node, happened := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, watch.Added
 	if current := p.nodes[name]; current != nil {
@@ -94,7 +95,7 @@ func (p *plane) tell(happened watch.EventType, node *corev1.Node) {
 	}
 }
 
-// count returns the number of Nodes for which the function is returns true.
+// count returns the number of Nodes for which is(node) is true.
 func (p *plane) count(is func(*corev1.Node) bool) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,8 +117,8 @@ func (p *plane) Cached(name string) (*corev1.Node, error) {
 	return nil, apierrors.NewNotFound(corev1.Resource("nodes"), name)
 }
 
-// Live, Patch, PatchStatus and Delete, together with Cached, implement the interface
-// nodes of each controller that runs here.
+// Live, Patch, PatchStatus, Delete and Cached implement the nodes interface of each
+// controller that runs here.
 func (p *plane) Live(_ context.Context, name string) (*corev1.Node, error) { return p.Cached(name) }
 
 func (p *plane) Patch(_ context.Context, patch kube.NodePatch) (*corev1.Node, error) {

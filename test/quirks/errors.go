@@ -11,7 +11,7 @@ import (
 	"k8s.io/cloud-provider/api"
 )
 
-// StatusError is an error with an HTTP status, as many SDKs have.
+// StatusError is an error with an HTTP status, like those of many SDKs.
 type StatusError struct {
 	Status int
 	Text   string
@@ -29,7 +29,7 @@ var AnswersBadRequest = failing("AnswersBadRequest", func(string) error {
 })
 
 // RetryAfterADay fails each question about an instance and each change of a load
-// balancer, and asks for a pause of a day.
+// balancer. The error asks for a pause of a day.
 var RetryAfterADay = failing("RetryAfterADay", func(string) error {
 	return api.NewRetryError("maintenance", 24*time.Hour)
 })
@@ -47,8 +47,8 @@ func failing(name string, err func(object string) error) Quirk {
 	}}
 }
 
-// OffersNothingOnce answers the first call of each accessor with "not
-// supported", as OpenStack does when a request that it makes itself fails.
+// OffersNothingOnce answers the first call of each accessor with "not supported",
+// as OpenStack's provider does when one of its own requests fails.
 var OffersNothingOnce = Quirk{Name: "OffersNothingOnce", apply: func(p *Provider) {
 	var mu sync.Mutex
 	asked := map[string]bool{} // guarded by mu

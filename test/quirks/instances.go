@@ -45,8 +45,8 @@ func (i instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cl
 	return i.InstancesV2.InstanceMetadata(ctx, node)
 }
 
-// before runs f before each question about an instance. If f returns an error,
-// the question fails with it.
+// before wraps inner so that f runs before each question about an instance. If f
+// returns an error, the question fails with that error.
 func before(inner cloudprovider.InstancesV2, f func(context.Context, *corev1.Node) error) cloudprovider.InstancesV2 {
 	return instances{
 		InstancesV2: inner,
@@ -71,7 +71,7 @@ func before(inner cloudprovider.InstancesV2, f func(context.Context, *corev1.Nod
 	}
 }
 
-// described calls change with the metadata of an instance before it is returned.
+// described wraps inner so that change can edit the metadata of each instance.
 func described(inner cloudprovider.InstancesV2, change func(*corev1.Node, *cloudprovider.InstanceMetadata)) cloudprovider.InstancesV2 {
 	return instances{
 		InstancesV2: inner,
@@ -87,8 +87,8 @@ func described(inner cloudprovider.InstancesV2, change func(*corev1.Node, *cloud
 	}
 }
 
-// PanicsFor panics for the Node or Service of this name only, like a provider that
-// does not expect a nil field in one unusual object.
+// PanicsFor panics only in calls for the Node or Service with this name. Real
+// providers do so when one unusual object has a nil field that they do not expect.
 func PanicsFor(name string) Quirk {
 	return Quirk{Name: "PanicsFor", Argument: name, apply: func(p *Provider) {
 		if p.instances != nil {
@@ -110,8 +110,8 @@ func PanicsFor(name string) Quirk {
 	}}
 }
 
-// HangsFor hangs for ever in the call for the Node or Service of this name. It
-// holds a mutex that all other calls need.
+// HangsFor hangs for ever in a call for the Node or Service with this name.
+// Meanwhile it holds a mutex that all other calls need.
 func HangsFor(name string) Quirk {
 	return Quirk{Name: "HangsFor", Argument: name, apply: func(p *Provider) {
 		var mu sync.Mutex
@@ -137,9 +137,9 @@ func HangsFor(name string) Quirk {
 	}}
 }
 
-// SpellsIDsWith answers with another scheme in the provider ID than the Node
-// has. hcloud does so for dedicated servers (hcloud://bm-1 and hrobot://1).
-// OpenStack's provider ID differs in another way: it has a region or not.
+// SpellsIDsWith answers with a provider ID whose scheme is not the Node's. hcloud
+// does so for dedicated servers (hcloud://bm-1 and hrobot://1). OpenStack's
+// provider IDs vary in another way: some contain a region, and others do not.
 func SpellsIDsWith(scheme string) Quirk {
 	return Quirk{Name: "SpellsIDsWith", Argument: scheme, apply: func(p *Provider) {
 		if p.instances != nil {
@@ -198,7 +198,7 @@ var LabelsSometimesNil = Quirk{Name: "LabelsSometimesNil", apply: func(p *Provid
 	}
 }}
 
-// existenceIsCachedFor is how long CachesExistence repeats an answer.
+// existenceIsCachedFor is the time for which CachesExistence repeats an answer.
 const existenceIsCachedFor = 5 * time.Minute
 
 // CachesExistence caches for 5 minutes whether an instance exists.
@@ -212,7 +212,7 @@ var CachesExistence = Quirk{Name: "CachesExistence", apply: func(p *Provider) {
 		until  time.Time
 	}
 	var mu sync.Mutex
-	cache := map[string]answer{} // by provider ID, or else by UID; guarded by mu
+	cache := map[string]answer{} // by provider ID, or by UID if there is none; guarded by mu
 	p.instances = instances{InstancesV2: inner, exists: func(ctx context.Context, node *corev1.Node) (bool, error) {
 		key := cmp.Or(node.Spec.ProviderID, string(node.UID))
 		mu.Lock()
@@ -231,11 +231,11 @@ var CachesExistence = Quirk{Name: "CachesExistence", apply: func(p *Provider) {
 	}}
 }}
 
-// GoneIsAnError returns an error of its own, and not false, if an instance does
-// not exist.
+// GoneIsAnError returns a private error instead of false if an instance does not
+// exist.
 var GoneIsAnError = goneIs("GoneIsAnError", errors.New("not found"))
 
-// GoneIsNotFound returns the contract's error, and not false, if an instance does
+// GoneIsNotFound returns the contract's error instead of false if an instance does
 // not exist.
 var GoneIsNotFound = goneIs("GoneIsNotFound", cloudprovider.InstanceNotFound)
 

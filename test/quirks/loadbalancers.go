@@ -42,8 +42,8 @@ func (b balancers) EnsureLoadBalancerDeleted(ctx context.Context, cluster string
 	return b.LoadBalancer.EnsureLoadBalancerDeleted(ctx, cluster, service)
 }
 
-// beforeChange runs f before each change of a load balancer. If f returns an
-// error, the change fails with it.
+// beforeChange wraps inner so that f runs before each change of a load balancer. If
+// f returns an error, the change fails with that error.
 func beforeChange(inner cloudprovider.LoadBalancer, f func(context.Context, *corev1.Service) error) cloudprovider.LoadBalancer {
 	return balancers{
 		LoadBalancer: inner,
@@ -68,13 +68,11 @@ func beforeChange(inner cloudprovider.LoadBalancer, f func(context.Context, *cor
 	}
 }
 
-// addressIsWrittenAfter is the time between the call and the write of the address by
-// EchoesStatus.
+// addressIsWrittenAfter is the delay after which EchoesStatus writes the address.
 const addressIsWrittenAfter = time.Second
 
-// EchoesStatus returns the status of the Service that it was given, and writes
-// the address later with its own client, as Azure's service gateway and kube-vip
-// do.
+// EchoesStatus returns the status that the given Service already has. It writes the
+// address later with its own client, as Azure's service gateway and kube-vip do.
 var EchoesStatus = Quirk{Name: "EchoesStatus", apply: func(p *Provider) {
 	if p.balancers == nil {
 		return
@@ -90,8 +88,9 @@ var EchoesStatus = Quirk{Name: "EchoesStatus", apply: func(p *Provider) {
 	}}
 }}
 
-// writeAddress writes the status of a Service after a moment. For a minute, it tries
-// again until it succeeds or finds the Service being deleted or replaced.
+// writeAddress writes the status of a Service after a moment. It retries for at most a
+// minute. It stops as soon as it succeeds, or finds that the Service is being deleted or
+// was replaced.
 func (p *Provider) writeAddress(ctx context.Context, service *corev1.Service, status *corev1.LoadBalancerStatus) {
 	if p.kube() == nil {
 		return
@@ -129,8 +128,8 @@ var DeletesByAddress = Quirk{Name: "DeletesByAddress", apply: func(p *Provider) 
 	}}
 }}
 
-// QuotesService wraps each error with the Service's name and with its
-// annotations and their values.
+// QuotesService adds to each error the Service's name and all its annotations with
+// their values.
 var QuotesService = Quirk{Name: "QuotesService", apply: func(p *Provider) {
 	if p.balancers == nil {
 		return
@@ -157,7 +156,7 @@ var QuotesService = Quirk{Name: "QuotesService", apply: func(p *Provider) {
 	}
 }}
 
-// throttledInsideFor is how long a call of ThrottlesInside sleeps.
+// throttledInsideFor is the time for which ThrottlesInside sleeps in a call.
 const throttledInsideFor = 3 * time.Minute
 
 // ThrottlesInside sleeps for minutes inside each change of a load balancer, like an

@@ -29,7 +29,7 @@ func (p *plain) InstancesV2() (cloudprovider.InstancesV2, bool)   { return parts
 func (p *plain) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return parts{plain: p}, true }
 func (p *plain) Routes() (cloudprovider.Routes, bool)             { return parts{plain: p}, true }
 
-// parts are what the accessors of plain return.
+// parts is the value that each accessor of plain returns.
 type parts struct {
 	*plain
 	cloudprovider.InstancesV2

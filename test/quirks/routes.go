@@ -23,9 +23,9 @@ func (r routes) DeleteRoute(ctx context.Context, cluster string, route *cloudpro
 	return r.remove(ctx, cluster, route)
 }
 
-// ListsTwoTables lists the routes of two tables that have the same content, one
-// after the other and with names of their own, as AWS does with one table for
-// each subnet. If a route is deleted from one table, both lose it.
+// ListsTwoTables lists each route twice, as if there were two tables with the same
+// content. The routes of the second table have other names. AWS does so with one
+// table for each subnet. If a route is deleted from one table, both lose it.
 var ListsTwoTables = Quirk{Name: "ListsTwoTables", apply: func(p *Provider) {
 	if p.routes == nil {
 		return

@@ -17,13 +17,13 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// refusal is how the API server answers the writes of the daemon to objects of
-// one resource.
+// refusal says how the API server answers the daemon's writes to objects of one
+// resource.
 type refusal struct {
 	name     string
 	resource string // empty: all
 	err      error
-	// loses means that some writes are lost, and some replies to writes.
+	// loses means that some writes and some replies to writes are lost.
 	loses bool
 }
 
@@ -49,7 +49,7 @@ var resources = map[string]schema.GroupVersionResource{
 	"services": corev1.SchemeGroupVersion.WithResource("services"),
 }
 
-// failedTest is the answer of the API server to a JSON patch whose tests fail.
+// failedTest returns the API server's answer to a JSON patch whose tests fail.
 func failedTest() error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
@@ -57,7 +57,7 @@ func failedTest() error {
 	}}
 }
 
-// otherUID is the answer of the API server to a patch with another UID.
+// otherUID returns the API server's answer to a patch whose UID is not the object's.
 func otherUID(name string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid, Message: name + " is invalid",
@@ -122,8 +122,8 @@ func (w *world) patch(a clienttesting.PatchActionImpl) (runtime.Object, error) {
 	return stored, nil
 }
 
-// refuses returns the error that a write gets, nil if the API server accepts it. The
-// caller holds mu.
+// refuses returns the error for a write, or nil if the API server accepts the write.
+// The caller holds mu.
 func (w *world) refuses(resource string) error {
 	switch r := w.refusal; {
 	case r.resource != "" && r.resource != resource:
@@ -182,8 +182,8 @@ func (w *world) deleteNode(a clienttesting.DeleteActionImpl) error {
 	return nil
 }
 
-// store writes an object with a new version. An object that is being deleted and has
-// no finalizer any more is removed instead. The caller holds mu.
+// store writes an object with a new version. If the object is being deleted and no
+// longer has a finalizer, store removes it instead. The caller holds mu.
 func (w *world) store(obj runtime.Object) runtime.Object {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -221,7 +221,7 @@ func (w *world) add(obj runtime.Object) {
 	}
 }
 
-// service returns a copy of the Service, nil if there is none. The caller holds mu.
+// service returns a copy of the Service, or nil if there is none. The caller holds mu.
 func (w *world) service(name string) *corev1.Service {
 	obj, err := w.cluster.Tracker().Get(resources["services"], namespace, name)
 	if err != nil {
@@ -230,7 +230,7 @@ func (w *world) service(name string) *corev1.Service {
 	return obj.(*corev1.Service).DeepCopy()
 }
 
-// node returns a copy of the Node, nil if there is none. The caller holds mu.
+// node returns a copy of the Node, or nil if there is none. The caller holds mu.
 func (w *world) node(name string) *corev1.Node {
 	obj, err := w.cluster.Tracker().Get(resources["nodes"], "", name)
 	if err != nil {

@@ -32,13 +32,13 @@ type balancer struct {
 	port     int32
 }
 
-// weather is how the cloud answers.
+// weather says how the cloud answers.
 type weather struct {
 	name string
 	err  error // of each call
-	// denies means that each instance is called absent.
+	// denies means that the cloud calls each instance absent.
 	denies bool
-	// loses means that some changes are lost, and some replies to changes.
+	// loses means that some changes and some replies to changes are lost.
 	loses bool
 	takes time.Duration // of each call
 }
@@ -84,7 +84,8 @@ func (v vendor) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 	return balancers{w: v.w}, true
 }
 
-// call is one call to the cloud. It returns the weather at its end.
+// call takes the time of one call to the cloud. It returns the weather at the end of the
+// call.
 func (w *world) call(ctx context.Context) weather {
 	w.mu.Lock()
 	takes := w.weather.takes
@@ -129,7 +130,8 @@ func bare(providerID string) string {
 	return providerID
 }
 
-// ask returns the machine of a Node, nil if there is none or the cloud denies it.
+// ask returns the machine of a Node. It returns nil if there is none or the cloud denies
+// it.
 func (i instances) ask(ctx context.Context, n *corev1.Node) (*machine, error) {
 	now := i.w.call(ctx)
 	i.w.mu.Lock()
@@ -170,7 +172,7 @@ func (i instances) InstanceMetadata(ctx context.Context, n *corev1.Node) (*cloud
 	return m.metadata(), nil
 }
 
-// metadata returns what the cloud says of the machine.
+// metadata returns the cloud's metadata of the machine.
 func (m machine) metadata() *cloudprovider.InstanceMetadata {
 	return &cloudprovider.InstanceMetadata{
 		ProviderID: "p://" + m.id, InstanceType: "small", Zone: "z1", Region: "r1",
@@ -185,7 +187,7 @@ type balancers struct {
 	w *world
 }
 
-// change is one call that changes a load balancer.
+// change makes one call that changes a load balancer.
 func (b balancers) change(ctx context.Context, do func() error) error {
 	w := b.w
 	now := w.call(ctx)
@@ -204,7 +206,7 @@ func (b balancers) change(ctx context.Context, do func() error) error {
 	return err
 }
 
-// isBroken reports whether the cloud refuses what the Service asks for.
+// isBroken reports whether the cloud refuses the load balancer that the Service asks for.
 func isBroken(s *corev1.Service) bool { return s.Annotations["size"] == "wrong" }
 
 // EnsureLoadBalancer implements cloudprovider.LoadBalancer.

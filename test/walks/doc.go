@@ -1,5 +1,5 @@
-// Package walks has a test that walks at random through the lives of Services and
-// Nodes: with the controllers, the gateway, a provider with habits of real ones
-// (package quirks), lists and watches that are wrong, an API server that refuses
-// writes, and a cloud that fails.
+// Package walks has a test that takes random paths through the lives of Services
+// and Nodes. It runs the controllers and the gateway. The provider has habits of
+// real ones (package quirks), its lists and watches can be wrong, the API server
+// refuses writes, and the cloud fails.
 package walks

@@ -40,7 +40,7 @@ func (w *world) something() {
 	case pick < 17:
 		next := weathers[w.r.IntN(len(weathers))]
 		if next.denies && w.has(quirks.CachesExistence) {
-			return // Such a provider confirms witnesses from its cache while the cloud denies them, and the daemon cannot notice that.
+			return // A provider with this habit confirms witnesses from its cache while the cloud denies them. The daemon cannot notice that.
 		}
 		w.locked(func() {
 			w.happen("cloud: %s", next.name)
@@ -64,8 +64,7 @@ func (w *world) something() {
 	w.after(pauses[w.r.IntN(len(pauses))])
 }
 
-// serviceEvent is a change of a Service. Its function returns false if nothing
-// happens.
+// serviceEvent is a change of a Service. do returns false if it does nothing.
 type serviceEvent struct {
 	name string
 	do   func(w *world, s *corev1.Service, trail *serviceTrail) bool
@@ -113,7 +112,7 @@ var serviceEvents = []serviceEvent{
 	}},
 }
 
-// toService changes a Service, or creates it.
+// toService changes a Service, or creates it if it does not exist.
 func (w *world) toService(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +156,7 @@ func (w *world) createService(name string) {
 	w.add(s)
 }
 
-// kind is where a Node comes from.
+// kind is the origin of a Node.
 type kind string
 
 const (
@@ -166,15 +165,15 @@ const (
 	ofOneself kind = "a machine of one's own"
 )
 
-// join creates a Node, and its machine if it is of the cloud. The caller does not
-// hold mu.
+// join creates a Node. For a Node of the cloud, it also creates the machine. The
+// caller does not hold mu.
 func (w *world) join(name string, k kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.joins(name, k)
 }
 
-// joins does the same for a caller that holds mu.
+// joins does the same as join, for a caller that holds mu.
 func (w *world) joins(name string, k kind) {
 	id := fmt.Sprintf("%s-%d", name, w.next())
 	n := &corev1.Node{
@@ -209,8 +208,8 @@ func heartbeat(n *corev1.Node, reports bool) { //nolint:revive // flag-parameter
 	n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeReady, Status: status, LastHeartbeatTime: metav1.Now()})
 }
 
-// nodeEvent is a change of a Node or of its machine. Its function returns false if
-// nothing happens.
+// nodeEvent is a change of a Node or of its machine. do returns false if it does
+// nothing.
 type nodeEvent struct {
 	name string
 	do   func(w *world, n *corev1.Node, trail *nodeTrail) bool
@@ -260,8 +259,8 @@ func toggle(n *corev1.Node, label string) bool {
 	return true
 }
 
-// reports sets whether the kubelet reports.
-func (trail *nodeTrail) reports(n *corev1.Node, does bool) bool { // flag-parameter: it is a fact
+// reports switches the reports of the kubelet on or off.
+func (trail *nodeTrail) reports(n *corev1.Node, does bool) bool {
 	trail.machine.reporting = does
 	heartbeat(n, does)
 	return true
@@ -299,9 +298,9 @@ func (w *world) toNode(name string) {
 	}
 }
 
-// endanger notes that only the running daemon can know of the Service's load balancer.
-// If no daemon runs, or the running one has not made a call about the Service yet, none
-// knows of it. The caller holds mu.
+// endanger records that only the running daemon can know of the Service's load
+// balancer. If no daemon runs, or the running daemon has not yet made a call about the
+// Service, no daemon knows of the load balancer. The caller holds mu.
 func (w *world) endanger(trail *serviceTrail) {
 	trail.fragile = true
 	if !w.running || !trail.served {

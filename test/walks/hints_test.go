@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// hint is how a list or a watch behaves.
+// hint is a behaviour of a list or a watch.
 type hint string
 
 const (
@@ -50,14 +50,14 @@ var (
 	watchHints = []hint{isRight, fails, strays, loses, stalls, repeats, expires, noToken}
 )
 
-// hints are the fast paths of the provider, and what they know.
+// hints describes the fast paths of the provider, and contains their state.
 type hints struct {
-	batches, lists, watches bool // which of them are offered
+	batches, lists, watches bool // the fast paths that are offered
 	listing, watching       hint
 
 	now     map[string]machine   // the newest state that was looked at
-	before  []map[string]machine // the states before it
-	changes []string             // IDs, each as often as its machine has changed
+	before  []map[string]machine // the states before now
+	changes []string             // the ID of the changed machine, for each change
 	changed chan struct{}        // closed at the next change
 }
 
@@ -78,7 +78,7 @@ func (w *world) newHints() hints {
 	return h
 }
 
-// moods changes how the fast paths behave, now and then. The caller holds mu.
+// moods changes the behaviour of the fast paths now and then. The caller holds mu.
 func (w *world) moods() {
 	h := &w.hints
 	if h.lists && w.mood.IntN(4) == 0 {
@@ -91,10 +91,10 @@ func (w *world) moods() {
 	}
 }
 
-// calmDown makes the fast paths right, or leaves them wrong, because a wrong list
-// or watch may cost calls but must do no other harm. A list that is old and does
-// not say so is always made right, because it could hide for hours that a Node
-// differs. The caller holds mu.
+// calmDown makes each fast path right, or leaves it wrong at random. A wrong list
+// or watch may cost calls, but it must do no other harm. A list that is old and
+// does not say so is always made right. Otherwise it could hide a difference of a
+// Node for hours. The caller holds mu.
 func (w *world) calmDown() {
 	h := &w.hints
 	if h.listing == isOld || w.mood.IntN(2) == 0 {
@@ -108,7 +108,7 @@ func (w *world) calmDown() {
 	}
 }
 
-// look takes note of which machines have changed. The caller holds mu.
+// look records the machines that have changed. The caller holds mu.
 func (w *world) look() {
 	h := &w.hints
 	current := map[string]machine{}
@@ -129,7 +129,7 @@ func (w *world) look() {
 	h.changed = make(chan struct{})
 }
 
-// with adds the fast paths to the instances.
+// with returns inner with the fast paths added.
 func (w *world) with(inner cloudprovider.InstancesV2) cloudprovider.InstancesV2 {
 	b, l, x := batches{inner}, lists{w}, watches{w}
 	switch h := w.hints; {
@@ -167,7 +167,7 @@ func (o observer) InstancesV2() (cloudprovider.InstancesV2, bool) {
 	return o.w.with(inner), ok
 }
 
-// use gives the controller the fast paths that the gateway has found.
+// use returns d with the fast paths that the gateway has found.
 func use(d node.Deps, found *cloud.Instances) node.Deps {
 	if list := found.Lister(); list != nil {
 		d.List = list
@@ -178,9 +178,8 @@ func use(d node.Deps, found *cloud.Instances) node.Deps {
 	return d
 }
 
-// batches is a provider that answers about many Nodes in one call. It asks the
-// provider in the field one about each Node, so the answers have the habits of that
-// provider.
+// batches answers questions about many Nodes in one call. It asks the wrapped
+// provider about each Node. So the answers have the habits of that provider.
 type batches struct{ one cloudprovider.InstancesV2 }
 
 // MaxInstanceMetadataBatch implements provider.InstanceMetadataBatcher.
@@ -197,7 +196,7 @@ func (b batches) InstanceMetadataBatch(ctx context.Context, nodes []*corev1.Node
 
 type lists struct{ w *world }
 
-// listPage is how many instances are on a page.
+// listPage is the number of instances on a page.
 const listPage = 3
 
 var errToken = errors.New("there is no such token")
@@ -235,7 +234,7 @@ func (l lists) ListInstances(ctx context.Context, token string) (provider.Instan
 	return page, nil
 }
 
-// listed returns what the whole list says now. The caller holds mu.
+// listed returns the current content of the whole list. The caller holds mu.
 func (w *world) listed() []cloudprovider.InstanceMetadata {
 	h := &w.hints
 	was := h.now
@@ -269,7 +268,7 @@ func (w *world) listed() []cloudprovider.InstanceMetadata {
 	return all
 }
 
-// described returns what the cloud says of the machines that exist, sorted by ID.
+// described returns the cloud's metadata of the machines that exist, sorted by ID.
 func described(machines map[string]machine) (all []cloudprovider.InstanceMetadata) {
 	for _, id := range slices.Sorted(maps.Keys(machines)) {
 		if m := machines[id]; !m.gone {
@@ -327,8 +326,8 @@ func (x watches) WatchInstances(ctx context.Context, token string) (provider.Ins
 	return answer, nil
 }
 
-// await waits for a change, two minutes at most. It returns false if the context
-// has ended.
+// await waits for a change, for at most two minutes. It returns false if the
+// context has ended.
 func await(ctx context.Context, changed <-chan struct{}) bool {
 	timer := time.NewTimer(2 * time.Minute)
 	defer timer.Stop()
@@ -340,7 +339,7 @@ func await(ctx context.Context, changed <-chan struct{}) bool {
 	return ctx.Err() == nil
 }
 
-// refs names machines by ID, and some of them by name, too. The caller holds mu.
+// refs names each machine by ID, and some of them also by name. The caller holds mu.
 func (w *world) refs(ids []string) (all []provider.InstanceRef) {
 	for _, id := range ids {
 		ref := provider.InstanceRef{ProviderID: "p://" + id}

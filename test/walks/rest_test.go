@@ -15,21 +15,23 @@ import (
 )
 
 const (
-	// followsWithin is how long backends may lag behind the Nodes once the cloud
-	// works: the longest delay of a retry, and some calls.
+	// followsWithin is the time for which backends may lag behind the Nodes once
+	// the cloud works. It covers the longest delay of a retry and the time of some
+	// calls.
 	followsWithin = 7 * time.Minute
-	// followsWithinThrottled is the same for ThrottlesInside, where a call takes
-	// three minutes and there is one worker.
+	// followsWithinThrottled is the same limit for ThrottlesInside: with that
+	// habit, a call takes three minutes, and there is only one worker.
 	followsWithinThrottled = 30 * time.Minute
-	// settlesWithin is how long it may take until all is in order. It is long enough
-	// for the pause after failed questions about a Node, and for the deletion of many
-	// Nodes over the budget.
+	// settlesWithin is the time within which everything has to be in order. It is
+	// long enough for the pause after failed questions about a Node, and for the
+	// deletion of many Nodes over the budget.
 	settlesWithin = 45 * time.Minute
 	idleFor       = 16 * time.Minute
 )
 
-// rests lets the cloud and the API server work again, except that a webhook may
-// still fail for each write of a Service. Then it checks what has to follow.
+// rests makes the cloud and the API server work again. At random, a webhook still
+// fails for each write of a Service. Then rests checks the promises for a cloud
+// that works.
 func (w *world) rests() {
 	stubborn := w.r.IntN(3) == 0
 	w.locked(func() {
@@ -100,11 +102,11 @@ func (w *world) ends() {
 	})
 }
 
-// count is what was done about an object.
+// count has the numbers of calls, writes and events about an object.
 type count struct{ calls, writes, events int }
 
-// counts returns what was done about each object for which the daemon should have
-// nothing left to do.
+// counts returns the count of each object for which the daemon should have nothing
+// left to do.
 func (w *world) counts() map[string]count {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -165,8 +167,8 @@ func (w *world) lateBackends() string {
 	return ""
 }
 
-// checkServices checks each Service, and that no load balancer is left behind. The
-// caller holds mu.
+// checkServices checks each Service. It also checks that no load balancer is left
+// behind. The caller holds mu.
 func (w *world) checkServices() {
 	for _, s := range w.allServices() {
 		lb, trail := w.balance[s.UID], w.services[s.UID]
@@ -204,8 +206,9 @@ func conditionOf(s *corev1.Service, kind string) string {
 	return ""
 }
 
-// checkVisible checks that each Service that the cloud refuses, and each Node that is
-// not initialised, shows in a condition that it waits. The caller holds mu.
+// checkVisible checks each Service that the cloud refuses, and each Node that is not
+// initialised. Each of them has to show in a condition that it waits. The caller
+// holds mu.
 func (w *world) checkVisible() {
 	for _, s := range w.allServices() {
 		if isServed(s) && isBroken(s) && conditionOf(s, service.ConditionProvisioning) != "True" {
@@ -243,10 +246,10 @@ func (w *world) checkNodes() {
 	}
 }
 
-// mayBeOld reports whether the label is one that the machine had before, and the Node may
-// still have it. With LabelsSometimesNil every second answer has no labels. A list or a
-// watch may cause further questions. If their number is such that each comparison gets an
-// answer without labels, the label stays old, even for hours.
+// mayBeOld reports whether the label is an earlier one of the machine that the Node may
+// still have. With LabelsSometimesNil, every second answer has no labels. A list or a
+// watch causes additional questions. So each comparison might by chance get an answer
+// without labels. Then the label stays old, even for hours.
 func (w *world) mayBeOld(label string, m *machine) bool {
 	if !w.has(quirks.LabelsSometimesNil) || !w.hints.lists && !w.hints.watches {
 		return false
@@ -279,8 +282,9 @@ func (w *world) canBeDeleted(n *corev1.Node) bool {
 	return witnesses > 0
 }
 
-// checkBounds checks that what was done about each object is bounded by what has
-// happened. The caller holds mu.
+// checkBounds checks that the numbers of calls, writes and events about each object
+// stay within bounds. The bounds grow with the time and with the steps of the path.
+// The caller holds mu.
 func (w *world) checkBounds() {
 	minutes, happened := int(time.Since(w.began)/time.Minute), w.steps
 	for uid, trail := range w.services {

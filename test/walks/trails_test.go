@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
-// serviceTrail is what an independent observer has seen of a Service.
+// serviceTrail has the observations of an independent observer about a Service.
 type serviceTrail struct {
 	name    string
 	foreign bool // it was always of another class
@@ -29,20 +29,20 @@ type serviceTrail struct {
 	// served means that the running daemon has made a call about the Service.
 	served bool
 	// fragile means that only the running daemon can know of the load balancer.
-	// excused means that no daemon knows of it any more, or that none knew of it
-	// when it was to be deleted.
+	// excused means that the load balancer may be left behind: no daemon knows of
+	// it any more, or the provider cannot find it.
 	fragile, excused       bool
 	changes, calls, writes int
 	events                 []string
 }
 
-// nodeTrail is what an independent observer has seen of a Node.
+// nodeTrail has the observations of an independent observer about a Node.
 type nodeTrail struct {
 	name    string
 	kind    kind
 	machine *machine
 	ownRack bool // the user has set the label before the Node was initialised
-	// excluded is when the Node was last excluded or included.
+	// excluded is the time at which the Node was last excluded or included.
 	excluded              time.Time
 	rack                  int // the newest value of the label that was written
 	changes, asks, writes int
@@ -96,7 +96,7 @@ func (b observedBalancers) EnsureLoadBalancerDeleted(ctx context.Context, cluste
 	return err
 }
 
-// called checks a call about a Service. The returned function notes the end of the call.
+// called checks a call about a Service. The returned function records the end of the call.
 func (w *world) called(what string, s *corev1.Service) (ended func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -147,7 +147,7 @@ func addressOf(s *corev1.Service) string {
 
 func isTheirs(s *corev1.Service) bool { return s.Spec.LoadBalancerClass != nil }
 
-// shows notes the address and the finalizer of a Service that is written. The
+// shows records the address and the finalizer of a Service that is written. The
 // caller holds mu.
 func (w *world) shows(s *corev1.Service) {
 	trail := w.services[s.UID]
@@ -157,7 +157,7 @@ func (w *world) shows(s *corev1.Service) {
 	}
 }
 
-// noteStart notes what a new daemon can know.
+// noteStart records the start of a daemon. A new daemon has no memory of any Service.
 func (w *world) noteStart() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -205,8 +205,8 @@ func (w *world) checkWrite(before, after runtime.Object) {
 
 func isExcluded(n *corev1.Node) bool { return nodefact.HasLabel(n, ownership.LabelExclude) }
 
-// excludedFor is how long a Node may still be written after it was excluded, because
-// of a call that was under way.
+// excludedFor is the time for which a Node may still be written after its exclusion,
+// because a call can be under way.
 const excludedFor = 2 * time.Minute
 
 func (w *world) checkNodeWrite(was, now *corev1.Node) {
@@ -252,14 +252,14 @@ func (w *world) checkRack(was, now *corev1.Node, trail *nodeTrail) {
 	}
 }
 
-// checkDeletion checks promise S1 when a Node is deleted, without the code of the
-// daemon's rules. The caller holds mu.
+// checkDeletion checks promise S1 when a Node is deleted. It does not use the code of
+// the daemon's rules. The caller holds mu.
 func (w *world) checkDeletion(n *corev1.Node) {
 	trail := w.nodes[n.UID]
 	switch {
 	case trail.kind == ofOneself && !w.othersHaveIDs(n):
 		// If no other Node has a provider ID, the provider may have no provider IDs
-		// at all. Then such a Node may be deleted.
+		// at all. Then this Node may be deleted.
 	case trail.kind != ofCloud:
 		w.broken("S1 c: %s is deleted, which is %s", n.UID, trail.kind)
 	case !trail.machine.gone:

@@ -14,10 +14,10 @@ var (
 	seed  = flag.Uint64("seed", 0, "the seed of the first path of TestWalk")
 )
 
-// TestWalk takes random paths through the lives of Services and Nodes, with
-// providers that have random habits, and checks the promises on the way, once the
-// cloud works again, and at the end. A failure names its path and the seed.
-// Goroutines may run in another order the next time, so a race may need several
+// TestWalk takes random paths through the lives of Services and Nodes. The
+// providers have random habits. The test checks the promises on the way, once the
+// cloud works again, and at the end. A failure prints its path and its seed.
+// Goroutines can run in another order the next time. So a race may need several
 // runs: go test ./test/walks -seed=N -paths=1 -count=20
 func TestWalk(t *testing.T) {
 	count := *paths

@@ -29,7 +29,7 @@ import (
 // testing/synctest, which has its own time.
 type world struct {
 	t       *testing.T
-	r       *rand.Rand // of the path; only its goroutine uses it
+	r       *rand.Rand // of the path; only the goroutine of the path uses it
 	habits  []quirks.Quirk
 	cluster *fake.Clientset
 	began   time.Time
@@ -49,7 +49,7 @@ type world struct {
 	weather  weather                     // of the cloud; guarded by mu
 	refusal  refusal                     // of the API server; guarded by mu
 	luck     *rand.Rand                  // of calls; guarded by mu
-	hints    hints                       // of the provider; what is offered does not change; guarded by mu
+	hints    hints                       // of the provider; the set of offers does not change; guarded by mu
 	mood     *rand.Rand                  // of hints; guarded by mu
 	running  bool                        // whether the daemon runs; guarded by mu
 }
@@ -173,7 +173,7 @@ func (w *world) start() {
 	synctest.Wait()
 }
 
-// after lets time pass.
+// after looks at the machines, and then lets the time d pass.
 func (w *world) after(d time.Duration) {
 	w.locked(w.look)
 	time.Sleep(d)
@@ -212,13 +212,13 @@ func (w *world) hasFailed() (failed bool) {
 	return failed
 }
 
-// next returns a number that no other object has. The caller holds mu.
+// next returns a unique number. The caller holds mu.
 func (w *world) next() int {
 	w.serial++
 	return w.serial
 }
 
-// address returns an address that nothing else has. The caller holds mu.
+// address returns a unique address. The caller holds mu.
 func (w *world) address() string {
 	n := w.next()
 	return netip.AddrFrom4([4]byte{192, 0, byte(n >> 8), byte(n)}).String()
@@ -233,7 +233,7 @@ func (w *world) Node(n *corev1.Node, _, reason, _ string) {
 	})
 }
 
-// Service implements the recorder of the controller.
+// Service implements the recorder of the service controller.
 func (w *world) Service(s *corev1.Service, _, reason, _ string) {
 	w.locked(func() {
 		if trail := w.services[s.UID]; trail != nil {
