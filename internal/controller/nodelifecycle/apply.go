@@ -13,10 +13,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
-// apply carries out a plan that neither asks the cloud nor deletes. It patches the
-// Node, then records the events, then stores the memory. If a patch fails, it still
-// records the events and stores the memory, because the Node's owner then sees nothing
-// else. It writes the taints even if the write of the condition has failed.
+// apply carries out a plan that neither asks the cloud nor deletes the Node. It patches
+// the Node, then records the events, then stores the memory. If a patch fails, it still
+// records the events and stores the memory, because the events are then all that the
+// owner of the Node sees. It writes the taints even if the write of the condition has
+// failed.
 func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result, error) {
 	logger := klog.FromContext(ctx).WithValues("node", o.node.Name)
 	unshown, untainted := c.patchCondition(ctx, o.node, p), c.patchTaints(ctx, o.node, p)

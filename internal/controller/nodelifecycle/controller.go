@@ -139,8 +139,8 @@ func (c *Controller) Run(ctx context.Context) error {
 }
 
 // Follow makes the controller follow the changes of all Nodes until stop is called. The
-// function known reports whether the controller has seen all Nodes. Run calls Follow
-// itself.
+// returned function known reports whether the controller has seen all Nodes. Run calls
+// Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	handler, err := c.informer.AddEventHandler(c.handlers())
 	if err != nil {
@@ -192,8 +192,9 @@ func (c *Controller) suspect(ctx context.Context, node *corev1.Node) (o observed
 	return o, decideSuspicion(o), nil
 }
 
-// handlers returns the event handlers for Nodes. They keep the index up to date. They
-// queue a Node when it appears, when it disappears, and when a change wakes it.
+// handlers returns the event handlers for Nodes. The handlers keep the index up to
+// date. They queue a Node when it appears, when it disappears, and when a change of it
+// triggers a pass (see wakes).
 func (c *Controller) handlers() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {

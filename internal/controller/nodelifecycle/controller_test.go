@@ -54,8 +54,8 @@ type removals struct {
 }
 
 // on makes f answer all requests for Nodes with the given verb. f runs while r.mu is
-// locked. on does not add a reactor to the fake client, because the list of reactors
-// must not change while the client is in use.
+// locked. It adds no reactor to the fake client, because the list of reactors must not
+// change while the client is in use.
 func (r *removals) on(verb string, f clienttesting.ReactionFunc) {
 	r.change(func() { r.serves[verb] = f })
 }

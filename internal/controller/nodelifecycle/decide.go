@@ -23,7 +23,7 @@ type observed struct {
 	claim  ownership.Claim
 }
 
-// check is the progress of a final check.
+// check records the progress of a final check.
 type check struct {
 	asked     bool // the cloud was asked about the Node itself
 	again     bool // the cloud was asked about the Node once more, after witnesses were confirmed
@@ -159,9 +159,9 @@ func decideDeletion(o observed, c check) plan {
 	return witnessed(o, c)
 }
 
-// spared returns the plan for a Node that is not suspected. Such a Node is deleted
-// already, or the controller leaves it alone, or its kubelet reports. A report of the
-// kubelet resets all evidence. For other Nodes, spared returns nil.
+// spared returns the plan for a Node that is not suspected. Such a Node has been
+// deleted already, or the controller leaves it alone, or its kubelet reports. A report
+// of the kubelet resets all evidence. For other Nodes, spared returns nil.
 func spared(o observed) *plan {
 	if o.memory.deleted == o.node.UID {
 		return &plan{do: doNothing, why: "the Node is deleted", memory: o.memory}

@@ -4,8 +4,9 @@
 // Each pass is about one Node. It observes the Node (observe.go), decides whether the
 // Node goes to the final check (decideSuspicion in decide.go), and applies the plan
 // (apply.go). The final check (deletion.go) is made for one Node at a time. It reads
-// the Node from the API server, asks the cloud again, asks about witnesses, and deletes
-// the Node (decideDeletion in decide.go). DESIGN.md describes the states.
+// the Node from the API server, asks the cloud about it again, asks about other Nodes
+// (the witnesses), and deletes the Node (decideDeletion in decide.go). DESIGN.md
+// describes the states.
 //
 // Evidence is kept in memory only. A new leader gathers it again. A deletion is one
 // call, so no crash can leave it half done.
@@ -13,8 +14,9 @@
 // The rules are in:
 //
 //   - rules_silence.go: when a kubelet is silent
-//   - rules_evidence.go: what the cloud's answers prove, and when it is asked again
-//   - rules_witness.go: which other Nodes make an absence credible
+//   - rules_evidence.go: what the cloud's answers prove, and when the cloud is asked
+//     again
+//   - rules_witness.go: which other Nodes show that the answer "absent" can be trusted
 //   - rules_ours.go: which Nodes are probably not machines of this cloud
 //   - rules_index.go, rules_candidates.go, rules_standing.go, rules_tally.go: the counts
 //     of Nodes that the rules need

@@ -18,9 +18,9 @@ import (
 // ConditionMissing is the condition that shows why the deletion of a Node is held. It
 // is written once the deletion has waited for a minute. It is True if the cloud calls
 // the instance absent. The message then says what has to happen before the Node is
-// deleted. The condition is Unknown if the cloud did not answer and has not called the
-// instance absent. The reason then says why. The condition becomes False once the
-// instance is found or the kubelet reports.
+// deleted. The condition is Unknown if the last question had no answer, and the last
+// answer was not "absent". The reason then says why. The condition becomes False once
+// the instance is found or the kubelet reports.
 const ConditionMissing corev1.NodeConditionType = "CloudInstanceMissing"
 
 // Reasons of events.
@@ -225,9 +225,8 @@ func contradicts(w witnesses) message.Cause {
 // maxNamed is the largest number of Nodes that a message names.
 const maxNamed = 5
 
-// keepReporting returns the cause of a deletion that waits because of several other
-// Nodes. The cloud calls their instances absent, but their kubelets report. The message
-// names some of these Nodes.
+// keepReporting explains why several other Nodes hold a deletion. The cloud calls their
+// instances absent, but their kubelets report. The message names some of these Nodes.
 func keepReporting(denied int, some []peer) message.Cause {
 	var names []string
 	for _, p := range some {

@@ -81,7 +81,7 @@ func byNotFoundError() Limits {
 
 // Here the provider returns the error "not found" for an instance that is gone. Without
 // the flag, the Node stays, and its condition names the flag. With the flag, a Node
-// with a provider ID is deleted as early as after an answer "absent".
+// with a provider ID is deleted as early as if the cloud had answered "absent".
 func TestNotFoundErrorOfAnInstanceThatIsGone(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -67,8 +67,8 @@ func fails(reason string) answer {
 }
 
 // gone returns the memory of a Node that the cloud has called absent. times is the
-// number of these answers. first and last are the times since the first and the last of
-// them.
+// number of these answers. first and last say how long ago the first and the last of
+// them came.
 func gone(n *corev1.Node, times int, first, last time.Duration) memory {
 	return memory{evidence: evidence{
 		uid: n.UID, providerID: n.Spec.ProviderID, presence: absent, absences: times, checks: times,

@@ -67,8 +67,8 @@ func (c *Controller) postpone(name string) {
 	}
 }
 
-// countDeletion counts a deletion for the rate limit. A Node whose removal a taint
-// announces does not count.
+// countDeletion counts a deletion for the rate limit. A Node does not count if a taint
+// announces its removal.
 func (c *Controller) countDeletion(node *corev1.Node) {
 	if nodefact.IsAnnounced(node) {
 		return

@@ -56,7 +56,7 @@ func newMetrics(c clock.PassiveClock) *Metrics {
 	}
 }
 
-// operation is the name of a question in upstream's counter.
+// operation names the kind of a question. It is a label of upstream's counter.
 type operation string
 
 const (

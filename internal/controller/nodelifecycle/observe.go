@@ -23,7 +23,8 @@ func (c *Controller) observe(node *corev1.Node) observed {
 	return o
 }
 
-// peersOf returns the facts about all Nodes that the decision about this Node needs.
+// peersOf returns the facts that the decision about this Node needs, gathered from all
+// Nodes.
 func (c *Controller) peersOf(node *corev1.Node) peers {
 	c.mu.Lock()
 	defer c.mu.Unlock()

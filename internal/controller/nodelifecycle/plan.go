@@ -13,8 +13,8 @@ import (
 // Keys returns the names of all Nodes.
 func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
 
-// Shadow calls the function look for each Node that is due for a pass, instead of
-// making the pass. Follow must be called first, and Run must not be called.
+// Shadow makes no passes. For each Node that is due for one, it calls the function look
+// instead. Follow must be called first, and Run must not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	return c.suspects.RunAs(ctx, look)
 }
@@ -45,8 +45,9 @@ func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error)
 	return []step.Step{p.step(o)}, nil
 }
 
-// untold returns the memory as if the Node had shown nothing yet. So every plan lists
-// its events.
+// untold returns the memory without the events and the condition that the plan has
+// recorded in it. Plans are not carried out, so the next plan must list its events
+// again.
 func (m memory) untold() memory {
 	m.holding = holding{since: m.holding.since}
 	return m

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// absentees has two counts for one kin: all its Nodes, and those of them that are
-// absent.
+// absentees counts the Nodes of one kin, which share a budget, and those of them that
+// are absent.
 type absentees struct{ absent, nodes int }
 
 // tooManyAreAbsent implements promise S1 d. If many instances disappear at the same

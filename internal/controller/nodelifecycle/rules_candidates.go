@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// peers has the facts about all Nodes that a decision about one Node reads.
+// peers has the facts that a decision about one Node reads, gathered from all Nodes.
 type peers struct {
 	// absentees counts the Nodes of the same scheme as the Node to decide about.
 	absentees  absentees
@@ -22,25 +22,25 @@ type peers struct {
 	// question about this Node by name.
 	nameIsKnown bool
 	// reference is a Node of another scheme whose kubelet reports. If there are
-	// several, it is the one whose last question is the oldest. It is nil once a scheme
-	// is confirmed.
+	// several, it is the one that the cloud was asked about least recently. It is nil
+	// once a scheme is confirmed.
 	reference *peer
 	// deleted has the times of the deletions in the last minute, in order. It leaves
-	// out Nodes whose removal a taint announces.
+	// out Nodes whose removal was announced by a taint.
 	deleted []time.Time
 }
 
-// candidates has the facts about the Nodes that can be witnesses for a Node. They
-// belong to other instances in the same region, or in the same zone if the region is
-// not known. The cloud can be asked about them in the same way as about the Node: by a
-// provider ID of the same scheme, or by name. The lists are no longer than the rules
-// need.
+// candidates has the facts about the Nodes that can be witnesses for a Node. These
+// Nodes, the candidates, belong to other instances in the same region, or in the same
+// zone if the region is not known. The cloud can be asked about them in the same way as
+// about the Node: by a provider ID of the same scheme, or by name. The lists are no
+// longer than the rules need.
 type candidates struct {
 	others    int // number of candidates, without foreign Nodes
 	reporting int // number of these candidates whose kubelets report
 	// next is the Node to ask about first. Its kubelet reports, and the cloud has not
-	// called it absent. If there are several such Nodes, next is the one whose last
-	// question is the oldest.
+	// called it absent. If there are several such Nodes, next is the one that the cloud
+	// was asked about least recently.
 	next *peer
 	// confirmed has the records of the Nodes that the cloud calls present. failed has
 	// the records of the Nodes for which the last question has failed. Nodes whose
@@ -48,10 +48,11 @@ type candidates struct {
 	// first.
 	confirmed, failed []record
 	// denied is a Node that the cloud has called absent for less than ForeignAfter,
-	// although its kubelet reports. If there are several, it is the one with the newest
-	// question. foreign has Nodes for which this has lasted for ForeignAfter or longer.
-	// The Node with the newest question comes first. foreigners is the number of all
-	// these Nodes. called is the last time at which the cloud began to call a reporting
+	// although its kubelet reports. If there are several, it is the one that the cloud
+	// was asked about most recently. foreign has Nodes that the cloud has called absent
+	// for ForeignAfter or longer, although their kubelets report. The Node that was
+	// asked about most recently comes first. foreigners is the number of all Nodes of
+	// this kind. called is the last time at which the cloud began to call a reporting
 	// Node absent.
 	denied     *peer
 	foreign    []peer
@@ -69,8 +70,9 @@ type peer struct {
 
 func (m *member) peer(byName bool) *peer { return &peer{m.node, *m.record(byName)} }
 
-// absentees counts the Nodes of this Node's kin. If the Node itself is silent and not
-// announced, it counts as absent even if the index does not have its absence yet.
+// absentees counts the Nodes of this Node's kin. If the Node itself is silent, and its
+// removal is not announced, it counts as absent even if the index does not have its
+// absence yet.
 func (i *index) absentees(node *corev1.Node, own *member) absentees {
 	var a absentees
 	if counted := i.kins[kinOf(node)]; counted != nil {

@@ -31,16 +31,16 @@ type answer struct {
 	// notFound means that the failure is the error "instance not found".
 	notFound bool
 	// again is the time to wait before the next question if the cloud is down for all
-	// Nodes. Then the presence is unknown. again is 0 if the cloud is not down.
+	// Nodes, and 0 otherwise. If the cloud is down, the presence is unknown.
 	again time.Duration
 	// power is the power state of a present instance, as far as it is known.
 	power power
 }
 
-// counted returns the answer as the rules count it. about is the Node about which the
-// cloud was asked, which can be a witness. With the limit NotFoundIsAbsent, the error
-// "instance not found" counts as the answer "absent". It counts only for a Node with a
-// provider ID, because an instance that is not found by name might have another name.
+// counted returns the answer as the rules count it. The parameter about is the Node of
+// the question, which can be a witness. With the limit NotFoundIsAbsent, the error
+// "instance not found" counts as the answer "absent". This applies only to a Node with
+// a provider ID, because an instance that is not found by name might have another name.
 func (l Limits) counted(about *corev1.Node, a answer) answer {
 	if !a.notFound || !l.NotFoundIsAbsent || about.Spec.ProviderID == "" {
 		return a
@@ -120,8 +120,8 @@ func (e evidence) with(a answer, now time.Time) evidence {
 }
 
 // isConfirmed implements promise S1 b. It reports whether the cloud has said "absent"
-// often enough. The question of the last of these answers must have begun long enough
-// after the first of them came.
+// often enough. The question that got the last of these answers must have begun long
+// enough after the first of them came.
 func (e evidence) isConfirmed(l Limits, needed time.Duration) bool {
 	return e.presence == absent && e.absences >= l.Absences && (needed == 0 || e.asked.Sub(e.since) >= needed)
 }

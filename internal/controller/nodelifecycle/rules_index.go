@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// index has all Nodes, and the counts of Nodes that decisions read. Each change of a
-// Node updates the counts, so that no decision has to go through all Nodes. The counts
+// index has all Nodes, and the counts that decisions need. Each change of a Node
+// updates the counts, so that no decision has to go through all Nodes. The counts
 // always equal those of a recount of all Nodes.
 type index struct {
 	limits  Limits
@@ -27,8 +27,8 @@ type index struct {
 	// one instance present.
 	confirmed map[string]bool
 	// deleted has the times of the deletions in the last minute, in order. It leaves
-	// out Nodes whose removal a taint announced. Elements never change, so a decision
-	// can keep the slice.
+	// out Nodes whose removal was announced by a taint. Elements never change, so a
+	// decision can keep the slice.
 	deleted []time.Time
 }
 
@@ -56,7 +56,7 @@ type member struct {
 	// viaID and viaName are the standings of the Node for questions by provider ID and
 	// for questions by name.
 	viaID, viaName standing
-	due            time.Time // the next time at which time alone changes how the Node counts; zero if there is none
+	due            time.Time // the next time at which the Node counts differently merely because time has passed; zero if there is none
 }
 
 // facts are the properties of a Node on which the counts depend.
@@ -161,7 +161,8 @@ func (i *index) advance(now time.Time) {
 	}
 }
 
-// peers returns the facts about all Nodes that the decision about this Node needs.
+// peers returns the facts that the decision about this Node needs, gathered from all
+// Nodes.
 func (i *index) peers(node *corev1.Node, now time.Time) peers {
 	i.advance(now)
 	own := i.members[node.Name]

@@ -20,8 +20,8 @@ type Limits struct {
 	// kubelet counts as silent once its last report is that old. If there is no report,
 	// the age of the Node counts.
 	SilentAfter time.Duration
-	// Absences is the number of answers "absent" that a deletion needs. The question of
-	// the last one has to begin at least AbsentFor after the first one came.
+	// Absences is the number of answers "absent" that a deletion needs. The question
+	// that gets the last one has to begin at least AbsentFor after the first one came.
 	// YoungAbsentFor, if it is longer, replaces AbsentFor for a Node that is younger
 	// than YoungAge or that still waits to be initialised.
 	Absences                            int

@@ -17,8 +17,8 @@ func nodeIsNotOurs(o observed) *obstacle {
 
 // hasProviderIDs reports whether this provider gives its Nodes provider IDs. That is so
 // if it has confirmed a Node by its provider ID, or if a Node of this daemon has one.
-// The provider IDs of Nodes of others do not count, because anybody might have set
-// them.
+// Provider IDs of Nodes that this daemon does not own do not count, because anybody
+// might have set them.
 func (o observed) hasProviderIDs() bool { return len(o.peers.confirmed) > 0 || o.peers.hasIDs }
 
 // owner returns the verdict about who owns the Node.

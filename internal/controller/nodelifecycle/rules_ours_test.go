@@ -44,8 +44,8 @@ func TestNodeThatIsNotOurs(t *testing.T) {
 	})
 }
 
-// The cloud is not asked about the Nodes of others. These Nodes are no witnesses, and
-// they do not count towards the budget.
+// The cloud is not asked about Nodes that this daemon does not own. These Nodes are no
+// witnesses, and they do not count towards the budget.
 func TestNodesOfOthersTakeNoPart(t *testing.T) {
 	claim := ownership.Claim{Schemes: []string{"p"}, Nodes: func(n *corev1.Node) bool { return n.Labels["pool"] == "" }}
 	theirs := label("pool", "theirs")

@@ -28,7 +28,8 @@ type result struct {
 // is lost counts, because the API server might have carried it out.
 func (r outcome) counts() bool { return r == deleted || r == unclear }
 
-// concluded returns the next plan after the deletion that the plan p has asked for.
+// concluded returns the plan that follows the attempt to delete the Node. p is the plan
+// that asked for the deletion.
 func concluded(o observed, p plan, r result) plan {
 	o.memory, o.answer = p.memory, answer{}
 	switch r.outcome {

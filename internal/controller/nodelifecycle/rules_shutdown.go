@@ -11,7 +11,7 @@ import (
 
 // shutdownTaint returns the new taints of the Node. It returns nil if the taints are
 // right, or if the power state is not known. For a Node whose kubelet reports, the
-// caller passes running.
+// caller passes the value running.
 func shutdownTaint(node *corev1.Node, p power) *[]corev1.Taint {
 	has := slices.ContainsFunc(node.Spec.Taints, isShutdownTaint)
 	var taints []corev1.Taint

@@ -21,8 +21,8 @@ type silence struct {
 
 // firstLimit bounds the first questions: those that are asked because a kubelet has
 // fallen silent. A report of the kubelet resets the evidence, so a Node whose Ready
-// condition changes all the time causes many first questions. Pauses bound the later
-// questions.
+// condition changes all the time causes many first questions. The pauses between the
+// later questions bound those.
 var firstLimit = allowance.Limit{Burst: 5, Every: time.Minute, Least: 5 * time.Second}
 
 // asksLater returns the plan for a Node that has used up its first questions.

@@ -19,7 +19,7 @@ const (
 // standingOf returns the standing of a Node for questions by name if byName is true,
 // and for questions by provider ID otherwise. A silent Node proves nothing if it is
 // absent itself. A Node with a provider ID proves nothing if the cloud does not find it
-// by name, because an instance can have another name than its Node.
+// by name, because the name of an instance can differ from that of its Node.
 func (i *index) standingOf(m *member, byName bool, now time.Time) standing {
 	switch answers := m.record(byName); {
 	case m.leftAlone || m.uninitialized || !byName && m.id == "":
@@ -57,8 +57,8 @@ func (m *member) mayBeAbsent() bool { return !m.leftAlone && !m.announced && m.s
 // that is so for most silent Nodes.
 func (m *member) isAbsent() bool { return m.mayBeAbsent() && (m.presence == absent || !m.checked) }
 
-// dueOf returns the next time at which time alone changes how the Node counts. It
-// returns zero if there is none.
+// dueOf returns the next time at which the Node counts differently merely because time
+// has passed. It returns zero if there is none.
 func (i *index) dueOf(m *member) time.Time {
 	due := m.silence.from
 	for _, byName := range []bool{false, true} {
@@ -130,7 +130,7 @@ func (i *index) budget(m *member, n int) {
 	}
 }
 
-// each calls f for each tally in which the member counts.
+// each calls f for each tally that includes the member.
 func (i *index) each(m *member, f func(*tally)) {
 	for _, k := range []kin{m.kin(), {byName: true}} {
 		if m.standing(k.byName) == countsNothing {

@@ -46,7 +46,7 @@ func circleOf(node *corev1.Node) circle {
 	return c
 }
 
-// circles returns the circles of the kin k in which this Node can be a witness.
+// circles returns those circles of the kin k in which this Node can be a witness.
 func (f *facts) circles(k kin) iter.Seq[circle] {
 	return func(yield func(circle) bool) {
 		_ = yield(circle{kin: k}) &&
@@ -96,8 +96,8 @@ func newTally(byName bool) *tally {
 	}
 }
 
-// each adds n to the counts in which the member counts, and calls f for each ordered
-// set to which the member belongs.
+// each adds n to the counts that include the member, and calls f for each ordered set
+// to which the member belongs.
 func (t *tally) each(m *member, n int, f func(ordered, *member)) {
 	answers := m.record(t.byName)
 	switch m.standing(t.byName) {

@@ -53,7 +53,7 @@ var changes = map[string]func(*corev1.Node){
 	"shows the end":   says(corev1.ConditionFalse, "InstanceFound", time.Hour),
 }
 
-// situation has the inputs of a decision other than the Node itself.
+// situation has all inputs of a decision except the Node itself.
 type situation struct {
 	answer answer
 	memory memory

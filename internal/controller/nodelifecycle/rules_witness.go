@@ -59,8 +59,8 @@ type witnesses struct {
 	foreign    []peer
 	foreigners int
 	// tooManyForeign means that there are too many foreign Nodes for all of them to be
-	// machines of other clouds. Then contradicting is the foreign Node with the newest
-	// question.
+	// machines of other clouds. Then contradicting is the foreign Node that the cloud
+	// was asked about most recently.
 	tooManyForeign bool
 }
 
@@ -147,9 +147,9 @@ func contradictionIsFresh(o observed) *obstacle {
 }
 
 // maxWitnessFailures is the number of failed questions about witnesses after which a
-// final check asks about no more witnesses. It also stops after
-// Limits.Witnesses+maxWitnessFailures questions in all. It always asks again about a
-// contradicting Node, whatever these limits say.
+// final check asks about no more witnesses. The check also stops asking after
+// Limits.Witnesses+maxWitnessFailures questions in all. But it always asks again about
+// a contradicting Node.
 const maxWitnessFailures = 5
 
 // witnessed is the last step of the final check. While answers are missing, it asks
@@ -184,8 +184,8 @@ func witnessed(o observed, c check) plan {
 	}
 }
 
-// alone decides about a Node if no other Node can be a witness. The Node is deleted
-// only if isConfirmed is true and the limit WithoutWitnessAfter allows it.
+// alone returns the plan for a Node for which no other Node can be a witness. The Node
+// is deleted only if isConfirmed is true and the limit WithoutWitnessAfter allows it.
 func alone(o observed) plan {
 	until := o.memory.evidence.since.Add(o.limits.WithoutWitnessAfter)
 	switch {

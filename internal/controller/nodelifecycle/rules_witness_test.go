@@ -163,7 +163,8 @@ func TestWitness(t *testing.T) {
 	checkRows(t, rows)
 }
 
-// failedSince returns the witness with a last question that failed the given time ago.
+// failedSince returns the witness as if the last question about it had failed the given
+// time ago.
 func failedSince(p other, ago time.Duration) other {
 	p.record.tried, p.record.failed = noon.Add(-ago), true
 	return p

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// turn says what happens in one step of a walk.
+// turn says what happens in one step of the test.
 type turn string
 
 // Some turns set the cloud's answers in the step: about the Node, about its witness, or
@@ -33,8 +33,8 @@ const (
 
 var turns = []turn{isAbsent, isPresent, isUnknown, witnessFails, witnessDenied, reportsNow, isNew, isOtherInstance, overTheBudget, leaderDies}
 
-// trail has the observations of an independent observer since the evidence about the
-// Node was last reset.
+// trail has what the test itself has observed since the evidence about the Node was
+// last reset.
 type trail struct {
 	absences   []time.Time
 	lastWord   time.Time // the last time at which the cloud called the Node absent
@@ -43,7 +43,7 @@ type trail struct {
 	denied     bool
 }
 
-// removalWorld is one Node, its witness and a few other Nodes.
+// removalWorld is the state of the test: one Node, its witness and a few other Nodes.
 type removalWorld struct {
 	now      time.Time
 	node     *corev1.Node
@@ -68,7 +68,7 @@ func (w *removalWorld) clone() *removalWorld {
 	return &c
 }
 
-// happens changes the world before the step.
+// happens makes the changes that come before the step.
 func (w *removalWorld) happens(t turn) {
 	switch t {
 	case reportsNow:
@@ -218,7 +218,8 @@ func (w *removalWorld) last(t *testing.T, what turn) plan {
 	return plan{}
 }
 
-// mayRemove checks promise S1. It does not use the code of the rules.
+// mayRemove checks that a deletion keeps promise S1. It does not use the code of the
+// rules.
 func (w *removalWorld) mayRemove(t *testing.T) {
 	t.Helper()
 	tr := w.trail
@@ -238,9 +239,9 @@ func (w *removalWorld) mayRemove(t *testing.T) {
 	}
 }
 
-// TestRemovalWalk goes through all sequences of a few turns, and checks that each
-// deletion keeps promise S1. After each sequence, the cloud keeps calling the Node
-// absent, and the Node must be deleted.
+// TestRemovalWalk tries all sequences of four turns, and checks that each deletion
+// keeps promise S1. After each sequence, the cloud keeps calling the Node absent, and
+// the Node must be deleted.
 func TestRemovalWalk(t *testing.T) {
 	const depth = 4
 	walks := 0
