@@ -17,7 +17,7 @@ import (
 
 // comparison compares all Nodes with the cloud, round after round. A round reads the
 // provider's list, page by page. If there is no list, or if the list has just failed or
-// proved wrong, the round asks about the Nodes in the order of their names. It
+// proved wrong, the round asks about the Nodes in the order of their names. The round
 // remembers only the last name, so a Node that joins or leaves does not delay another
 // Node. Only one goroutine uses a comparison.
 type comparison struct {
@@ -172,9 +172,9 @@ func (r *comparison) list(ctx context.Context) error {
 
 // estimate returns the expected number of pages of the list. It is the number in the
 // round before or, in the first round, the number of pages that all Nodes need. A list
-// can have more pages, because it can also have instances that are no Nodes. Then the
-// round is late, and estimate returns twice the number of pages that were read. A
-// working watch does not make the period of a late round longer.
+// can have more pages, because it can also have instances without Nodes. Then the round
+// is late, and estimate returns twice the number of pages that were read. The period of
+// a late round does not become longer even if a watch works.
 func (r *comparison) estimate(nodes int) int {
 	expected := r.before
 	if expected == 0 {

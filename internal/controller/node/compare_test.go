@@ -31,8 +31,8 @@ type hints struct {
 	lists, watches int  // calls
 	batches        int  // calls
 
-	// list spoils a page of the list, and watch spoils an answer of the watch. For
-	// both, nil means no fault.
+	// The functions list and watch put faults into a page of the list and into an
+	// answer of the watch. nil means no fault.
 	list  func(token string, page *provider.InstancePage) error
 	watch func(ctx context.Context, answer *provider.InstanceChanges) error
 }
@@ -107,7 +107,7 @@ func (v *vendor) watch(ctx context.Context, token string) (answer provider.Insta
 	return answer, v.hints.watch, nil
 }
 
-// change sets the label rack of an instance.
+// change sets the label "rack" of an instance.
 func (v *vendor) change(name, rack string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -123,7 +123,7 @@ func (v *vendor) change(name, rack string) {
 	v.hints.more = make(chan struct{})
 }
 
-// set edits the hints with mu held.
+// set calls edit with the hints while mu is locked.
 func (v *vendor) set(edit func(*hints)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -244,8 +244,8 @@ func TestWatchWakesANodeThatWaits(t *testing.T) {
 	})
 }
 
-// Whatever is wrong with a list, no Node gets a label that its instance does not
-// have, and a change shows within two periods.
+// Whatever is wrong with a list, no Node gets a label that its instance does not have,
+// and a change is shown within two periods.
 func TestFaultsOfAList(t *testing.T) {
 	old := instanceOf(nameOf(0))
 	old.AdditionalLabels = map[string]string{"rack": "wrong"}

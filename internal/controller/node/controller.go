@@ -26,13 +26,14 @@ const Name = "cloud-node-controller"
 // queue is the name of the queue in metrics. Upstream has the same name.
 const queue = "Nodes"
 
-// passesPerRead is the number of passes that can run at the same time for each of
-// Config.Reads. With batches, there can be more. A pass spends most of its time on
-// writes to the API server, and look-ups must not wait for these writes.
+// passesPerRead is the number of passes that can run at the same time for each look-up
+// that Config.Reads allows. If the cloud is asked in batches, there can be more passes.
+// A pass spends most of its time on writes to the API server, and look-ups must not
+// wait for these writes.
 const passesPerRead = 4
 
-// mostLookUps is the largest number of look-ups under way if they go to the cloud in
-// batches. The operator can allow more. Each look-up has a goroutine. The gateway
+// mostLookUps is the largest number of concurrent look-ups if the cloud is asked in
+// batches, unless the operator allows more. Each look-up has a goroutine. The gateway
 // bounds the look-ups, too.
 const mostLookUps = 200
 
@@ -40,7 +41,7 @@ const mostLookUps = 200
 // each of them. After that, other Nodes go first.
 const freshReads = 10
 
-// busyPause is the time that an unhurried question waits if another unhurried question
+// busyPause is the time that a question at low priority waits if another such question
 // is under way.
 const busyPause = time.Second
 
@@ -69,8 +70,8 @@ type watcher interface {
 	// Since returns the time since which the watch has missed no change. It also
 	// reports whether the watch works now.
 	Since() (since time.Time, works bool)
-	// Missed records that a comparison has found a change of the Node, and that the
-	// watch has not named the Node. Compared records that all Nodes were compared.
+	// Missed records that a comparison has found a change of a Node that the watch has
+	// not named. Compared records that all Nodes were compared.
 	Missed(ctx context.Context, node string)
 	Compared()
 }
@@ -91,8 +92,8 @@ type recorder interface {
 // their zero values.
 type Config struct {
 	// Reads is the maximum number of concurrent look-ups of waiting Nodes in the cloud.
-	// With batches, there can be more. Refreshers is the maximum number of concurrent
-	// calls of the periodic refresh. For both, 0 means 1.
+	// If the cloud is asked in batches, there can be more. Refreshers is the maximum
+	// number of concurrent calls of the periodic refresh. For both, 0 means 1.
 	Reads, Refreshers int
 	// Refresh is the period of the comparison of all Nodes with the cloud.
 	Refresh time.Duration
@@ -143,7 +144,7 @@ type Controller struct {
 	always    bool
 	claim     ownership.Claim
 	reads     chan struct{} // has an element for each look-up under way
-	unhurried chan struct{} // the same for unhurried look-ups
+	unhurried chan struct{} // the same for look-ups at low priority
 	refresher refresher
 	lister    lister  // nil: not offered
 	watcher   watcher // nil: not offered
@@ -248,8 +249,8 @@ func (c *Controller) Run(ctx context.Context) error {
 }
 
 // Follow makes the controller follow the changes of all Nodes until stop is called. The
-// function known reports whether the controller has seen all Nodes. Run calls Follow
-// itself.
+// returned function known reports whether the controller has seen all Nodes. Run calls
+// Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	if err := kube.IndexProviderIDs(c.informer); err != nil {
 		return nil, nil, fmt.Errorf("index nodes: %w", err)
@@ -291,9 +292,9 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 }
 
 // pass makes one pass over a Node: it observes, decides and applies. If a write fails,
-// pass keeps the cloud's description of the instance for the next pass. again says that
-// the Node has changed during this pass, and needs another one at once. again is false
-// for a plan to wait, because that plan writes only a condition.
+// pass keeps the cloud's description of the instance for the next pass. The result
+// again reports whether the Node has changed during this pass and needs another one at
+// once. It is false for a plan to wait, because that plan writes only a condition.
 func (c *Controller) pass(ctx context.Context, node *corev1.Node) (result loop.Result, again bool, err error) {
 	o := c.observe(node)
 	p := decide(o)
@@ -327,8 +328,9 @@ func (c *Controller) pass(ctx context.Context, node *corev1.Node) (result loop.R
 	return result, false, err
 }
 
-// handlers returns the event handlers for Nodes. They keep the index up to date. They
-// queue a Node when it appears, when it disappears, and when a change wakes it.
+// handlers returns the event handlers for Nodes. The handlers keep the index up to
+// date. They queue a Node when it appears, when it disappears, and when a change of it
+// triggers a pass (see wakes).
 func (c *Controller) handlers() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {

@@ -88,7 +88,8 @@ func (l *life) recorded() []string {
 	return slices.Clone(l.events)
 }
 
-// begin starts a life with the instance n1 in the cloud and these nodes in the cluster.
+// begin starts a controller. Its cloud has the instance n1, and its cluster has these
+// Nodes.
 func begin(t *testing.T, nodes ...runtime.Object) *life {
 	t.Helper()
 	engine, err := simulator.New(simulator.Config{})
@@ -148,8 +149,8 @@ func (l *life) start() {
 	}
 }
 
-// until polls the Node n1. It returns when holds accepts the Node, or when the optional
-// last argument accepts the error.
+// until polls the Node n1. It returns when holds returns true for the Node, or when the
+// optional last argument returns true for the error.
 func (l *life) until(what string, holds func(*corev1.Node) bool, or ...func(error) bool) *corev1.Node {
 	l.t.Helper()
 	deadline := time.NewTimer(20 * time.Second)

@@ -55,8 +55,8 @@ type answer struct {
 	instance instance      // if described
 	cause    message.Cause // if refused
 	// again is the time to wait before the next question if the cloud is down for all
-	// Nodes. Then the answer says nothing about this Node. again is 0 if the cloud is
-	// not down.
+	// Nodes, and 0 otherwise. If the cloud is down, the answer says nothing about this
+	// Node.
 	again time.Duration
 }
 
@@ -91,8 +91,8 @@ type memory struct {
 	recordedAt time.Time
 	// notices identifies the notices about the Node that were recorded last.
 	notices string
-	// missing counts, by key of a label that came from the cloud, the answers in a row
-	// that have left the label out.
+	// For each label that came from the cloud, missing counts the answers in a row that
+	// have left the label out. Its keys are the keys of the labels.
 	missing map[string]int
 	// said is the last key that aboutOwner returned.
 	said string
@@ -124,8 +124,8 @@ const (
 type plan struct {
 	do  action
 	why string
-	// after is the time until the next pass. If do is wait, 0 means a growing delay
-	// that stays short.
+	// after is the time until the next pass. If do is wait, 0 means the growing delay
+	// of the queue, which stays short.
 	after time.Duration
 	// unhurried means that the cloud is asked about other Nodes first.
 	unhurried bool

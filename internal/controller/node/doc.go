@@ -7,11 +7,11 @@
 // functions, which return a plan with its reason. If the plan is to ask the cloud, the
 // pass decides again with the answer. DESIGN.md describes the states.
 //
-// The next pass repairs the effects of a crash between any two steps, because every
+// The next pass repairs the effects of a crash between any two writes, because every
 // pass starts from the state that the API server stores. For example, it does not write
 // addresses that are there already. The PATCH that sets the provider ID and the labels
-// also removes the taint. It comes after the write of the addresses. A new process does
-// not know which events an earlier process has recorded.
+// also removes the taint. That PATCH comes after the write of the addresses. A new
+// process does not know which events an earlier process has recorded.
 //
 // The rules are in:
 //

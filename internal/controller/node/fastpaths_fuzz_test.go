@@ -20,8 +20,8 @@ import (
 // fuzzed is the number of Nodes of FuzzFastPaths.
 const fuzzed = 5
 
-// wrongLists has the faults of a list, and wrongWatches has the faults of a watch.
-// former has the instances of an earlier time.
+// wrongLists has the faults of a list, and wrongWatches has the faults of a watch. The
+// parameter former has the instances of an earlier time.
 var (
 	wrongLists = []func(p *provider.InstancePage, former []cloudprovider.InstanceMetadata) error{
 		func(*provider.InstancePage, []cloudprovider.InstanceMetadata) error { return nil },

@@ -38,8 +38,8 @@ func (i *index) refreshes() int {
 }
 
 // page returns the next names in alphabetical order, at most size of them. It begins
-// with the first name after last. If there is none, it begins with the first name of
-// all. It also reports whether more names follow.
+// with the first name after last. If there is none, it begins with the very first name.
+// It also reports whether more names follow.
 func (i *index) page(last string, size int) (names []string, more bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

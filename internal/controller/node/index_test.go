@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// After any sequence of changes, the index has the Nodes that a walk through all Nodes
-// finds.
+// After any sequence of changes, the index has the Nodes that a search through all
+// Nodes finds.
 func TestIndexIsAWalk(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 0))

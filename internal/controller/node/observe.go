@@ -48,8 +48,8 @@ func (c *Controller) holderOf(node *corev1.Node, id string) string {
 }
 
 // askUnhurried asks for the instance of a Node that has waited in vain for a long time.
-// It returns false if another unhurried question is under way, because these questions
-// must not take the workers away from other Nodes.
+// It returns false if another question of this kind is under way, because these
+// questions must not take the workers away from other Nodes.
 func (c *Controller) askUnhurried(ctx context.Context, node *corev1.Node) (answer, bool) {
 	select {
 	case c.unhurried <- struct{}{}:

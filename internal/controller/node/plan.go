@@ -15,15 +15,15 @@ import (
 // Keys returns the names of all Nodes.
 func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
 
-// Shadow calls the function look for each Node that is due for a pass, instead of
-// making the pass. Follow must be called first, and Run must not be called.
+// Shadow makes no passes. For each Node that is due for one, it calls the function look
+// instead. Follow must be called first, and Run must not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	return c.loop.RunAs(ctx, look)
 }
 
 // Plan returns the steps that the controller would take for a Node. It writes nothing.
 // It asks the cloud at once, even if the controller would leave the question to the
-// refresh. About an initialised Node, it asks at most once in each period of the
+// refresh. It asks about an initialised Node at most once in each period of the
 // refresh.
 func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error) {
 	node, err := c.nodes.Cached(name)
@@ -77,15 +77,15 @@ func (c *Controller) latest(node *corev1.Node) (fetched, bool) {
 	return last, ok && last.uid == node.UID && last.answer.given != notAsked && c.clock.Since(last.at) < c.refresher.period
 }
 
-// keepForPlan keeps an answer for latest. No pass uses the answer.
+// keepForPlan keeps an answer for the method latest. No pass uses the answer.
 func (c *Controller) keepForPlan(o observed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fetched[o.node.Name] = fetched{uid: o.node.UID, answer: o.answer, at: o.answered, used: true}
 }
 
-// untold returns the memory as if no event had been recorded yet. So every plan lists
-// its events.
+// untold returns the memory as if no event had been recorded yet. So the next plan
+// lists all its events, even those that an earlier plan has listed.
 func (m memory) untold() memory {
 	m.recorded, m.recordedAt, m.notices, m.said = "", time.Time{}, "", ""
 	return m

@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// A step says why a plan writes. It lists the writes as differences from the present
-// Node.
+// A step gives the reason of a plan, and lists its writes as differences from the
+// present Node.
 func TestStepOfAPlan(t *testing.T) {
 	n := &corev1.Node{}
 	n.Name = "n"
@@ -84,7 +84,7 @@ func TestMemoryOfAPlanThatWasNotCarriedOut(t *testing.T) {
 }
 
 // Plan asks about an initialised Node once in each period of the refresh, however often
-// the Node changes. About a Node that waits, it asks each time.
+// the Node changes. If the Node waits, Plan asks each time.
 func TestPlanAsksAsOftenAsTheRefresh(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -118,7 +118,7 @@ type quirky struct {
 }
 
 // beginQuirky starts a controller for a cluster with these Nodes. Each Node has an
-// instance. The provider has the given habits.
+// instance. The parameter habits has the quirks of the provider.
 func beginQuirky(t *testing.T, cfg Config, habits []quirks.Quirk, nodes ...*corev1.Node) *quirky {
 	t.Helper()
 	return beginWith(t, &vendor{}, cfg, habits, nodes...)
@@ -257,8 +257,8 @@ func joins(name string, edits ...func(*corev1.Node)) *corev1.Node {
 
 func named(id string) func(*corev1.Node) { return func(n *corev1.Node) { n.Spec.ProviderID = id } }
 
-// If the API server keeps refusing a write, the Node shows the refusal. That is so
-// before and after the initialisation, and for every status code.
+// If the API server keeps refusing a write, the Node shows the refusal, both before and
+// after the initialisation, and for every status code.
 func TestRefusedWritesAreReported(t *testing.T) {
 	webhook := func(code int32, reason metav1.StatusReason) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{
@@ -363,8 +363,8 @@ func TestUnknownNodesDoNotUseUpTheQuota(t *testing.T) {
 	})
 }
 
-// Habits of real providers must not make labels flap: a label that is left out
-// stays, and nothing is written.
+// Quirks of real providers must not make labels flap. If a provider leaves out a label,
+// the label stays, and nothing is written.
 func TestLabelsDoNotFlap(t *testing.T) {
 	for name, habits := range map[string][]quirks.Quirk{
 		"OfferedWhileTheNodeLacksThem": {quirks.LabelsOnlyOnce},

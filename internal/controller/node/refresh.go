@@ -19,7 +19,7 @@ type refresher struct {
 const idle = 5 * time.Second
 
 // pause returns the time between two pages of a round with the given number of pages.
-// Without Nodes, there are no pages, and the pause is at most idle.
+// Without Nodes, there are no pages, and the pause is at most the constant idle.
 func (r refresher) pause(pages int) time.Duration {
 	if pages == 0 {
 		return min(r.period, idle)
@@ -41,9 +41,9 @@ func pageAfter(names []string, last string, page int) []string {
 	return names[from:min(from+page, len(names))]
 }
 
-// fetch asks the cloud about a page of Nodes. It wakes each Node about which the cloud
-// has answered. Later questions cover the others. fetch returns the names of the Nodes
-// that differ from the cloud's answers.
+// fetch asks the cloud about a page of Nodes. It triggers a pass for each Node about
+// which the cloud has answered. The cloud is asked about the others later. fetch
+// returns the names of the Nodes that differ from the cloud's answers.
 func (c *Controller) fetch(ctx context.Context, names []string) (differ []string) {
 	var page []*corev1.Node
 	for _, name := range names {

@@ -67,8 +67,8 @@ func mayBeMissed(w watched, compared, named, now time.Time) bool {
 	return w.works && !compared.Before(w.since) && now.Sub(named) > namedFor
 }
 
-// namedFor is the time that the cloud gets to show a change after the watch has named
-// it.
+// namedFor is the time for which a change of a Node does not count as missed after the
+// watch has named the Node.
 const namedFor = time.Minute
 
 // wokenLimit bounds the questions and the passes that the watch causes for one Node. A

@@ -51,8 +51,8 @@ func TestWhatAListConfirms(t *testing.T) {
 }
 
 // If a Node still has to show that it is initialised, a list does not confirm it, so
-// the cloud is asked about the Node. But neither the list nor the watch has missed a
-// change.
+// the cloud is asked about the Node. But this does not mean that the list or the watch
+// has missed a change.
 func TestConditionIsNoNewsOfTheCloud(t *testing.T) {
 	o := observed{now: noon, node: settled(), answer: machine(), policy: follows, always: true}
 	if decide(o).condition == nil || confirms(o) || differs(o) {

@@ -95,10 +95,10 @@ func differing(have, want map[string]string) map[string]*string {
 var reserved = regexp.MustCompile(`(^|\.)(kubernetes|k8s)\.io/`)
 
 // additionalLabels returns the provider's own labels that are to be set, and the new
-// record. Without policy.Additional, it follows upstream's rule: a label that is already
-// on the Node belongs to the user. Then the caller must not write the record. A label
-// that is not offered stays as it is, because providers leave out labels for many
-// reasons.
+// record. Without policy.Additional, it follows upstream's rule: a label that is
+// already on the Node belongs to the user. In that case, the caller must not write the
+// record. A label that is not offered stays as it is, because providers leave out
+// labels for many reasons.
 func additionalLabels(node *corev1.Node, offered map[string]string, policy LabelPolicy) (labels map[string]*string, record map[string]string) {
 	labels, record = map[string]*string{}, map[string]string{}
 	if policy.Additional {

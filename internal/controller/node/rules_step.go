@@ -64,7 +64,7 @@ func followInstance(o observed, p *plan) {
 // provider was asked with the Node's own provider ID. If the answer has another
 // provider ID, that ID usually counts as another spelling of the same ID. The Node
 // keeps its own ID, because a provider ID can never be changed. The answer counts as
-// one about another instance only if another Node has its provider ID, or if strictIDs
+// one about another instance only if another Node has that provider ID, or if strictIDs
 // is set.
 func isOther(o observed) bool {
 	own, theirs := o.node.Spec.ProviderID, o.answer.instance.providerID

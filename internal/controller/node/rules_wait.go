@@ -89,9 +89,9 @@ func pauseAfter(vain int) time.Duration {
 var questionLimit = allowance.Limit{Burst: 12, Every: 30 * time.Second, Least: 500 * time.Millisecond}
 
 // asks returns the plan to ask the cloud, or a plan to wait if too many questions were
-// asked. If a pass comes before its time, the Node has changed, or the watch has named
-// the Node. Then the pauses start from the shortest again, as long as the Node has
-// questions left.
+// asked. A pass that comes before its time means that the Node has changed, or that the
+// watch has named it. Then the pauses start from the shortest again, unless the Node
+// has used up its questions.
 func asks(o observed) plan {
 	if next := o.memory.questions.Next(questionLimit); o.now.Before(next) {
 		return plan{do: wait, why: "the cloud was asked about the Node often enough", after: next.Sub(o.now), memory: o.memory}

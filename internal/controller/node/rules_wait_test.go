@@ -134,9 +134,8 @@ func TestQuestionsInVainBecomeRare(t *testing.T) {
 	}
 }
 
-// An outage of the cloud for all Nodes does not count for a single Node. The pause of
-// the Node does not grow, and its questions are not used up. One event reports the
-// outage.
+// An outage of the whole cloud does not count against any Node. The pause of a Node
+// does not grow, and its questions are not used up. One event reports the outage.
 func TestOutageCountsForNoNode(t *testing.T) {
 	m, now, events := memory{uid: "u1", vain: 7}, noon, 0
 	for range 100 {

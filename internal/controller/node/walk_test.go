@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// axis is one property in which the Nodes differ before the walk starts.
+// axis is one property in which the initial Nodes of TestWalk differ.
 type axis struct {
 	name  string
 	edits map[string]func(*corev1.Node)
@@ -89,15 +89,16 @@ var answers = map[string]answer{
 	"is wrong":  machine(func(i *instance) { i.size = "no label!" }),
 }
 
-// world has the Node as the API server has it, and the memory of this process.
+// world has the Node as the API server stores it, and the memory of the tested process.
 type world struct {
 	node   *corev1.Node
 	memory memory
 	now    time.Time
 }
 
-// step decides, and carries out none, the first one, or both of the plan's two writes.
-// If it does not carry out both, the process has died and its memory is lost.
+// step makes one decision. Of the two writes of the plan, it carries out none, the
+// first one, or both. If it does not carry out both, the process counts as crashed, and
+// its memory is lost.
 func (w *world) step(a answer, writes int) plan {
 	o := observed{now: w.now, node: w.node.DeepCopy(), memory: w.memory, policy: follows}
 	p := decide(o)
@@ -155,10 +156,10 @@ func writeChange(node *corev1.Node, p plan) {
 	merge(&node.Annotations, p.change.annotations)
 }
 
-// TestWalk makes walks from every start through every answer and every crash between
-// two writes. It checks at each step that no promise is broken. At the end of each
-// walk, the cloud describes the instance. Then the Node must be released and left
-// alone, unless it is barred or excluded.
+// TestWalk tests each combination of an initial Node, an answer of the cloud, and the
+// number of writes after which the process crashes. It checks after each step that no
+// promise is broken. In the end, the cloud describes the instance. Then the Node must
+// be released and left alone, unless it is barred or excluded.
 func TestWalk(t *testing.T) {
 	count := 0
 	starts(t, func(name string, start *corev1.Node) {

@@ -181,8 +181,8 @@ func (w *woken) asked(names, news []string, now time.Time) {
 }
 
 // namedAt returns the last time at which the watch named a Node. It returns the zero
-// time if the watch has never named the Node. It can also do so if the watch named the
-// Node long ago.
+// time if the watch has never named the Node, or has named it so long ago that the
+// entry was deleted.
 func (w *woken) namedAt(name string) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
