@@ -78,8 +78,8 @@ func held(o observed, ob obstacle) plan {
 	return p
 }
 
-// heldInCheck returns the plan if the obstacle was met in the final check. It does what
-// the function held does, and also makes the next final check wait.
+// heldInCheck returns the plan for an obstacle that was met in the final check. It does
+// what the function held does, and also makes the next final check wait.
 func heldInCheck(o observed, ob obstacle) plan {
 	p := held(o, ob)
 	p.memory.nextCheck = o.now.Add(o.untilRetry(ob))

@@ -56,7 +56,7 @@ type member struct {
 	// viaID and viaName are the standings of the Node for questions by provider ID and
 	// for questions by name.
 	viaID, viaName standing
-	due            time.Time // the next time at which the Node counts differently merely because time has passed; zero if there is none
+	due            time.Time // when the Node next counts differently merely because time has passed; zero: never
 }
 
 // facts are the properties of a Node on which the counts depend.

@@ -48,8 +48,8 @@ func (c *Controller) enqueue(p plan) {
 	}
 }
 
-// change carries out the job of one CIDR. A failed call is not an error of change,
-// because the next plan says when the call is tried again.
+// change carries out the job of one CIDR. It returns no error if a call fails, because
+// the next plan says when the call is tried again.
 func (c *Controller) change(ctx context.Context, key string) (loop.Result, error) {
 	cidr := netip.MustParsePrefix(key) // enqueue has made the key from a prefix.
 	c.mu.Lock()
@@ -160,8 +160,8 @@ func (c *Controller) reportHeld(ctx context.Context, p plan) {
 }
 
 // patch writes the condition of one Node. It writes nothing if the same status and
-// reason were written a short time ago: the pass that queued the patch may have begun
-// before that write.
+// reason were written a short time ago, because the pass that queued the patch may have
+// begun before that write.
 func (c *Controller) patch(ctx context.Context, name string) (loop.Result, error) {
 	c.mu.Lock()
 	patch, ok := c.queuedPatches[name]

@@ -24,8 +24,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// bed is a cluster, a cloud's route table and a controller. Each test runs in a
-// synctest bubble.
+// bed is a test bed: a cluster, a cloud's route table and a controller. Each test runs
+// in a synctest bubble.
 type bed struct {
 	t       *testing.T
 	cluster *fake.Clientset
@@ -219,8 +219,7 @@ func (b *bed) Delete(ctx context.Context, r cloud.Route) error {
 	})
 }
 
-// checkRemoval states promise S5 a second time, independently of the rules. The
-// caller holds mu.
+// checkRemoval checks promise S5 without the code of the rules. The caller holds mu.
 func (b *bed) checkRemoval(e *tableEntry) {
 	cidr, err := netip.ParsePrefix(e.CIDR)
 	if err != nil || e.Node == "" && !e.Blackhole || !pods.Overlaps(cidr) && !pods6.Overlaps(cidr) || cidr.Bits() <= pods.Bits() {

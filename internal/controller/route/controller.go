@@ -169,8 +169,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	return nil
 }
 
-// Follow watches all Nodes until stop is called. known reports whether the controller
-// has seen all existing Nodes. Run calls Follow itself.
+// Follow watches all Nodes until stop is called. The returned function known reports
+// whether the controller has seen all existing Nodes. Run calls Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	registration, err := c.informer.AddEventHandler(c.handler())
 	if err != nil {

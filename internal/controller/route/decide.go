@@ -34,13 +34,13 @@ type claim struct {
 type observed struct {
 	now      time.Time
 	clusters []netip.Prefix
-	// table has the results of earlier plans. If it is nil, the whole table is
-	// planned, and nodes has all Nodes. Otherwise the function node returns the
-	// current Node with this name, or nil if there is none.
+	// table has the results of earlier plans. If it is nil, the whole table is planned,
+	// and nodes has all Nodes. Otherwise the function node returns the current Node
+	// with the given name, or nil if there is none.
 	table *table
 	nodes []*corev1.Node
 	node  func(name string) *corev1.Node
-	// changed is the time of the last change of a Node on which routes depend.
+	// changed is the time at which a Node last changed in a way that can affect routes.
 	changed time.Time
 	memory  memory
 	limits  Limits
@@ -57,7 +57,7 @@ const (
 	changeRoutes action = "change the routes"
 )
 
-// plan is what to do about the whole table.
+// plan says what to do about the whole table, and why.
 type plan struct {
 	do  action
 	why string
@@ -82,7 +82,7 @@ type plan struct {
 	table *table
 }
 
-// job is what to do for one CIDR: removals, then a creation.
+// job says what to do for one CIDR: first removals, then a creation.
 type job struct {
 	cidr   netip.Prefix
 	remove []removal
@@ -121,8 +121,8 @@ type counts struct {
 	unreadable      int            // destinations that are not CIDRs
 }
 
-// decide plans the CIDRs and Nodes that a change since the last plan concerns. If
-// there is no table from a last plan, it plans everything. Both lead to the same
+// decide plans the CIDRs and Nodes that a change since the last plan concerns. If there
+// is no table from the last plan, it plans everything. Both ways lead to the same
 // state.
 func decide(o observed) plan {
 	if why := needsListing(o); why != "" {
@@ -198,8 +198,8 @@ func (o *observed) earliest(a, b time.Time) time.Time {
 type index struct {
 	observed
 	entries map[netip.Prefix]*entry
-	// strays has the stray routes of the table. The value is the time of the answer
-	// that first showed the route as stray.
+	// For each stray route of the table, strays has the time of the answer that first
+	// showed the route as stray.
 	strays map[identity]time.Time
 }
 

@@ -74,16 +74,16 @@ func createFailed(node *corev1.Node, cidr netip.Prefix, f failure) nodeEvent {
 	return nodeEvent{node, cidr, f.kind, reasonCreateFailed.Event(text)}
 }
 
-// conditionFailed returns an event that belongs to no CIDR, because the condition is
-// about all CIDRs of the Node.
+// conditionFailed returns the event about a condition that could not be written. The
+// event belongs to no CIDR, because the condition is about all CIDRs of the Node.
 func conditionFailed(patch conditionPatch, err error) nodeEvent {
 	return nodeEvent{node: patch.node, kind: kindUnwritten, event: reasonUnwritten.Event(fmt.Sprintf(
 		"The condition NetworkUnavailable of this Node could not be set to %s. Check the cloud-controller-manager's RBAC rules and admission webhooks. "+
 			"The write is retried. (%s)", patch.condition.Status, message.Cut(err)))}
 }
 
-// deletionHeld returns an event for the Lease, because a stray route has no object of
-// its own.
+// deletionHeld returns the event about stray routes that the budget keeps. The event is
+// for the Lease, because a stray route has no object of its own.
 func deletionHeld(routes []held) message.Event {
 	first := routes[0]
 	return reasonDeletionHeld.Event(fmt.Sprintf("%d stray routes are kept, among them %s (%s): %s. "+

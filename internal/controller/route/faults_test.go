@@ -179,8 +179,8 @@ func TestHangingCallDelaysNoOther(t *testing.T) {
 	})
 }
 
-// answers is a cloud that takes half a minute for each listing, and answers with
-// the next of these errors.
+// answers is a cloud that takes half a minute for each listing, and returns the next
+// error in the list.
 type answers struct {
 	routes
 
@@ -196,8 +196,7 @@ func (a *answers) List(context.Context) ([]cloud.Route, error) {
 }
 
 // If a caller stops waiting for a call, the gateway gives the answer of that call to
-// the next caller. The answer can show the routes at the time when the first call
-// began.
+// the next caller. So the answer can be as old as the beginning of the first call.
 func TestLateAnswerIsAsOldAsItsCall(t *testing.T) {
 	failed := func(kind cloud.Kind) error {
 		return &cloud.Error{Call: "ListRoutes", Kind: kind, Err: errors.New("no")}

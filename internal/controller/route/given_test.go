@@ -106,7 +106,8 @@ func remember(change func(*memory)) func(*observed) {
 	return func(o *observed) { change(&o.memory) }
 }
 
-// strayFor remembers that the route became stray d before the newest listing.
+// strayFor records in the memory that the route became stray d before the newest
+// listing.
 func strayFor(r route, d time.Duration) func(*observed) {
 	return func(o *observed) { o.memory.strays[r.identity] = o.memory.listing.at.Add(-d) }
 }
@@ -209,22 +210,23 @@ var (
 	moved     = newRoute("m", "node-2", "10.244.1.0/24")
 )
 
-// created remembers that this process has created a route for the Node.
+// created records in the memory that this process has created a route for the Node.
 func created(cidr string, uid types.UID, when float64) func(*observed) {
 	return remember(func(m *memory) { m.created.put(claim{netip.MustParsePrefix(cidr), uid}, at(when)) })
 }
 
-// removedAt remembers that this process has removed the route.
+// removedAt records in the memory that this process has removed the route.
 func removedAt(r route, when float64) func(*observed) {
 	return remember(func(m *memory) { m.removed[r.identity] = at(when) })
 }
 
-// pending remembers that a job for the CIDR waits.
+// pending records in the memory that a job for the CIDR waits.
 func pending(cidr string, since float64) func(*observed) {
 	return remember(func(m *memory) { m.pending[netip.MustParsePrefix(cidr)] = at(since) })
 }
 
-// patchedFalse remembers that this process has written that the Node is reachable.
+// patchedFalse records in the memory that this process has written the condition of a
+// reachable Node.
 func patchedFalse(uid types.UID, when float64) func(*observed) {
 	return remember(func(m *memory) { m.patched[uid] = patched{corev1.ConditionFalse, "RouteCreated", at(when)} })
 }

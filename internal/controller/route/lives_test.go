@@ -33,7 +33,7 @@ func TestRandomLives(t *testing.T) {
 
 func randomSteps(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(1, seed))    // the test has to be repeatable
-	luck := rand.New(rand.NewPCG(2, seed)) // for the cloud, guarded by mu: calls to the cloud are concurrent
+	luck := rand.New(rand.NewPCG(2, seed)) // for the cloud; guarded by mu, because calls to the cloud are concurrent
 	b := prepare(t, Config{Limits: Limits{StrayFor: 30 * time.Second, BudgetRoutes: 100, OverBudgetAfter: time.Hour}})
 	foreign := []string{"10.9.0.0/24 gone", "10.244.0.0/15 gone", "10.244.250.0/24 ", "nonsense gone"}
 	b.locked(func() {

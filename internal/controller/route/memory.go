@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// memory has everything that this process knows, except the Nodes. A new process
-// starts without a memory. So the new process lists the routes once more, removes
-// some of them later, and may repeat calls and events.
+// memory has everything that this process knows, except the Nodes. A new process starts
+// without a memory. So it lists the routes again, removes some of them later than the
+// old process would have, and may repeat calls and events.
 type memory struct {
 	listing        listing
 	listingFailure failure   // the failure of the last listing; zero if the listing has succeeded

@@ -82,7 +82,7 @@ func newMetrics() *Metrics {
 	}
 }
 
-// operation is a call about routes, with the name that metrics and logs use.
+// operation is a kind of call about routes, as metrics and logs name it.
 type operation string
 
 const (
@@ -98,7 +98,7 @@ func (m *Metrics) called(o operation, took time.Duration, err error) {
 	}
 }
 
-// trigger is the cause of a pass, with the name in upstream's counter.
+// trigger is the cause of a pass, as upstream's counter names it.
 type trigger string
 
 const (
@@ -106,7 +106,7 @@ const (
 	triggerNodeChange trigger = "node_change"
 )
 
-// outcome is the result of a pass, with the name in upstream's counter.
+// outcome is the result of a pass, as upstream's counter names it.
 type outcome string
 
 const (

@@ -16,8 +16,8 @@ import (
 // Keys returns the one key of the table.
 func (*Controller) Keys() []string { return []string{tableKey} }
 
-// Shadow calls look in place of each pass. Follow must be called first, and Run must
-// not be called.
+// Shadow makes no passes. When one is due, it calls the function look instead. Follow
+// must be called first, and Run must not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	c.passes.Add(tableKey)
 	return c.passes.RunAs(ctx, look)

@@ -19,7 +19,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// planning returns a function that plans and returns the steps, one in each line.
+// planning returns the function plan, which makes a plan and returns its steps, one in
+// each line.
 func (b *bed) planning() (plan func() []string, stop func()) {
 	ctx, cancel := context.WithCancel(b.t.Context())
 	informers := kube.NewInformerFactory(b.cluster, 0)

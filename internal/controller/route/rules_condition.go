@@ -94,8 +94,8 @@ func (x *index) explain(node *corev1.Node) (message.Cause, []nodeEvent) {
 }
 
 // statusOf returns the status of NetworkUnavailable that the Node should show. It is
-// empty if the condition should stay as it is. until is the time to decide again. It
-// is zero if no time is set.
+// empty if the condition should stay as it is. The result until is the time to decide
+// again, or zero if no time is set.
 func (x *index) statusOf(node *corev1.Node, isTarget bool) (status corev1.ConditionStatus, until time.Time) { //nolint:revive // flag-parameter: it is a fact
 	wanted := cidrsOf(node)
 	if len(wanted) == 0 {
@@ -117,7 +117,7 @@ func (x *index) statusOf(node *corev1.Node, isTarget bool) (status corev1.Condit
 	since, failed := x.missingSince(node, wanted, satisfied)
 	switch c := nodefact.Condition(node, corev1.NodeNetworkUnavailable); {
 	case since.IsZero(), x.memory.listingFails() && c != nil && c.Status == corev1.ConditionFalse:
-		return "", time.Time{} // Nothing shows that a route is missing, and unknown is not absent.
+		return "", time.Time{} // It is not known that a route is missing.
 	case failed && (c == nil || c.Status != corev1.ConditionFalse):
 		return corev1.ConditionTrue, time.Time{}
 	default:
@@ -126,8 +126,8 @@ func (x *index) statusOf(node *corev1.Node, isTarget bool) (status corev1.Condit
 }
 
 // unavailableSince returns True if a route has been missing for unreachableAfter.
-// Otherwise it returns the time at which that will be so. since is the time at which
-// the route was first missing.
+// Otherwise it returns the time at which unreachableAfter ends. The parameter since is
+// the time at which the route was first missing.
 func (x *index) unavailableSince(since time.Time) (status corev1.ConditionStatus, until time.Time) {
 	if until := since.Add(unreachableAfter); x.now.Before(until) {
 		return "", until

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// conditionRows are the rules for the condition of a Node.
+// conditionRows returns the test rows for the condition of a Node.
 func conditionRows() []row {
 	return []row{
 		{"NewNodeWithItsRouteIsReachable", given(1, node("node-1", noCondition)), []string{"node-1 NetworkUnavailable=False RouteCreated"}},

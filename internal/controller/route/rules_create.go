@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// jobFor returns the job for a CIDR, or nil if there is nothing to do. It adds the
-// removals that are held to the share.
+// jobFor returns the job for a CIDR, or nil if there is nothing to do. It adds to the
+// share the removals that are held.
 func (x *index) jobFor(cidr netip.Prefix, e *entry, s *share) *job {
 	next := job{cidr: cidr}
 	remove := func(j judged) {
@@ -47,8 +47,8 @@ func (x *index) jobFor(cidr netip.Prefix, e *entry, s *share) *job {
 // (promise S5 d). The CIDR has to be checked because a kubelet can write any CIDR
 // into its own Node.
 type rejection struct {
-	// holder is another Node, and held is its CIDR. The rejected CIDR is a part of
-	// held. If holder is nil, the rejected CIDR is not inside the cluster's CIDRs.
+	// holder is another Node, and held is its CIDR, of which the rejected CIDR is a
+	// part. If holder is nil, the rejected CIDR is not inside the cluster's CIDRs.
 	holder *corev1.Node
 	held   netip.Prefix
 }
@@ -70,12 +70,12 @@ func (x *index) rejection(cidr netip.Prefix) *rejection {
 
 // usualBits returns the usual length of the Nodes' CIDRs for each family. It is the
 // most frequent length of those CIDRs that lie inside the cluster's CIDRs. If several
-// lengths are equally frequent, it is the shortest of them. The key true is IPv4. The
-// parameter counts has the number of CIDRs of each length. If a Node has a CIDR of
-// the usual length, no other Node gets a route for a part of that CIDR: the more
-// specific route would take the traffic of the first Node's pods. CIDRs of other
-// lengths are not protected. If they were, a kubelet could write a CIDR that contains
-// the CIDRs of many other Nodes, and these Nodes would get no routes.
+// lengths are equally frequent, it is the shortest of them. The key true stands for
+// IPv4. The parameter counts has the number of CIDRs of each length. If a Node has a
+// CIDR of the usual length, no other Node gets a route for a part of that CIDR, because
+// the more specific route would take the traffic of the first Node's pods. CIDRs of
+// other lengths are not protected. If they were, a kubelet could write a CIDR that
+// contains the CIDRs of many other Nodes, and these Nodes would get no routes.
 func usualBits(counts map[bool]map[int]int) map[bool]int {
 	usual := map[bool]int{}
 	for family, lengths := range counts {
@@ -132,8 +132,8 @@ func (x *index) missingReason(cidr netip.Prefix, e *entry) string {
 }
 
 // recheck returns the part of a job that is still necessary. The job may have waited
-// for another job, and Nodes may have come and gone in the meantime. nodes returns
-// the Node with a name, or nil if there is none.
+// for another job, and Nodes may have come and gone in the meantime. The function nodes
+// returns the Node with the given name, or nil if there is none.
 func (j job) recheck(nodes func(name string) *corev1.Node) job {
 	claimant := func(name string) *corev1.Node {
 		node := nodes(name)

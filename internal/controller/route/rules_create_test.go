@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// createRows are the rules for missing routes.
+// createRows returns the test rows for missing routes.
 func createRows() []row {
 	return []row{
 		{"MissingRouteIsCreated", given(1, unlisted("r1")), []string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
@@ -122,8 +122,8 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// decide records in a removal whether the target of the route claims its CIDR.
-// recheck needs that record.
+// In each removal, the function decide records whether the target of the route claims
+// the CIDR. The method recheck needs that record.
 func TestRemovalKnowsWhetherItsTargetClaims(t *testing.T) {
 	for _, tt := range []struct {
 		name string

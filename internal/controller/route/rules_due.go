@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// due is a time at which a CIDR or a Node is planned again. It counts only while at
-// equals the field until of the CIDR's share or of the Node's view.
+// due is a time at which a CIDR or a Node is planned again. It counts only while its
+// field at equals the field until of the CIDR's share or of the Node's view.
 type due struct {
 	at   time.Time
 	cidr netip.Prefix
@@ -41,7 +41,7 @@ func (a *agenda) Pop() any {
 	return d
 }
 
-// isCurrent reports whether a time still counts.
+// isCurrent reports whether a due time still counts.
 func (t *table) isCurrent(d due) bool {
 	if d.name != "" {
 		return t.views[d.name].until.Equal(d.at)

@@ -134,7 +134,7 @@ func (m *memory) removedLately(id identity) bool {
 	return ok && m.isRecent(at)
 }
 
-// nodeDeleted stores the deletion of a Node in the memory.
+// nodeDeleted records in the memory that a Node was deleted.
 func (m *memory) nodeDeleted(node *corev1.Node, now time.Time) {
 	m.touched.nodes[node.Name] = true
 	m.deleted[node.Name] = deletedNode{at: now, cidrs: append(m.deleted[node.Name].cidrs, cidrsOf(node)...)}

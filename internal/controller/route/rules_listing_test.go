@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// listingRows are the rules about the time of a listing, and about the facts that a
+// listingRows returns the test rows for the time of a listing, and for the facts that a
 // listing proves.
 func listingRows() []row {
 	return []row{

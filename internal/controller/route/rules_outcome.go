@@ -67,7 +67,7 @@ func (f failure) backoff() time.Duration {
 }
 
 // concerns reports whether the failure is about the route of this Node. If owner is
-// nil, concerns reports whether the failed job had no route to create.
+// nil, it reports whether the failed job had no route to create.
 func (f failure) concerns(owner *corev1.Node) bool {
 	return owner == nil && f.node == "" || owner != nil && f.node == owner.UID
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// outcomeRows are the rules for jobs that have failed.
+// outcomeRows returns the test rows for jobs that have failed.
 func outcomeRows() []row {
 	return []row{
 		{"FailedJobWaits", given(1, unlisted("r1"), failing("10.244.1.0/24", "uid-1", 990, 998, 1001)), nil},

@@ -12,12 +12,12 @@ import (
 
 // Limits restrict the creation and removal of routes.
 type Limits struct {
-	// CreateOutside allows routes for CIDRs that are not strictly inside one of
-	// the cluster's.
+	// CreateOutside allows routes for CIDRs that are not strictly inside one of the
+	// cluster's CIDRs.
 	CreateOutside bool
 	// RemoveDuplicates allows the removal of identical routes except one. It is off by
-	// default: a cloud might list the routes of several tables, and each table needs
-	// its own route.
+	// default, because a cloud might list the routes of several tables, and each table
+	// needs its own route.
 	RemoveDuplicates bool
 	// StrayFor is the time for which listings have to agree that a route is stray
 	// before the route is removed.
@@ -54,7 +54,7 @@ type judged struct {
 	why   string
 }
 
-// judge decides on all routes of one CIDR.
+// judge decides the fate of each route of one CIDR.
 func (x *index) judge(cidr netip.Prefix, e *entry) {
 	slices.SortStableFunc(e.claimants, func(a, b *corev1.Node) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
@@ -83,8 +83,8 @@ func (x *index) judge(cidr netip.Prefix, e *entry) {
 	}
 }
 
-// ownerOf returns the Node that gets the route of a CIDR. No two Nodes should claim
-// the same CIDR. If two do, the Node that has a working route keeps it.
+// ownerOf returns the Node that gets the route of a CIDR. No two Nodes should claim the
+// same CIDR. If two do, the Node that has a working route keeps the CIDR.
 func ownerOf(e *entry) *corev1.Node {
 	if len(e.claimants) == 0 {
 		return nil
@@ -156,8 +156,8 @@ func hasOtherAddresses(r route, node *corev1.Node) bool {
 		slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return !slices.Contains(r.addresses, a) })
 }
 
-// mayRemove reports whether a stray route may be removed now. If not, until says what
-// the removal waits for, and at is the time of the next check.
+// mayRemove reports whether a stray route may be removed now. If not, the result until
+// says what the removal waits for, and the result at is the time of the next check.
 func (x *index) mayRemove(r route) (ok bool, until string, at time.Time) {
 	since := x.strays[r.identity]
 	if !x.isStrayLongEnough(r) {

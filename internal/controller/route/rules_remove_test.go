@@ -11,9 +11,9 @@ import (
 
 const waits = ": removed if this lasts for 30s"
 
-// removeRows are the rules for listed routes. Where upstream differs, a comment says
-// what upstream does (upstream-behaviour 5.2, 10.3). docs/reference/routes.md names
-// the rows.
+// removeRows returns the test rows for listed routes. Where upstream differs, a comment
+// says what upstream does (upstream-behaviour 5.2, 10.3). docs/reference/routes.md
+// names the rows.
 func removeRows() []row {
 	return []row{
 		// What stays.

@@ -113,8 +113,7 @@ func (t *table) wholeOf(cidr netip.Prefix) (whole netip.Prefix, isPart bool) {
 	return netip.PrefixFrom(cidr.Addr(), bits).Masked(), true
 }
 
-// update replaces the claims of the Node with this name in the table by its current
-// ones.
+// update brings the claims of the Node with this name up to date in the table.
 func (t *table) update(o *observed, name string) {
 	for _, cidr := range t.cidrs[name] {
 		if nodes := t.claimants[cidr]; nodes[name] { // A Node can have a CIDR twice.
@@ -175,10 +174,10 @@ func (t *table) findParts() {
 	}
 }
 
-// reach returns all CIDRs and Nodes that are connected with those of from. Two are
-// connected if the plan of one depends on the other, directly or through others. A
-// Node depends on its CIDRs. A CIDR depends on the Nodes that claim it, and on the
-// CIDR of the usual length that contains it.
+// reach returns all CIDRs and Nodes that are connected with those in the parameter
+// from. Two are connected if the plan of one depends on the other, directly or through
+// others. A Node depends on its CIDRs. A CIDR depends on the Nodes that claim it, and
+// on the CIDR of the usual length that contains it.
 func (t *table) reach(from touched) touched {
 	reached, todo := newTouched(), slices.Collect(maps.Keys(from.cidrs))
 	node := func(name string) {
@@ -246,7 +245,8 @@ func (t *table) change(o *observed, changes touched) touched {
 	return t.change(o, late)
 }
 
-// plan plans the CIDRs and Nodes that the changes since the last plan concern.
+// plan makes a plan for the CIDRs and Nodes that the changes since the last plan
+// concern.
 func (t *table) plan(o observed, changes touched) plan {
 	before := len(t.strays)
 	what := t.change(&o, changes)
@@ -314,7 +314,7 @@ func uidOf(node *corev1.Node) types.UID {
 	return node.UID
 }
 
-// index joins the Nodes and the routes of the CIDRs in what.
+// index joins the Nodes and the routes of the CIDRs in the parameter what.
 func (t *table) index(o observed, what touched) *index {
 	o.table = t
 	x := &index{observed: o, entries: map[netip.Prefix]*entry{}, strays: maps.Clone(t.strays)}

@@ -100,7 +100,7 @@ func (h *history) changeNode() {
 	default:
 		nodeChanges[h.r.IntN(len(nodeChanges))](h.r, node)
 	}
-	if node.UID != h.nodes[name].UID { // No two Nodes have one UID.
+	if node.UID != h.nodes[name].UID { // Different Nodes have different UIDs.
 		h.serial++
 		node.UID = types.UID(fmt.Sprint("uid-", h.serial))
 	}
@@ -223,8 +223,8 @@ func state(p plan) []string {
 }
 
 // TestPlanOfAChangeIsThatOfTheWholeTable makes random changes one after the other.
-// After each change, the plan of the change does the same as a plan of the whole
-// table, and leads to the same state.
+// After each change, the plan of the change must do the same as a plan of the whole
+// table, and must lead to the same state.
 func TestPlanOfAChangeIsThatOfTheWholeTable(t *testing.T) {
 	seeds := 300
 	if testing.Short() {

@@ -132,7 +132,7 @@ func anyTable(r *rand.Rand) observed {
 	return o
 }
 
-// whole returns the text of all parts of a plan that apply uses.
+// whole returns, as text, all parts of a plan that the function apply uses.
 func whole(p plan) string {
 	lines := digest(p)
 	for _, j := range p.jobs {
