@@ -11,14 +11,15 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
-// The verdicts of the metric.
+// The values of the metric's label "verdict".
 const (
 	verdictApproved = "approved"
 	verdictDenied   = "denied"
 	verdictHeld     = "held"
 )
 
-// apply carries the plan out: the decision, then events, then memory.
+// apply carries out the plan. It writes the decision, then records the events, then
+// updates the memory.
 func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result, error) {
 	logger := klog.FromContext(ctx).WithValues("request", o.request.Name, "user", o.request.Spec.Username)
 	switch p.do {

@@ -29,14 +29,14 @@ const Name = "kubelet-serving-csr-controller"
 const queue = "KubeletServingRequests"
 
 // workers is the number of requests that are decided at the same time. The gateway
-// bounds the duration of a question to the cloud.
+// limits the time for which a question to the cloud can occupy a worker.
 const workers = 8
 
-// maxSteps is the maximum number of steps of a pass. After that, other passes go
-// first.
+// maxSteps is the maximum number of steps of a pass. After that many steps, passes over
+// other requests go first.
 const maxSteps = 8
 
-// instances is the cloud, as far as this package needs it.
+// instances has the calls to the cloud that this package makes.
 type instances interface {
 	Identity(ctx context.Context, node *corev1.Node, request string) (cloud.Identity, error)
 }
@@ -68,7 +68,7 @@ type Config struct {
 	Claim ownership.Claim
 	// Metrics may be nil.
 	Metrics *Metrics
-	// Clock is for tests; nil means the real one.
+	// Clock is for tests; nil means the real clock.
 	Clock clock.WithTicker
 }
 

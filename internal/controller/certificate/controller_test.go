@@ -58,7 +58,7 @@ type machines struct {
 	vendor *vendor
 }
 
-// InstanceMetadata is the answer of the cloud.
+// InstanceMetadata answers as the cloud would.
 func (m machines) InstanceMetadata(ctx context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	v := m.vendor
 	v.mu.Lock()
@@ -99,8 +99,8 @@ func (v *vendor) questions() int {
 	return v.asked
 }
 
-// life is a cluster, a cloud and a controller between them. It runs in
-// testing/synctest, which has its own time.
+// life has a cluster, a cloud, and a controller that uses both. It runs in a
+// testing/synctest bubble, which has its own time.
 type life struct {
 	t       *testing.T
 	cluster *fake.Clientset
@@ -346,8 +346,9 @@ func TestCloudThatSaysNothing(t *testing.T) {
 	}
 }
 
-// TestAnswerThatIsOlderThanTheRequest covers a request that is made while a question
-// is under way. The answer would prove the names in the request.
+// TestAnswerThatIsOlderThanTheRequest covers a request that is made while a question is
+// under way. The answer has the addresses in the request, but was asked for earlier, so
+// it must not count.
 func TestAnswerThatIsOlderThanTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, DefaultLimits(), node("a"))

@@ -35,8 +35,7 @@ type observed struct {
 	// all Nodes together.
 	questions, approvals allowance.Allowance
 	memory               memory
-	// told has the last event of the Node and of each holder, by the name of the
-	// Node.
+	// told has the last event of the Node and of each holder, by Node name.
 	told   map[string]told
 	limits Limits
 	claim  ownership.Claim
@@ -80,8 +79,8 @@ type instance struct {
 // memory has the facts about a request that this process remembers between passes.
 type memory struct {
 	uid types.UID
-	// reason is the reason for which the request waited in the last pass. It is empty
-	// before the first pass.
+	// reason says why the request waited in the last pass. It is empty before the first
+	// pass.
 	reason string
 	// vain is the number of answers in a row that did not prove the names and
 	// addresses in the request.

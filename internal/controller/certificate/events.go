@@ -13,8 +13,8 @@ import (
 
 const (
 	onRequest = "CertificateSigningRequest"
-	// whenHeld is the text in the field Condition of a reason for which a request
-	// waits but is never denied.
+	// Some reasons make a request wait, but are never reasons to deny it. whenHeld is
+	// their field Condition.
 	whenHeld = "none, the request waits"
 )
 
@@ -93,7 +93,7 @@ func Reasons() []message.Reason {
 	}
 }
 
-// isHeld returns the event on the Node that says why its request waits.
+// isHeld returns the event for the Node. The event says why the Node's request waits.
 func isHeld(o observed, c message.Cause) message.Event {
 	return held.Event(fmt.Sprintf("%s: %s %s", c.Reason, c.Message, about(o.request.Name)))
 }
@@ -104,7 +104,8 @@ func about(request string) string { return fmt.Sprintf("The request is %s.", mes
 // returns false for a message that was cut at its end.
 func IsAbout(text, request string) bool { return strings.HasSuffix(text, about(request)) }
 
-// isProven returns the cause of the approval. An auditor can check its message.
+// isProven returns the cause of the approval. Its message has facts that an auditor can
+// check.
 func isProven(o observed) message.Cause {
 	i := o.answer.instances()[0]
 	return approved.Cause(fmt.Sprintf("The cloud says that the Node is the instance %s, and that it has each name and address of the request. It was asked %v before, after the request was made.",

@@ -93,7 +93,7 @@ func subject(edit func(*pkix.Name)) func(*form) {
 
 func key(k crypto.Signer) func(*form) { return func(f *form) { f.key = k } }
 
-// stored returns an edit of the API object of the request.
+// stored returns an edit that changes the API object of the request.
 func stored(edit func(*certificatesv1.CertificateSigningRequest)) func(*form) {
 	return func(f *form) { f.edit = edit }
 }

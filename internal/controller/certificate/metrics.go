@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/waiting"
 )
 
-// Metrics are the metrics of the controller. They outlive it.
+// Metrics are the metrics of the controller. They outlive the controller.
 type Metrics struct {
 	requests *metrics.CounterVec
 	waiting  *waiting.Gauges

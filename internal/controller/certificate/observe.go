@@ -32,7 +32,7 @@ func (c *Controller) observe(r *certificatesv1.CertificateSigningRequest) (obser
 	return c.look(o), nil
 }
 
-// look adds the memory of this process to the observation, and the other Nodes that
+// look adds to the observation the memory of this process, and the other Nodes that
 // claim the same instance.
 func (c *Controller) look(o observed) observed {
 	o.holders = c.holdersOf(o)
@@ -75,8 +75,8 @@ func (c *Controller) holdersOf(o observed) (holders []*corev1.Node) {
 	return holders
 }
 
-// apiServers returns the addresses of the Service by which pods reach the API server.
-// It returns none if the Service does not exist.
+// apiServers returns the addresses of the Service default/kubernetes. Pods reach the
+// API server at these addresses. apiServers returns none if the Service does not exist.
 func (c *Controller) apiServers() []string {
 	service, err := c.services.Services(metav1.NamespaceDefault).Get("kubernetes")
 	if err != nil { // The only error of a cache is "not found".
@@ -85,8 +85,8 @@ func (c *Controller) apiServers() []string {
 	return service.Spec.ClusterIPs
 }
 
-// askCloud asks which instance the Node is. The request is known already, so the
-// call begins after the request was made.
+// askCloud asks which instance the Node is. This pass already has the request, so the
+// cloud is asked after the request was made.
 func (c *Controller) askCloud(ctx context.Context, o observed) observed {
 	c.useQuestion(o.node, o.now)
 	got, err := c.instances.Identity(ctx, o.node, string(o.request.UID))

@@ -37,7 +37,7 @@ func isOlder(a, b made) bool {
 // request.
 const degree = 2
 
-// set records a new or changed request. If the request is decided, set removes it.
+// set records a new or changed request. It removes a request that is decided.
 func (p *pending) set(r *certificatesv1.CertificateSigningRequest) {
 	node := RequesterOf(r)
 	if node == "" {
@@ -83,8 +83,8 @@ func (p *pending) newest(node string, n int) (names []string) {
 	return names
 }
 
-// newer returns the number of requests of the same Node that are newer than this one.
-// It stops counting at enough.
+// newer counts the requests of the same Node that are newer than this request. It stops
+// when it has counted as many as the parameter enough says.
 func (p *pending) newer(than *certificatesv1.CertificateSigningRequest, enough int) (newer int) {
 	p.descend(RequesterOf(than), func(m made) bool {
 		if newer < enough && isOlder(madeOf(than), m) {

@@ -6,8 +6,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// Recall returns this process's memory of a request, and false if the process
-// remembers no wait of the request. Recall does no I/O and changes nothing.
+// Recall returns this process's memory of a request. It returns false if the process
+// does not remember that the request has waited. Recall does no I/O and changes
+// nothing.
 func (c *Controller) Recall(name string) (step.Memory, bool) {
 	obj, exists, err := c.informed.GetStore().GetByKey(name)
 	if err != nil || !exists {
@@ -20,7 +21,7 @@ func (c *Controller) Recall(name string) (step.Memory, bool) {
 	return o.recall(), true
 }
 
-// recall returns the memory of a request, and the plan that the rules make now.
+// recall returns the memory of a request, with the plan that the rules make now.
 func (o observed) recall() step.Memory {
 	p := decide(o)
 	r := step.Memory{Do: string(p.do), Reason: o.memory.reason, Since: o.request.CreationTimestamp.Time, Attempts: o.memory.vain}

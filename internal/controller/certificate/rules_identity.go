@@ -133,8 +133,8 @@ func namesAreProven(o observed, csr *x509.CertificateRequest) *message.Cause {
 	return nil
 }
 
-// hasAll reports whether each element of all has an address that matches. The
-// elements describe one instance: as it was found by name, and as it was found by ID.
+// hasAll reports whether each description in all has an address that matches. They
+// describe the same instance, as it was found by name and by provider ID.
 func hasAll(all []instance, matches func(string) bool) bool {
 	for _, i := range all {
 		if !slices.ContainsFunc(i.addresses, func(a corev1.NodeAddress) bool { return matches(a.Address) }) {

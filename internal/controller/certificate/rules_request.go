@@ -34,11 +34,11 @@ type Limits struct {
 	ApprovalsPerMinute int
 }
 
-// DefaultLimits returns the defaults of the flags. A kubelet has one request at a
-// time. When it restarts or its addresses change, it leaves the older request behind.
-// A cluster that renews 10,000 certificates in a year needs little more than one
-// approval an hour. With 50 approvals a minute, 1,000 new Nodes can join within 20
-// minutes.
+// DefaultLimits returns the defaults of the flags. A kubelet needs one request at a
+// time. When it restarts or its addresses change, it makes a new request and abandons
+// the older one. A cluster that renews 10,000 certificates in a year needs little more
+// than one approval an hour. With 50 approvals a minute, 1,000 new Nodes can join
+// within 20 minutes.
 func DefaultLimits() Limits {
 	return Limits{Longest: 366 * 24 * time.Hour, PendingPerNode: 3, ApprovalsPerMinute: 50}
 }
@@ -89,9 +89,9 @@ func RequesterOf(r *certificatesv1.CertificateSigningRequest) string {
 	return name
 }
 
-// read parses the text of a request, which can be anything. It returns a cause unless
-// the text has an acceptable size and is exactly one PEM block with a certificate
-// request.
+// read parses the text of a request. A kubelet can send any text, so read returns a
+// cause unless the text has an acceptable size and is exactly one PEM block with a
+// certificate request.
 func read(r *certificatesv1.CertificateSigningRequest) (*x509.CertificateRequest, *message.Cause) {
 	text := r.Spec.Request
 	if len(text) > maxBytes {
@@ -156,8 +156,10 @@ func hasOtherSubject(o observed, csr *x509.CertificateRequest) *message.Cause {
 	}
 }
 
-// hasOtherContent returns a cause if the request asks for anything but DNS names and
-// IP addresses, for too many or for none of them, or for a wildcard.
+// hasOtherContent returns a cause in each of these cases:
+//   - The request asks for something other than DNS names and IP addresses.
+//   - It asks for no name and no address, or for too many.
+//   - It asks for a wildcard.
 func hasOtherContent(_ observed, csr *x509.CertificateRequest) *message.Cause {
 	switch names := len(csr.DNSNames) + len(csr.IPAddresses); {
 	case len(csr.EmailAddresses) > 0:
@@ -195,13 +197,15 @@ func hasOtherUsages(o observed, _ *x509.CertificateRequest) *message.Cause {
 	return nil
 }
 
-// namesTheCluster returns a cause if the request asks for one of these: a name by
-// which clients reach the API server, Services or their own machine; the address by
-// which pods reach the API server; an address that no instance can have. With a
-// certificate for the API server's name or address, a kubelet could pass for the API
-// server, because both certificates often come from the same authority. The cloud's
-// answer does not prevent that: somebody might give the API server's address to an
-// instance.
+// namesTheCluster returns a cause if the request asks for one of these:
+//   - a name of the API server, of a Service, or of every machine, such as localhost
+//   - the address at which pods reach the API server
+//   - an address that no instance can have
+//
+// With a certificate for the API server's name or address, a kubelet could impersonate
+// the API server, because both certificates often come from the same authority. The
+// cloud's answer does not prevent that, because somebody might give the API server's
+// address to an instance.
 func namesTheCluster(o observed, csr *x509.CertificateRequest) *message.Cause {
 	for _, name := range csr.DNSNames {
 		plain := strings.ToLower(strings.TrimSuffix(name, "."))

@@ -125,7 +125,8 @@ func TestRequest(t *testing.T) {
 	check(t, rows)
 }
 
-// TestKeyOfAnUnknownKind covers a kind of key that the requests of the tests cannot have.
+// TestKeyOfAnUnknownKind covers a kind of key that no request in the other tests can
+// have.
 func TestKeyOfAnUnknownKind(t *testing.T) {
 	r := csr(t)
 	parsed, unread := read(r)

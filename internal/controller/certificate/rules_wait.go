@@ -24,15 +24,15 @@ const (
 	longestPause = time.Hour
 )
 
-// The shortest time between two events on a Node: with different reasons, and with the
-// same reason.
+// The shortest times between two events on a Node. eventInterval is for events with
+// different reasons, and repeatInterval is for events with the same reason.
 const (
 	eventInterval  = time.Minute
 	repeatInterval = time.Hour
 )
 
-// untilApproval returns the plan to wait while the limit of approvals is used up, and
-// nil if another request can be approved.
+// untilApproval returns the plan to wait if the limit of approvals is used up. It
+// returns nil if another request can be approved.
 func untilApproval(o observed) *plan {
 	next := o.approvals.Next(o.limits.approvals())
 	if !o.now.Before(next) {
@@ -87,14 +87,14 @@ func holds(o observed, c message.Cause) plan {
 	case o.answer.given == failed:
 		p.soon = true
 	default:
-		p.after = left // Then the request is too old to wait any longer.
+		p.after = left // After that time, the request is too old to wait.
 	}
 	p.events = eventsOf(o, c)
 	return p
 }
 
-// unprovenReasons are the reasons for which the cloud is asked again, because another
-// answer might be the proof.
+// If a request waits for one of the unprovenReasons, the cloud is asked again, because
+// a later answer might prove the request.
 var unprovenReasons = []string{identityUnproven.Name, addressUnproven.Name}
 
 // pauseAfter returns the pause before the next question. vain is the number of
@@ -127,7 +127,7 @@ func eventsOf(o observed, c message.Cause) (events []recorded) {
 	return events
 }
 
-// isNews reports whether the cause is to be recorded on the Node.
+// isNews reports whether the cause should be recorded on the Node now.
 func isNews(o observed, node string, c message.Cause) bool {
 	said := o.told[node]
 	since := o.now.Sub(said.at)
