@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
-// apply carries out a plan that ends the pass. It writes the Node first and the
-// ledger second. Then it records the event, and updates the memory.
+// apply carries out a plan that ends the pass. It first writes the Node, and then the
+// ledger. After that, it records the event and updates the memory.
 func (c *Controller) apply(ctx context.Context, name string, o observed, p plan) loop.Result {
 	if p.do == write {
 		p = c.write(ctx, o, p)
@@ -165,7 +165,7 @@ func (c *Controller) sight(ctx context.Context, s sighting) {
 }
 
 // reserve reserves CIDRs for the Node. If one of the cluster's CIDRs has no free part
-// left, full is that CIDR.
+// left, reserve returns that CIDR.
 func (c *Controller) reserve(o observed) (full netip.Prefix) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -29,8 +29,8 @@ const (
 	queue = "node_cidrs"
 	// workers is the number of Nodes that are written at the same time.
 	workers = 16
-	// maxSteps is the maximum number of steps of a pass. After that, other passes go
-	// first.
+	// maxSteps is the maximum number of steps of a pass. After that many steps, passes
+	// over other Nodes go first.
 	maxSteps = 8
 	// listAgain is the pause after a failed list of all Nodes.
 	listAgain = 5 * time.Second
@@ -57,12 +57,12 @@ type Config struct {
 	Reserved []netip.Prefix
 	// Claim says which Nodes belong to this daemon.
 	Claim ownership.Claim
-	// Lease is the lease of this process. Events that are not about a Node are
-	// recorded on it.
+	// Lease is the lease of this process. Events that are not about a Node are recorded
+	// on the Lease.
 	Lease types.NamespacedName
 	// Metrics may be nil.
 	Metrics *Metrics
-	// Clock is for tests; nil means the real one.
+	// Clock is for tests; nil means the real clock.
 	Clock clock.WithTicker
 }
 

@@ -28,7 +28,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// bed is a cluster and a controller. Each test runs in a synctest bubble.
+// bed is the test bed: a cluster and a controller. Each test runs in a synctest bubble.
 type bed struct {
 	t       *testing.T
 	cluster *fake.Clientset
@@ -56,7 +56,7 @@ func prepare(t *testing.T, all ...*corev1.Node) *bed {
 	return b
 }
 
-// patch carries out a patch like the API server. It sets a new resourceVersion, and
+// patch carries out a patch as the API server does. It sets a new resourceVersion, and
 // refuses a patch whose tests fail.
 func (b *bed) patch(a clienttesting.Action) (bool, runtime.Object, error) {
 	b.mu.Lock()
@@ -130,7 +130,7 @@ func (b *bed) record(what, _ string) {
 	b.events = append(b.events, what)
 }
 
-// told compares the events since its last call with want.
+// told fails the test unless the events since the last call of told are those in want.
 func (b *bed) told(want ...string) {
 	b.t.Helper()
 	synctest.Wait()
@@ -185,7 +185,7 @@ func (b *bed) cidrs() map[string]string {
 	return all
 }
 
-// served waits, and then returns the number of Nodes that have CIDRs.
+// served waits for this time, and then returns the number of Nodes that have CIDRs.
 func (b *bed) served(after time.Duration) int {
 	b.t.Helper()
 	b.pass(after)
@@ -303,7 +303,7 @@ func TestOtherAllocator(t *testing.T) {
 	})
 }
 
-// give gives a Node a CIDR like another allocator.
+// give gives a CIDR to a Node, as another allocator would.
 func (b *bed) give(name, cidr string) {
 	b.t.Helper()
 	n, err := b.cluster.CoreV1().Nodes().Get(b.t.Context(), name, metav1.GetOptions{})
@@ -328,7 +328,7 @@ func (b *bed) writes() (names []string) {
 }
 
 // While one Node cannot be fenced, an earlier leader may still write it, and no Node
-// gets CIDRs. Both Nodes get an event that says why.
+// gets CIDRs. Each of the two Nodes gets an event that says why.
 func TestNodeThatCannotBeFencedHoldsAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("a"), named("b"))
@@ -356,7 +356,7 @@ func TestNodeThatCannotBeFencedHoldsAll(t *testing.T) {
 }
 
 // A kubelet can fill its Node with annotations until no other annotation fits. Then
-// this Node gets no CIDRs, but the wait of the other Nodes for it ends.
+// this Node gets no CIDRs, but after a while the other Nodes no longer wait for it.
 func TestNodeThatTakesNoFenceHoldsOthersForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("a"), named("b"))
@@ -390,8 +390,8 @@ func TestNodeThatTakesNoFenceHoldsOthersForAWhile(t *testing.T) {
 	})
 }
 
-// A CIDR might become free just after a pass has found none. The Node of that pass
-// gets the CIDR.
+// Suppose that a pass finds no free CIDR for a Node, and that a CIDR becomes free just
+// after that. Then this Node gets the CIDR.
 func TestReleaseBetweenDecisionAndWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("a", "10.0.0.0/24"), named("z"))

@@ -25,7 +25,7 @@ type observed struct {
 	node *corev1.Node
 	// entry is the Node's entry of the ledger, or the zero value if there is none.
 	entry entry
-	// former are the other Nodes with this name in the ledger.
+	// former has the UIDs of the other Nodes in the ledger that have this name.
 	former []types.UID
 	// live is the Node as this pass has read it from the API server, or nil if this
 	// pass has not read it.
@@ -82,7 +82,7 @@ type plan struct {
 	// sighting is not nil if another allocator has given the CIDRs that are adopted.
 	sighting *sighting
 	event    *message.Event
-	// reason is why the Node waits, for metrics.
+	// reason says, for metrics, why the Node waits.
 	reason string
 	// retry means that the next pass is due after a growing delay. If retry is false,
 	// after is the time until the next pass, and 0 means that the Node waits for a
@@ -113,8 +113,8 @@ func decide(o observed) plan {
 }
 
 // settle returns the plan to release the CIDRs of former Nodes with this name. These
-// Nodes count as gone only if the API server itself says so. The cache is not evidence
-// enough.
+// Nodes count as gone only if the API server itself says so. The cache is not enough
+// evidence.
 func settle(o observed) plan {
 	if o.live == nil {
 		return plan{do: read, why: "another Node of this name holds CIDRs"}
@@ -200,8 +200,9 @@ func give(o observed) plan {
 }
 
 // since returns the time since which the Node has waited for CIDRs. Usually, that is
-// the time of its creation. If this daemon has seen the Node without CIDRs before that
-// time, the clock of the API server is ahead, and the earlier time counts.
+// the creation time of the Node. But if this daemon has seen the Node without CIDRs
+// before its creation time, the API server's clock is ahead of this daemon's. Then
+// since returns the earlier time.
 func since(o observed) time.Time {
 	if created := o.node.CreationTimestamp.Time; created.Before(o.entry.without) {
 		return created

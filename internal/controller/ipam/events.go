@@ -65,13 +65,13 @@ func isFencing(o observed) message.Event {
 		"See the events of that Node.", o.suspects, message.Value(o.suspect)))
 }
 
-// isRival returns the event that says on a Node that another allocator is at work.
+// isRival returns the event on a Node that says that another allocator is at work.
 func isRival(s sighting) message.Event {
 	return reasonRival.Event(fmt.Sprintf("This Node gets no CIDRs, because another allocator is at work: %s. "+
 		"Switch one of the two off. This daemon gives CIDRs again when a Node has waited for %v and nobody has given it any.", s, longWait))
 }
 
-// isAtWork returns the event that says on the Lease that another allocator is at work.
+// isAtWork returns the event on the Lease that says that another allocator is at work.
 func isAtWork(s sighting) message.Event {
 	return reasonAtWork.Event(fmt.Sprintf("No CIDRs are given to Nodes, because another allocator is at work: %s. Switch one of the two off.", s))
 }

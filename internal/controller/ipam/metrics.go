@@ -75,7 +75,8 @@ func (m *Metrics) start(l *ledger) (stop func()) {
 	}
 }
 
-// measure adds the changes of the ledger since its last call to the metrics.
+// measure adds to the metrics what has changed in the ledger since the last call of
+// measure.
 func (m *Metrics) measure(l *ledger) {
 	for _, p := range l.pools {
 		cluster := p.Cluster.String()

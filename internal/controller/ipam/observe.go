@@ -15,9 +15,9 @@ type seen struct {
 	full netip.Prefix
 }
 
-// observe gathers the known facts about a Node, without I/O. For a Node without
-// CIDRs, observe also records in the ledger the time at which it was first seen, and
-// makes a memory.
+// observe gathers the known facts about a Node, without I/O. If the Node has no CIDRs,
+// observe also records in the ledger when the Node was first seen, and makes a memory
+// for the Node.
 func (c *Controller) observe(name string, s seen) (observed, error) {
 	node, err := c.nodes.Cached(name)
 	if apierrors.IsNotFound(err) {
@@ -45,7 +45,7 @@ func (c *Controller) observe(name string, s seen) (observed, error) {
 		o.entry = *e
 	}
 	if _, noted := c.memories[name]; !noted && len(has) == 0 {
-		c.memories[name] = memory{} // From now on wakeWaiting wakes this Node, even before the pass has decided to wait.
+		c.memories[name] = memory{} // From now on, wakeWaiting requests passes over this Node, even before the pass has decided to wait.
 	}
 	if cidrs := parse(has); len(cidrs) > 0 {
 		o.inRange = c.ledger.covers(cidrs)

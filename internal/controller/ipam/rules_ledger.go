@@ -9,9 +9,9 @@ import (
 	utilnet "k8s.io/utils/net"
 )
 
-// ledger records which Node holds which CIDRs. The hold begins with the reservation of
-// a CIDR, before the write is sent. It ends when the API server says that the Node is
-// gone or has other CIDRs.
+// ledger records which Node holds which CIDRs. A Node holds a CIDR as soon as the CIDR
+// is reserved for the Node, which happens before the write is sent. The Node holds it
+// until the API server says that the Node is gone or has other CIDRs.
 type ledger struct {
 	pools   []*pool // in the order of --cluster-cidr
 	entries map[types.UID]*entry
@@ -105,7 +105,7 @@ func (l *ledger) adopt(e *entry, cidrs []netip.Prefix) {
 }
 
 // reserve takes a CIDR of each family for the Node. It takes either all of them or
-// none. If one of the cluster's CIDRs has no free part left, full is that CIDR.
+// none. If one of the cluster's CIDRs has no free part left, reserve returns that CIDR.
 func (l *ledger) reserve(e *entry) (full netip.Prefix) {
 	for _, p := range l.pools {
 		cidr, ok := p.take(e.uid)
@@ -170,7 +170,7 @@ func (l *ledger) covers(cidrs []netip.Prefix) bool {
 	return slices.ContainsFunc(l.pools, func(p *pool) bool { return slices.ContainsFunc(cidrs, p.Cluster.Overlaps) })
 }
 
-// former returns the UIDs of the Nodes with this name that have an entry, except this
+// former returns the UIDs of all Nodes in the ledger that have this name, except this
 // UID.
 func (l *ledger) former(name string, uid types.UID) []types.UID {
 	return slices.DeleteFunc(slices.Clone(l.byName[name]), func(other types.UID) bool { return other == uid })

@@ -5,14 +5,14 @@ import (
 )
 
 const (
-	// shortWait is the time for which one Node must have been without CIDRs before
-	// this daemon gives any. After a single sighting, a Node has to wait for the same
-	// time again. Another allocator, such as kube-controller-manager, gives a Node
-	// its CIDRs within a second.
+	// shortWait is the time for which one Node must have been without CIDRs before this
+	// daemon gives any. After a single sighting, a Node has to wait for shortWait
+	// again. Another allocator, such as kube-controller-manager, gives a Node its CIDRs
+	// within a second.
 	shortWait = 10 * time.Second
-	// longWait is the time for which a Node has to wait when another allocator was
-	// seen at work. A sighting counts for the same time. Other Nodes wait for the same
-	// time for a Node that cannot be fenced.
+	// longWait is the time for which a Node has to wait when another allocator was seen
+	// at work. It is also the time for which a sighting counts, and the time for which
+	// Nodes wait for another Node that cannot be fenced.
 	longWait = 10 * time.Minute
 	// minSightings is the number of Nodes that must have got CIDRs from elsewhere
 	// before another allocator counts as being at work. One Node proves nothing,
@@ -56,9 +56,9 @@ func (x others) last() *sighting {
 	return &x.sightings[len(x.sightings)-1]
 }
 
-// atWork reports whether another allocator is at work. That is so if several Nodes
-// have got CIDRs from another allocator, and no Node has proved since then that it
-// has stopped.
+// atWork reports whether another allocator is at work. That is so if several Nodes have
+// got CIDRs from another allocator, and since then no Node has proved that the
+// allocator has stopped.
 func (x others) atWork() bool { return len(x.sightings) >= minSightings && !x.isProven() }
 
 // isProven reports whether, since the last sighting, a Node has waited long enough

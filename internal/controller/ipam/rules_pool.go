@@ -56,10 +56,10 @@ func newPool(f Family, reserved []netip.Prefix) *pool {
 	return p
 }
 
-// take takes a CIDR of which nobody holds a part. The search begins at a number that
-// is made from the Node's UID. So two leaders choose the same CIDR for one Node, and
-// rarely the same CIDR for two Nodes. A CIDR that was released is rarely given again
-// soon.
+// take takes a CIDR that overlaps with no held CIDR. The number at which the search
+// begins is computed from the Node's UID. So two leaders usually choose the same CIDR
+// for one Node, and rarely choose the same CIDR for two Nodes. Also, a CIDR that was
+// released is rarely given again soon.
 func (p *pool) take(uid types.UID) (cidr netip.Prefix, ok bool) {
 	if p.isFull() {
 		return netip.Prefix{}, false

@@ -18,8 +18,9 @@ const (
 )
 
 // holds returns the plan for a Node that gets no CIDRs now. The event is recorded if
-// its reason is new, or if the last event is older than repeatEvent. An event about
-// the fence or another allocator is not recorded before quiet is over.
+// its reason is new, or if the last event is older than repeatEvent. An event about the
+// fence or another allocator is not recorded before the Node has waited for the time
+// quiet.
 func holds(o observed, event message.Event) plan {
 	p := plan{do: wait, why: event.Message, reason: event.Reason, memory: o.memory}
 	p.memory.reason = event.Reason
@@ -36,10 +37,10 @@ func holds(o observed, event message.Event) plan {
 	return p
 }
 
-// isUnfenceable reports whether other Nodes should stop waiting for this Node's
-// fence, because the API server has refused it for longWait. It refuses the fence
-// because of the Node's own content: a kubelet can fill its own Node until no
-// annotation fits.
+// isUnfenceable reports whether other Nodes should stop waiting for this Node's fence,
+// because the API server has refused the fence for longWait or longer. The API server
+// does so because of the Node's own content: a kubelet can fill its own Node until no
+// other annotation fits.
 func isUnfenceable(o observed) bool {
 	return !o.entry.unfenced.IsZero() && o.now.Sub(o.entry.unfenced) >= longWait
 }

@@ -32,14 +32,14 @@ var (
 	seed  = flag.Uint64("seed", 1, "seed of the first path of TestWalk")
 )
 
-// names is the maximum number of Nodes at a time. There is one CIDR more than that for
-// Nodes.
+// names is the maximum number of Nodes at a time. Each family has one CIDR more than
+// that for Nodes.
 const names = 6
 
 var errTest = errors.New("the reply is lost")
 
-// world is an API server with Nodes. Leaders follow one another, and the writes of a
-// former leader can arrive at any time.
+// world simulates an API server with Nodes, and the processes that lead one after the
+// other. The writes of a former leader can arrive at any time.
 type world struct {
 	t       *testing.T
 	luck    *rand.Rand
@@ -47,7 +47,8 @@ type world struct {
 	nodes   map[string]*corev1.Node
 	history []change // all changes so far, for caches that are behind
 	version int
-	// sent are the writes that a client has given up. They can still arrive.
+	// sent has the writes for whose replies no client waits any longer. They can still
+	// arrive.
 	sent []func()
 	// given are the CIDRs that each Node has got, by UID.
 	given map[types.UID][]string
@@ -119,7 +120,7 @@ func (w *world) check() {
 	}
 }
 
-// patch carries out a write like the API server.
+// patch carries out a write as the API server does.
 func (w *world) patch(p kube.NodePatch) (*corev1.Node, error) {
 	now := w.nodes[p.Node.Name]
 	switch {
@@ -150,7 +151,7 @@ func (w *world) patch(p kube.NodePatch) (*corev1.Node, error) {
 	return next, nil
 }
 
-// leader is a process that leads, with a cache that is behind.
+// leader is a process that leads. Its cache can be behind the API server.
 type leader struct {
 	*world
 
@@ -274,7 +275,7 @@ type nobody struct{}
 func (nobody) Node(*corev1.Node, string, string, string)          {}
 func (nobody) Lease(types.NamespacedName, string, string, string) {}
 
-// step makes one random thing happen, and returns the leader afterwards.
+// step makes one random event happen, and returns the process that leads after it.
 func (w *world) step(l *leader) *leader {
 	name := fmt.Sprint("n", w.luck.IntN(names))
 	switch what := w.luck.IntN(40); {
@@ -309,8 +310,8 @@ func (w *world) pass(l *leader, name string) {
 	}
 }
 
-// rest lets all writes arrive, and makes six rounds of passes. Then all Nodes must
-// have CIDRs, and the ledger must agree with the API server.
+// rest ends a run. It lets all remaining writes arrive, and makes six rounds of passes.
+// Then all Nodes must have CIDRs, and the ledger must agree with the API server.
 func (w *world) rest(l *leader) {
 	w.trouble = 0
 	for _, arrives := range w.sent {
@@ -351,11 +352,11 @@ func (w *world) rest(l *leader) {
 	}
 }
 
-// TestWalk takes random paths through the lives of Nodes and leaders. Nodes come, go and
-// come back with the same names. Leaders are killed between any two steps. Writes are
-// refused, their replies are lost, or they arrive after their leader is gone. Caches are
-// behind. No two Nodes ever have CIDRs that overlap. In the end each Node has CIDRs, and
-// no CIDR is lost.
+// TestWalk runs random sequences of events. Nodes are created, deleted, and created
+// again with the same names. Leaders are killed between any two steps. Writes are
+// refused, their replies are lost, or they arrive after their leader is gone. Caches
+// are behind. No two Nodes ever have CIDRs that overlap. In the end each Node has
+// CIDRs, and no CIDR is lost.
 func TestWalk(t *testing.T) {
 	n := *paths
 	if testing.Short() {
