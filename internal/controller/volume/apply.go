@@ -11,7 +11,7 @@ import (
 )
 
 // apply carries out a plan. It writes the volume first, then records the event, then
-// updates the memory. So after a crash, the next process repeats the lost part.
+// updates the memory. So after a crash, the next process repeats what was lost.
 func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) (loop.Result, error) {
 	logger := klog.FromContext(ctx).WithValues("volume", key)
 	if p.do == write {

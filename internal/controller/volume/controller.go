@@ -53,7 +53,7 @@ type Deps struct {
 	Informer informersv1.PersistentVolumeInformer
 	Labeler  labeler
 	Events   recorder
-	// Clock is for tests; nil means the real one.
+	// Clock is for tests; nil means the real clock.
 	Clock clock.WithTicker
 }
 

@@ -28,8 +28,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// bed is a cluster, a provider behind the gateway, and a controller. Each test runs
-// in a synctest bubble.
+// bed is the test bed: a cluster, a provider behind the gateway, and a controller. Each
+// test runs in a synctest bubble.
 type bed struct {
 	t       *testing.T
 	cluster *fake.Clientset
@@ -125,8 +125,8 @@ func (b *bed) answer(f func(ctx context.Context, v *corev1.PersistentVolume) (ma
 	b.says = f
 }
 
-// saw compares the questions and events since the last call of saw with the wanted
-// ones.
+// saw fails the test unless the questions and events since the last call of saw are the
+// wanted ones.
 func (b *bed) saw(asked, events []string) {
 	b.t.Helper()
 	time.Sleep(time.Second) // The gateway delays failures that it cannot classify.
@@ -139,8 +139,8 @@ func (b *bed) saw(asked, events []string) {
 	b.asked = nil
 }
 
-// recorded compares the events since the last call of recorded with the wanted ones. The
-// caller holds b.mu.
+// recorded fails the test unless the events since the last call of recorded are the
+// wanted ones. The caller holds b.mu.
 func (b *bed) recorded(events []string) {
 	b.t.Helper()
 	if diff := cmp.Diff(events, b.events); diff != "" {
@@ -149,7 +149,8 @@ func (b *bed) recorded(events []string) {
 	b.events = nil
 }
 
-// shows compares the labels of a volume, and the values of its affinity by key, with want.
+// shows fails the test unless want has the labels of the volume and, by key, the values
+// of its node affinity.
 func (b *bed) shows(name string, want map[string]string) {
 	b.t.Helper()
 	synctest.Wait()

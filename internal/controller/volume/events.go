@@ -51,8 +51,8 @@ func unusable(wrong string) held {
 		"It is asked again; to place the volume yourself, set its labels and its node affinity.", wrong))}
 }
 
-// contradicted returns the cause of the wait after an answer that the volume's node
-// affinity excludes.
+// contradicted returns the cause of the wait after an answer that contradicts the
+// volume's node affinity.
 func contradicted(t topology) held {
 	return held{event: reasonContradicted.Event(fmt.Sprintf("The cloud says that this volume is in %s, and its node affinity excludes all nodes there. "+
 		"The volume gets no labels. Check its ID; a node affinity cannot be changed, so create the PersistentVolume again.", t))}

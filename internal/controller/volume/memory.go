@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// memory is this process's memory of a volume until the next pass. The zero value is
-// an empty memory.
+// memory is what this process remembers about a volume from one pass to the next. The
+// zero value is an empty memory.
 type memory struct {
 	uid types.UID
 	// failures counts the failed attempts since the last success, except attempts after
-	// which hold chooses a special pause. until is the earliest time of the next
-	// attempt. why is the message about the failure.
+	// which the function hold chooses a special pause. until is the earliest time of
+	// the next attempt. why is the message about the failure.
 	failures int
 	until    time.Time
 	why      string

@@ -13,7 +13,7 @@ func (c *Controller) Recall(name string) (step.Memory, bool) {
 	return o.recall(), !o.memory.isEmpty()
 }
 
-// recall returns the memory of a volume, and the plan that the rules make now.
+// recall returns the memory of a volume, with the plan that the rules make now.
 func (o observed) recall() step.Memory {
 	m := o.memory
 	r := step.Memory{Attempts: m.failures}

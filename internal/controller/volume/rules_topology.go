@@ -111,8 +111,8 @@ func agrees(affinity *corev1.VolumeNodeAffinity, t topology) bool {
 	})
 }
 
-// fits reports whether one of the values satisfies every requirement of the term
-// about the label.
+// fits reports whether one of the values satisfies each of the term's requirements that
+// are about the label.
 func (p place) fits(term corev1.NodeSelectorTerm) bool {
 	return slices.ContainsFunc(p.values, func(value string) bool {
 		return !slices.ContainsFunc(term.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool {

@@ -5,10 +5,10 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 )
 
-// wakes reports whether a change of a volume asks for a pass. It compares all fields
-// that decide reads and that can change. It does not compare the place where the
-// volume is stored, because the API server lets nobody change that. before is nil for
-// a new volume.
+// wakes reports whether a pass over a volume is due after a change of the volume. It
+// compares all fields that the function decide reads and that can change. It does not
+// compare the place where the volume is stored, because the API server lets nobody
+// change that. before is nil for a new volume.
 func wakes(before, now *corev1.PersistentVolume) bool {
 	return before == nil ||
 		before.UID != now.UID ||

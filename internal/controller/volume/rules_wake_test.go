@@ -27,7 +27,7 @@ var changes = map[string]func(*corev1.PersistentVolume){
 	"Deleting":     func(v *corev1.PersistentVolume) { v.DeletionTimestamp = &metav1.Time{Time: now.Add(1)} },
 }
 
-// Every change that changes the plan wakes the volume.
+// After every change of a volume that changes the plan, a pass is due.
 func TestWhateverChangesThePlanWakes(t *testing.T) {
 	woken := 0
 	for from, before := range changes {
