@@ -35,8 +35,8 @@ func (a Allowance) Next(l Limit) time.Time {
 // IsWhole reports whether the whole limit is available.
 func (a Allowance) IsWhole(now time.Time) bool { return !a.full.After(now) }
 
-// Returned returns the allowance with one use given back, because that use did
-// nothing.
+// Returned returns the allowance after one use was given back. A use is given back if
+// nothing was done with it.
 func (a Allowance) Returned(l Limit) Allowance {
 	a.full = a.full.Add(-l.Every)
 	return a

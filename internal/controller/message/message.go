@@ -12,20 +12,19 @@ import "github.com/fairlead-k8s/fairlead/internal/printable"
 type Cause struct {
 	// Reason is one reason from the controller's closed set, in CamelCase.
 	Reason string
-	// Message is text in sentences. It names the cause, and the things to do about
-	// it.
+	// Message names the cause in full sentences, and says what can be done about it.
 	Message string
 }
 
 // IsZero reports whether there is no cause.
 func (c Cause) IsZero() bool { return c == Cause{} }
 
-// After returns the cause with words before its message.
+// After returns the cause with the text words put before its message.
 func (c Cause) After(words string) Cause {
 	return Cause{c.Reason, show(words+c.Message, MaxConditionBytes)}
 }
 
-// Followed returns the cause with words after its message.
+// Followed returns the cause with the text words added after its message.
 func (c Cause) Followed(words string) Cause {
 	return Cause{c.Reason, show(c.Message+words, MaxConditionBytes)}
 }
@@ -90,9 +89,8 @@ const (
 // events and conditions.
 func Cut(err error) string { return show(err.Error(), MaxErrorBytes) }
 
-// Value returns a value that a cloud, a kubelet or a tenant has chosen. It cuts the
-// value to MaxValueBytes. Otherwise a long value could push other text out of the
-// message.
+// Value returns a value that a cloud, a kubelet or a tenant has chosen, cut to
+// MaxValueBytes. A longer value could push other text out of the message.
 func Value(value string) string { return show(value, MaxValueBytes) }
 
 func show(text string, limit int) string {

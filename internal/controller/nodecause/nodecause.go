@@ -106,7 +106,7 @@ var failures = []failure{
 	},
 }
 
-// Of returns the cause to show for the error of a question to the cloud.
+// Of returns the cause to show for an error that a question to the cloud has returned.
 func Of(err error) message.Cause {
 	f := of(cloud.KindOf(err))
 	return message.Reason{Name: f.reason}.Cause(f.text + " The call is retried. (" + message.Cut(err) + ")")

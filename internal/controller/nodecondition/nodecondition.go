@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// After is the time for which a Node waits before a condition shows the cause.
-	// Most waits are shorter and need no write.
+	// After is the time for which a Node waits before a condition shows the cause of
+	// the wait. Most waits are shorter and need no write.
 	After = time.Minute
 	// reasonInterval is the shortest time between two writes that change the reason.
 	// It limits the number of writes when the cloud's errors alternate.

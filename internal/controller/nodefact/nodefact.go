@@ -27,9 +27,9 @@ var announcements = []string{TaintToBeDeleted, "karpenter.sh/disrupted"}
 // a Node (KEP-5683). The kubelet of the Node can write them, too.
 var announcingConditions = []corev1.NodeConditionType{corev1.NodeDrained, corev1.NodeMaintenanceInProgress}
 
-// HasLabel reports whether the Node has the label with a value other than false.
-// Kubernetes reads node.kubernetes.io/exclude-from-external-load-balancers in the
-// same way.
+// HasLabel reports whether the Node has the label with a value other than "false".
+// Kubernetes reads node.kubernetes.io/exclude-from-external-load-balancers in the same
+// way.
 func HasLabel(node *corev1.Node, key string) bool {
 	value, ok := node.Labels[key]
 	if !ok {

@@ -16,7 +16,7 @@ import (
 )
 
 // Labels that exclude a Node. No rule may touch an excluded Node. A label with the
-// value false does not count.
+// value "false" does not count.
 const (
 	// LabelExclude can be set by anybody who may write the Node, including the Node's
 	// own kubelet.
@@ -26,8 +26,8 @@ const (
 	LabelExcludeRestricted = "fairlead.node-restriction.kubernetes.io/exclude"
 )
 
-// Labels that name the provider of a Node. The value none means that the Node has
-// no provider.
+// Labels that name the provider of a Node. The value "none" means that the Node has no
+// provider.
 const (
 	LabelProvider           = "fairlead.dev/provider"
 	LabelProviderRestricted = "fairlead.node-restriction.kubernetes.io/provider"
@@ -68,9 +68,9 @@ type Verdict struct {
 	Doubt Doubt // only about Nodes whose Owner is Unknown; empty if there is no doubt
 }
 
-// Claim says which Nodes a daemon treats as its own. The zero value disowns only
-// Nodes that a label excludes or gives to a provider. Nodes, Schemes and Selector
-// can disown more.
+// Claim says which Nodes a daemon treats as its own. The zero value disowns only Nodes
+// that a label excludes or assigns to a provider. The fields Nodes, Schemes and
+// Selector can disown more Nodes.
 type Claim struct {
 	// RestrictedLabels makes this daemon ignore labels that kubelets can set.
 	RestrictedLabels bool
@@ -183,8 +183,8 @@ func (c Claim) Label(node *corev1.Node) string {
 	}
 }
 
-// Ignored returns a label that is ignored because RestrictedLabels is set and a
-// kubelet can set the label. It returns an empty string if there is none.
+// Ignored returns a label that is ignored because RestrictedLabels is true and the
+// label is one that kubelets can set. It returns an empty string if there is none.
 func (c Claim) Ignored(node *corev1.Node) string {
 	_, named := node.Labels[LabelProvider]
 	switch {

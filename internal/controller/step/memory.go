@@ -2,13 +2,13 @@ package step
 
 import "time"
 
-// MemoryPath is the prefix of the paths at which a daemon serves memories. The whole
-// path is MemoryPath + KIND + "/" + KEY.
+// MemoryPath is the prefix of the paths at which a daemon serves values of type Memory.
+// The whole path is MemoryPath + KIND + "/" + KEY.
 const MemoryPath = "/debug/fairlead/v1/objects/"
 
-// Memory is a running controller's memory of an object. It is for people who ask why
-// the object waits. It has no secrets, because its messages are the same as in events
-// and conditions.
+// Memory is what a running controller remembers about an object. It is for people who
+// ask why the object waits. It has no secrets, because its messages are the same as in
+// events and conditions.
 type Memory struct {
 	Controller string `json:"controller"`
 	// Reason and Text say why the object waits, as far as the controller knows without a
@@ -24,8 +24,8 @@ type Memory struct {
 	// Said is the last answer of the cloud. SaidAt is the time of that answer.
 	Said   string    `json:"said,omitempty"`
 	SaidAt time.Time `json:"saidAt,omitzero"`
-	// Attempts is the number of calls in a row that have failed, or that have had an
-	// answer that does not end the wait.
+	// Attempts is the number of calls in a row that have failed, or whose answer has
+	// not ended the wait.
 	Attempts int `json:"attempts,omitempty"`
 	// NextLook is the latest time at which the controller decides again. The zero value
 	// means that the controller waits for a change.
@@ -37,7 +37,8 @@ type Memory struct {
 // Evidence has the cloud's answers about a Node while the Node's kubelet was silent.
 type Evidence struct {
 	// Absences is the number of answers in a row that have said that the instance does
-	// not exist. Of is the number of such answers that the deletion of the Node needs.
+	// not exist. Of is the number of such answers that are needed before the Node is
+	// deleted.
 	Absences int `json:"absences"`
 	Of       int `json:"of"`
 	// Since is the time of the first of these answers. For is the time for which the

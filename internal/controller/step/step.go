@@ -19,8 +19,8 @@ const (
 )
 
 // Step is a thing that a controller would do about an object, and the reason for it.
-// Its JSON is part of the output of the sub-command plan: fields may be added, but no
-// field is renamed.
+// Its JSON is part of the output of the sub-command "plan", so fields may be added, but
+// no field is renamed.
 type Step struct {
 	// Object is the kind and the key, such as "node/worker-1".
 	Object string `json:"object"`

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// Events returns the writes that record the events.
+// Events returns descriptions of the writes that record the events.
 func Events(events []message.Event) []string {
 	var writes []string
 	for _, e := range events {
@@ -20,7 +20,8 @@ func Events(events []message.Event) []string {
 	return writes
 }
 
-// Condition returns the write of a condition of any object.
+// Condition returns the description of a write of a condition, on an object of any
+// kind.
 func Condition[T, S ~string](kind T, status S, reason string) string {
 	return fmt.Sprintf("condition %s=%s (%s)", kind, status, reason)
 }

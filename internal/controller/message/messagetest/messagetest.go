@@ -67,9 +67,9 @@ func EventsHaveReasons(t *testing.T, reasons []message.Reason, directories ...st
 	}
 }
 
-// goesAround describes code that gives a field Message a value that is not itself a
-// field Message. Such code bypasses package message. goesAround returns the empty
-// string for other code.
+// goesAround finds code that sets a field Message to anything but another field
+// Message. Such code bypasses package message. goesAround returns a description of the
+// code, or an empty string if n is other code.
 func goesAround(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.KeyValueExpr:
@@ -111,8 +111,8 @@ func filesBelow(t *testing.T, directories []string) []string {
 	return files
 }
 
-// recordsText returns the name of the recorder's method if n is a call of that method
-// with a constant text for type or reason. It returns the empty string for other
+// recordsText finds calls of the recorder that have a constant text as the event's type
+// or reason. It returns the name of the called method, or an empty string if n is other
 // code.
 func recordsText(n ast.Node) string {
 	call, ok := n.(*ast.CallExpr)
