@@ -13,8 +13,8 @@ import (
 
 const (
 	onRequest = "CertificateSigningRequest"
-	// Some reasons make a request wait, but are never reasons to deny it. whenHeld is
-	// their field Condition.
+	// whenHeld is the field Condition of a reason to wait that is never a reason to
+	// deny.
 	whenHeld = "none, the request waits"
 )
 

@@ -93,8 +93,8 @@ func holds(o observed, c message.Cause) plan {
 	return p
 }
 
-// If a request waits for one of the unprovenReasons, the cloud is asked again, because
-// a later answer might prove the request.
+// unprovenReasons are the reasons to wait that a later answer of the cloud might
+// remove. So the cloud is asked again.
 var unprovenReasons = []string{identityUnproven.Name, addressUnproven.Name}
 
 // pauseAfter returns the pause before the next question. vain is the number of

@@ -11,10 +11,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// apply carries out one action and reports whether another action may follow. An
-// action writes the state first, then records events, then stores the memory. So
-// after a crash, the next process repeats the lost part. The event that announces a
-// call comes before the call.
+// apply carries out one action and reports whether another action may follow. An action
+// first writes the state, then records events, then stores the memory. So after a
+// crash, the next process repeats what was lost. The event that announces a call is
+// recorded before the call.
 func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) (again bool, err error) {
 	logger := klog.FromContext(ctx).WithValues("service", key)
 	switch p.do {
@@ -64,8 +64,8 @@ func (c *Controller) write(ctx context.Context, key string, o observed, p plan) 
 	return nil
 }
 
-// showWaiting shows on a Service why it waits. It records the events even if the
-// patch is refused, because then the events are the only thing that the owner sees. A
+// showWaiting shows on a Service why the Service waits. It records the events even if
+// the API server refuses the patch, because then the owner sees only the events. A
 // rejected patch is repeated only after repairPause, because no call depends on it.
 func (c *Controller) showWaiting(ctx context.Context, key string, o observed, p plan) error {
 	err := c.patch(ctx, o.service, p.writes)

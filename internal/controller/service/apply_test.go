@@ -63,7 +63,7 @@ func TestRefusedRepairIsRepeated(t *testing.T) {
 				if s := l.service(); !hasFinalizer(s) || len(s.Status.LoadBalancer.Ingress) == 0 {
 					t.Errorf("finalizers %v, status %+v", s.Finalizers, s.Status)
 				}
-				l.change(func() { l.calls = nil }) // It does not matter whether the provider is asked about the address.
+				l.change(func() { l.calls = nil }) // The provider may be asked about the address or not.
 				l.expect("put back", nil, list("s SyncLoadBalancerFailed", "s LoadBalancerStatusContested"))
 			})
 		})

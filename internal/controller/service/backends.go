@@ -19,7 +19,7 @@ type backends struct {
 	lister  listersv1.NodeLister
 	policy  BackendPolicy
 	clock   clock.WithTicker
-	changed chan struct{} // receives an element when a change asks for a new set
+	changed chan struct{} // receives an element when a change makes a new set necessary
 	pause   pause         // the pause before the next set is made; only follow uses it
 
 	mu         sync.Mutex
@@ -96,7 +96,7 @@ func (b *backends) node(name string) *corev1.Node {
 	return node
 }
 
-// remake makes a new set and reports whether it differs from the previous one.
+// remake makes a new set and reports whether it differs from the previous set.
 func (b *backends) remake() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -108,9 +108,9 @@ func (b *backends) remake() bool {
 	return b.membership.change(names, b.node, b.clock.Now())
 }
 
-// untilMove is about Nodes that have joined and left the set too often. It returns a
-// channel that delivers when the first of them may join or leave again. The channel
-// delivers nothing if there is no such Node.
+// untilMove returns a channel for the Nodes that may not join or leave the set now,
+// because they have joined and left it too often. The channel delivers when the first
+// of these Nodes may join or leave again. It delivers nothing if there is no such Node.
 func (b *backends) untilMove() (moves <-chan time.Time, stop func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,10 +122,10 @@ func (b *backends) untilMove() (moves <-chan time.Time, stop func()) {
 	return timer.C(), func() { timer.Stop() }
 }
 
-// remakeEarly makes a new set for a new Service, before the Nodes have settled. It
+// remakeEarly makes an early set for a new Service, before the Nodes have settled. It
 // reports whether the early set differs from the previous set. If so, follow reports
-// the next set in any case, even if it equals the set before the early one: the new
-// Service has the early set, and needs the next one.
+// the next set even if the next set equals the previous one, because the new Service
+// has the early set and needs the next one.
 func (b *backends) remakeEarly() bool {
 	if !b.remake() {
 		return false
@@ -138,8 +138,8 @@ func (b *backends) remakeEarly() bool {
 
 // isNews reports whether the current set differs from the set at the last call of
 // isNews, or whether remakeEarly has made a new set since then. follow calls isNews
-// only after the Nodes have settled. So before that, an early set causes no passes
-// over the other Services.
+// only after the Nodes have settled, so an early set causes no passes over the other
+// Services before that.
 func (b *backends) isNews() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

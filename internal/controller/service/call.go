@@ -31,13 +31,14 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 	return nil
 }
 
-// prepareNext writes the finalizer of the Service that gets a worker next, while a
-// call about another Service is under way. So with few workers, the cloud waits less
-// for the API server. prepareNext does this only after a short call. After a long
-// call, the gain would be small, because a write takes hardly any time compared with
-// a long call. The cost would be the same: the deletion of a Service with a finalizer
-// has to wait for a worker and a call. A Service whose last pass has failed is not
-// prepared, because its passes have delays.
+// prepareNext writes the finalizer of the Service that gets a worker next. It does so
+// while a call about another Service is under way, so that the next call can begin
+// without waiting for the API server. This saves time if there are few workers.
+// prepareNext does this only after a short call. After a long call, the gain would be
+// small, because a write takes hardly any time compared with a long call. But the cost
+// would be the same, because the deletion of a Service with a finalizer has to wait for
+// a worker and a call. A Service whose last pass has failed is not prepared, because
+// its passes have delays.
 func (c *Controller) prepareNext(ctx context.Context) {
 	key, waits := c.loop.Next()
 	if !waits || !c.short.Load() || !c.claims.prepare(key) {
@@ -129,9 +130,9 @@ func outcomeOf(do action, nodes nodeSet, err error, at time.Time) outcome {
 	return r
 }
 
-// reportSlowCall shows on the Service that a call takes long. For a removal, it shows
-// nothing. The report ends when stop is called. stop returns the conditions that were
-// written.
+// reportSlowCall shows on the Service that a call takes long, unless the call is a
+// removal. The caller must call stop at the end of the call. stop returns the
+// conditions that reportSlowCall has written.
 func (c *Controller) reportSlowCall(ctx context.Context, p plan) (stop func() []metav1.Condition) {
 	ended := make(chan struct{})
 	var written []metav1.Condition // read only after the goroutine has returned

@@ -58,8 +58,8 @@ func TestNextServiceIsPrepared(t *testing.T) {
 	})
 }
 
-// Of the Services that wait behind a call, only one is prepared. If they are deleted
-// before their turn, only the prepared Service costs a call.
+// Of the Services that wait behind a call, only one is prepared. If all of them are
+// deleted before their turn, only the deletion of the prepared Service costs a call.
 func TestPreparedServicesThatAreDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"))
@@ -100,8 +100,8 @@ func TestPreparedServicesThatAreDeleted(t *testing.T) {
 	})
 }
 
-// The API server refuses a preparation, or a preparation takes as long as several
-// calls. Each Service still gets its own pass.
+// Each Service gets its own pass, even if the API server refuses a preparation, or if a
+// preparation takes as long as several calls.
 func TestPreparationThatFails(t *testing.T) {
 	for name, trouble := range map[string]func(l *life){
 		"Refused": func(l *life) { l.refuse = errors.New("refused") },
@@ -133,8 +133,8 @@ func TestPreparationThatFails(t *testing.T) {
 	}
 }
 
-// If a worker takes a Service during its preparation, the worker waits for the end of
-// the preparation. So the Service keeps its place.
+// If a worker takes a Service during the Service's preparation, the worker waits for
+// the end of the preparation. So the Service keeps its place in the queue.
 func TestPreparationKeepsTheOrder(t *testing.T) {
 	for _, workers := range []int{1, 3, 10} {
 		synctest.Test(t, func(t *testing.T) {
@@ -164,8 +164,8 @@ func TestPreparationKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// Slow writes about the Service that comes next do not delay the address of the Service
-// before it.
+// If the writes to the next Service are slow, they do not delay the address of the
+// Service before it.
 func TestSlowPreparationDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"))

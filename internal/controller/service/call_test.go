@@ -73,8 +73,8 @@ func TestSlowCallIsShown(t *testing.T) {
 	})
 }
 
-// After a failure, the next call is slow. The Service shows the slow call only after
-// it has shown the failure for a minute.
+// If the call after a failure is slow, the Service shows the slow call only after it
+// has shown the failure for a minute.
 func TestSlowCallAfterAFailureIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))

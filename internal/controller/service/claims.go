@@ -2,9 +2,9 @@ package service
 
 import "sync"
 
-// claims has the Services that are in use by a pass, by a call that updates several load
-// balancers, or by the preparation of a call. A Service is in use by one of these at a
-// time. So calls about one Service never overlap (promise S3).
+// claims has the Services that are in use. A Service is used by one pass, by one call
+// that updates several load balancers, or by one preparation of a call, but never by
+// two of these at the same time. So calls about one Service never overlap (promise S3).
 type claims struct {
 	mu sync.Mutex
 	of map[string]*claim // by key; guarded by mu
@@ -38,8 +38,8 @@ func (c *claims) claimForPass(key string) bool {
 	}
 }
 
-// take makes the claim own and returns nil. If the Service is claimed already, take
-// returns the existing claim instead.
+// take makes the parameter own the claim of the Service, and returns nil. If the
+// Service is claimed already, take returns the existing claim instead.
 func (c *claims) take(key string, own *claim) (held *claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -39,14 +39,14 @@ const (
 	maxActions = 20
 )
 
-// balancers is the cloud, as far as this package needs it.
+// balancers has the calls to the cloud that this package makes.
 type balancers interface {
 	Ensure(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error)
 	Update(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) error
 	Delete(ctx context.Context, service *corev1.Service) error
 }
 
-// services is the API server, as far as this package needs it.
+// services has the requests about Services that this package makes.
 type services interface {
 	Cached(key string) (*corev1.Service, error)
 	PatchStatus(ctx context.Context, namespace, name string, p kube.ServicePatch) (*corev1.Service, error)
@@ -198,7 +198,8 @@ func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, er
 	return result, err
 }
 
-// free ends a claim. It requests a pass if another claim was refused meanwhile.
+// free ends a claim. It requests a pass if another claim of the Service was refused
+// meanwhile.
 func (c *Controller) free(key string) {
 	if c.claims.release(key) {
 		c.again(key)
@@ -220,9 +221,9 @@ func (c *Controller) again(key string) {
 }
 
 // pass observes, decides and applies until nothing is left to do. After a call to the
-// cloud, the rest of the pass needs no worker. The rest ends before a second call, so
-// that other Services go first. Otherwise one Service could keep a worker for an
-// hour, if calls are slow and Nodes join and leave all the time.
+// cloud, the remaining part of the pass needs no worker. The pass ends before a second
+// call, so that other Services go first. Otherwise one Service could keep a worker for
+// an hour, if calls are slow and Nodes join and leave all the time.
 func (c *Controller) pass(ctx context.Context, key string, called bool) (loop.Result, error) { //nolint:revive // flag-parameter: a fact about the pass, not a mode
 	for range maxActions {
 		o, err := c.observe(key)
@@ -252,14 +253,14 @@ func (c *Controller) pass(ctx context.Context, key string, called bool) (loop.Re
 }
 
 // yields returns the result of a pass that ends before the call of the plan, so that
-// other Services go first. While calls fail, the pass counts as unfinished. So the pass
+// other Services go first. While calls fail, the pass counts as unfinished, so that it
 // does not shorten the delay of a write that was refused before.
 func yields(o observed, p plan) loop.Result {
 	return loop.Result{After: yieldDelay, HighPriority: p.do != update && !p.routine, Unfinished: o.memory.failure.attempts > 0}
 }
 
-// onService returns the handlers that enqueue a Service if its change asks for
-// a pass.
+// onService returns the handlers that enqueue a Service if a pass is due after its
+// change.
 func (c *Controller) onService() cache.ResourceEventHandler {
 	enqueue := func(key string, before, now *corev1.Service) {
 		c.store.note(key, now, c.policy)

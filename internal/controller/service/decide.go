@@ -28,8 +28,7 @@ type observed struct {
 	// shown is the last address that this process has seen on a Service with this
 	// name.
 	shown shownAddress
-	// foreign means that the Service belonged to another class when it last had
-	// a class.
+	// foreign means that the last class that the Service had is not served here.
 	foreign bool
 	// elsewhere means that the last call about any Service has shown that somebody
 	// else provides load balancers.
@@ -81,7 +80,7 @@ type plan struct {
 	// delays is the number of earlier failures that lengthen the delay if this call
 	// fails.
 	delays int
-	// shared means that one call may be made for this Service and others together.
+	// shared means that one call may be made for this Service together with others.
 	shared bool
 	// fresh means that a new set of Nodes is made right before this call.
 	fresh bool
@@ -97,8 +96,8 @@ type plan struct {
 	tried tried
 }
 
-// writes are what an action writes to the API server: first one patch, then the
-// events.
+// writes has what an action writes to the API server. The action first makes one patch,
+// and then records the events.
 type writes struct {
 	finalizer bool // the finalizer is added
 	release   bool // the finalizer is removed

@@ -79,8 +79,8 @@ func hasFailed(during action, of *corev1.Service, ago time.Duration) func(*memor
 	}
 }
 
-// row is a situation, and the plan that decide must make in it. The time is noon, and
-// one Node could be a backend, unless edit changes that.
+// row is a situation, and the plan that the function decide must make in it. The time
+// is noon, and the newest set has one Node, unless the field edit changes that.
 type row struct {
 	name    string
 	service *corev1.Service
@@ -108,8 +108,7 @@ func runRows(t *testing.T, rows []row) {
 	}
 }
 
-// digest returns a plan in one line: first the action and why, then the other
-// fields.
+// digest returns a plan in one line. The line begins with the fields do and why.
 func digest(p plan) string {
 	parts := []string{string(p.do) + ": " + p.why}
 	if p.routine {

@@ -12,10 +12,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// Conditions on a Service. KEP-4631 has defined the meaning of the first two. They are
-// written only on Services whose load balancer this provider provides. A Service has no
-// generation that its conditions could name. So nobody can see whether a condition is
-// older than the spec.
+// Conditions on a Service. KEP-4631 has defined the meaning of the first two. These two
+// are written only on Services whose load balancer this provider provides. A Service
+// has no generation that its conditions could name, so nobody can see whether a
+// condition is older than the spec.
 const (
 	// ConditionServing reports whether there is a load balancer with an address, and
 	// with nodes behind it.
@@ -23,9 +23,9 @@ const (
 	// ConditionProvisioning is True while the cloud is being brought in line with
 	// the Service.
 	ConditionProvisioning = "LoadBalancerProvisioning"
-	// ConditionCleanupHeld is True on a Service that the finalizer keeps in deletion
-	// and whose class is not served here. KEP-4631 does not have this condition. This
-	// controller writes no other condition on such a Service.
+	// ConditionCleanupHeld is True on a Service whose class is not served here, and
+	// whose deletion the finalizer holds up. KEP-4631 does not have this condition.
+	// This controller writes no other condition on such a Service.
 	ConditionCleanupHeld = "LoadBalancerCleanupHeld"
 )
 
@@ -258,8 +258,8 @@ func updateFailedEvent(text string) message.Event {
 	return reasonUpdateFailed.Event("Error updating load balancer with new hosts " + text)
 }
 
-// writeFailedEvent returns the event for a write that the API server refuses, in
-// upstream's words.
+// writeFailedEvent returns the event for a write that the API server refuses. The text
+// is the same as upstream's.
 func writeFailedEvent(during action, err error) message.Event {
 	what := map[action]string{
 		addFinalizer: "failed to add load balancer cleanup finalizer: ",
@@ -269,7 +269,8 @@ func writeFailedEvent(during action, err error) message.Event {
 	return reasonSyncFailed.Event("Error syncing load balancer: " + what[during] + message.Cut(err))
 }
 
-// limitedNames returns the error and at most twenty names, in upstream's form.
+// limitedNames returns the error and at most twenty names, in the same form as
+// upstream.
 func limitedNames(names []string, err error) string {
 	const most = 20
 	shown := names

@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message/messagetest"
 )
 
-// TestGuideHasAllReasons compares the tables of the guide with Reasons. Each reason
-// on the page exists, and each reason in Reasons is on the page.
+// TestGuideHasAllReasons compares the tables of the guide with Reasons. Both must have
+// the same reasons.
 func TestGuideHasAllReasons(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/guides/services.md")
 	if err != nil {
@@ -44,8 +44,8 @@ func TestGuideHasAllReasons(t *testing.T) {
 	compare("condition", reasonsIn(t, string(text), "Conditions", 2), conditions)
 }
 
-// reasonsIn reads the reasons from a column of the table in a section, each
-// with the type of its event or condition.
+// reasonsIn reads the reasons from a column of the table in a section. It returns each
+// reason with the type of its event or condition.
 func reasonsIn(t *testing.T, text, heading string, column int) (reasons []string) {
 	t.Helper()
 	_, section, found := strings.Cut(text, "\n## "+heading+"\n")

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// of puts a Service into a namespace.
+// of returns an edit that puts a Service into a namespace.
 func of(namespace string) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Namespace = namespace }
 }
@@ -38,8 +38,9 @@ func flipped(s *corev1.Service) {
 	s.Spec.Type = corev1.ServiceTypeLoadBalancer
 }
 
-// tenants has the numbers of Services and the duration of a call. A Service of an
-// attacker is edited whenever a call about it ends.
+// tenants says how many Services the attackers and the victims have, and how long a
+// call takes. Whenever a call about an attacker's Service ends, the Service is edited
+// again.
 type tenants struct {
 	workers, attackers, victims int
 	takes                       time.Duration // of each call
@@ -95,16 +96,16 @@ func (l *life) callsUntil(limit time.Duration, holds func() bool) (calls int, in
 	return calls, limit
 }
 
-// updateWithin returns the bound in docs/guides/services.md, with one second more for
-// each call. Within this time, each load balancer gets the newest set, whatever other
-// tenants do with their Services.
+// updateWithin returns the time within which each load balancer gets the newest set,
+// whatever other tenants do with their Services. It is the bound in
+// docs/guides/services.md, with one second more for each call.
 func (c tenants) updateWithin() time.Duration {
 	n := c.attackers + c.victims
 	return maxPause + time.Duration(3*n/c.workers+3)*(c.takes+time.Second)
 }
 
-// The Services of some tenants are edited all the time. An update of backends still
-// reaches every load balancer, and a new Service still gets its load balancer
+// While the Services of some tenants are edited all the time, an update of backends
+// still reaches every load balancer, and a new Service still gets its load balancer
 // (promise S3).
 func TestTenantsDoNotStopOneAnother(t *testing.T) {
 	edits := map[string]func(*corev1.Service){"Annotation": annotatedNow, "Type": flipped}
@@ -241,7 +242,8 @@ func TestEditsByAPersonDoNotWait(t *testing.T) {
 }
 
 // A kubelet that keeps setting and removing the label that excludes its Node causes a
-// bounded number of calls. The last state of the label counts (promise P2 b).
+// bounded number of calls. In the end, the set of backends agrees with the last state
+// of the label (promise P2 b).
 func TestUpdatesForANodeThatMovesAllTheTimeAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, append(twenty(), host("a"), host("b"))...)

@@ -13,9 +13,9 @@ func withoutFinalizer(s *corev1.Service) { s.Finalizers = nil }
 
 var onlyA = Config{Policy: Policy{Classes: list("a"), ClassesOnly: true, Resync: 12 * time.Hour}}
 
-// A second daemon does not read the annotation. It cleans up, too, and later gives the
-// Service a load balancer. The old annotation must not make the first daemon claim that
-// load balancer.
+// A second daemon, which does not read the annotation, cleans up, too, and later makes
+// a load balancer for the Service. The old annotation must not make the first daemon
+// claim this load balancer.
 func TestAnnotationDoesNotOutliveTheFinalizer(t *testing.T) {
 	for _, restarts := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

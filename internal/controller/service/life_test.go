@@ -23,8 +23,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// life is a cluster, a cloud and a controller between them. It runs in
-// testing/synctest, which has its own time.
+// life has a cluster, a cloud, and a controller that uses both. It runs in a
+// testing/synctest bubble, which has its own time.
 type life struct {
 	t       *testing.T
 	cluster *fake.Clientset
@@ -98,9 +98,9 @@ func (s slowServices) PatchStatus(ctx context.Context, namespace, name string, p
 	return s.services.PatchStatus(ctx, namespace, name, p)
 }
 
-// onPatch refuses a patch if refuse or refuses demands it. Otherwise it counts
-// versions like an API server. It deletes a Service that is being deleted and no
-// longer has a finalizer.
+// onPatch refuses a patch if the field refuse or refuses says so. Otherwise it gives
+// the Service a new version, as an API server does. If the Service is being deleted and
+// no longer has a finalizer, onPatch deletes it.
 func (l *life) onPatch(action clienttesting.Action) (bool, runtime.Object, error) {
 	if action.GetSubresource() != "status" {
 		l.t.Errorf("a patch of %s/%q, want all to go to the status", action.GetResource().Resource, action.GetSubresource())
@@ -264,8 +264,8 @@ func (l *life) edit(service *corev1.Service, edits ...func(*corev1.Service)) {
 	}
 }
 
-// expect compares the calls and events since the last call of expect with the wanted
-// ones.
+// expect fails the test unless the calls and events since the last call of expect are
+// the wanted ones.
 func (l *life) expect(what string, calls, events []string) {
 	l.t.Helper()
 	l.mu.Lock()

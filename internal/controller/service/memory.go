@@ -24,11 +24,11 @@ type memory struct {
 	shape, backends string
 	ensuredAt       time.Time
 	// status is the status that the provider returned, or the status that the Service
-	// showed in place of it. It is nil if there is none yet.
+	// showed instead. It is nil if there is none yet.
 	status *corev1.LoadBalancerStatus
-	// published means that the Service has shown status. contested means that the
-	// Service then showed another status, but that the provider has returned the same
-	// status again.
+	// published means that the Service has shown the value of the field status.
+	// contested means that the Service showed another status after that, and that the
+	// provider then returned the same status again.
 	published, contested bool
 	// uncertain means that a call has failed, and that nobody knows how much of it
 	// was done.
@@ -60,7 +60,7 @@ type memory struct {
 	// repairedAt is the time when a change by somebody else was last undone. askedAt
 	// is the time when the provider was last asked about such a change.
 	repairedAt, askedAt time.Time
-	// namedAt is the time when the annotation AnnotationClass was last written alone.
+	// namedAt is the time when AnnotationClass was last written in a patch of its own.
 	namedAt time.Time
 }
 

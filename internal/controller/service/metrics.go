@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/waiting"
 )
 
-// Metrics are the metrics of the controller. They outlive it.
+// Metrics are the metrics of the controller. They outlive the controller.
 type Metrics struct {
 	updates      *metrics.Counter
 	updateErrors *metrics.Counter

@@ -65,7 +65,7 @@ func TestBackendsAreCountedWhileAControllerRuns(t *testing.T) {
 	})
 }
 
-// Dashboards know upstream's metrics by name. Only updates are counted.
+// Dashboards rely on the names of upstream's metrics. These metrics count only updates.
 func TestUpstreamsMetrics(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
 	m := NewMetrics(registry.MustRegister, registry.CustomMustRegister)

@@ -28,15 +28,15 @@ func (c *Controller) Keys() []string {
 	return keys
 }
 
-// Shadow calls look in place of each pass. Follow must be called first, and Run must
-// not be called.
+// Shadow calls the function look in place of each pass. Follow must be called first,
+// and Run must not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	return c.loop.RunAs(ctx, look)
 }
 
-// Plan returns the steps that the controller would take for a Service. The steps end
-// at the first call whose result decides about the rest. Plan makes no call and
-// writes nothing.
+// Plan returns the steps that the controller would take for a Service. The steps end at
+// the first call whose result decides what follows. Plan makes no call and writes
+// nothing.
 func (c *Controller) Plan(_ context.Context, key string) ([]step.Step, error) {
 	c.backends.remake()
 	o, err := c.observe(key)
@@ -87,9 +87,9 @@ func (p plan) written(service *corev1.Service) *corev1.Service {
 	return now
 }
 
-// addTo adds the plan to the step that a dry run shows. If a plan deletes something,
-// the step has the action of the first such plan. Otherwise it has the action of the
-// last plan that does something.
+// addTo adds the plan to the step that a dry run shows. Several plans can be added to
+// one step. If some of them delete something, the step has the action of the first of
+// these. Otherwise it has the action of the last plan that does something.
 func (p plan) addTo(s *step.Step, o observed) {
 	s.Writes = append(s.Writes, p.writes.list(p.do, o.service.Annotations)...)
 	if call := p.call(o); call != "" {

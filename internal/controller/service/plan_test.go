@@ -16,8 +16,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// Each state of a Service has one step. Nothing is written, and the cloud is not
-// called. The controller of this test does not even have a cloud.
+// For each state of a Service, Plan returns one step. It writes nothing, and does not
+// call the cloud. The controller of this test does not even have a cloud.
 func TestPlan(t *testing.T) {
 	served := func(s *corev1.Service) {
 		s.Finalizers = []string{Finalizer}

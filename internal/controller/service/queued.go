@@ -26,7 +26,7 @@ func (c *Controller) reportQueued(ctx context.Context) {
 }
 
 // queuedBehind returns the Services that wait for a worker, with the times at which
-// their waits began. It tells each owner once, by an event.
+// their waits began. It tells each owner once, with an event.
 func (c *Controller) queuedBehind(busy string) map[string]time.Time {
 	since := map[string]time.Time{}
 	for _, waiting := range c.loop.Waiting(queuedAfter) {

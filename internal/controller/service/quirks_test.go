@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// unaddressed removes the address, like the API server when the type of a Service
+// unaddressed removes the address, as the API server does when the type of a Service
 // changes.
 func unaddressed(s *corev1.Service) { s.Status.LoadBalancer = corev1.LoadBalancerStatus{} }
 
@@ -73,8 +73,8 @@ func (l *life) failsEach(calls ...string) {
 	})
 }
 
-// replaceNode adds a Node and deletes the Node before it, like a node pool that gets
-// new machines.
+// replaceNode adds a Node and deletes the previous Node, as a node pool does when it
+// gets new machines.
 func (l *life) replaceNode(generation int) {
 	l.t.Helper()
 	l.create(host(fmt.Sprint("n", generation)))
@@ -168,8 +168,8 @@ func TestUpdateThatFailsWhileEnsureFailsIsMadeOnceForEachFailure(t *testing.T) {
 	})
 }
 
-// If calls take longer than the delay after a failure, no wait is left for updates of
-// the backends. So the backends are updated before an Ensure that is due.
+// If calls take longer than the delay after a failure, the next Ensure is always due.
+// So the backends are updated before it.
 func TestBackendsFollowTheNodesWhileSlowCallsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(named("s1")), balanced(named("s2")), host("a"))
@@ -231,9 +231,9 @@ func TestRefusedConditionDoesNotDelayAnUpdate(t *testing.T) {
 	}
 }
 
-// The Service shows that a call is about to be made. After that, the API server
-// refuses all writes, and all calls except the first fail. The write of a newer
-// condition must not be tried all the time.
+// Suppose that a Service shows that a call is about to be made. After that, the API
+// server refuses all writes, and all calls except the first fail. Then the controller
+// must not try all the time to write a newer condition.
 func TestRefusedConditionIsNotWrittenInALoop(t *testing.T) {
 	for name, refusal := range refusals() {
 		t.Run(name, func(t *testing.T) {
@@ -383,9 +383,9 @@ func at(ip string) func(*corev1.Service) {
 	}
 }
 
-// A provider writes the address itself, and uses the address to find the load
-// balancer that it has to delete. After an edit, the provider makes another load
-// balancer and writes its address.
+// This provider writes the address itself, and uses the address to find the load
+// balancer that it has to delete. After an edit, it makes another load balancer and
+// writes the new address.
 func TestDeletionHasTheNewestAddress(t *testing.T) {
 	for name, ensureFails := range map[string]bool{"EnsureFailsAfterwards": true, "TwoAddressesWithinThePause": false} {
 		t.Run(name, func(t *testing.T) {
@@ -424,9 +424,9 @@ func TestDeletionHasTheNewestAddress(t *testing.T) {
 	}
 }
 
-// A new Service gets an early set of nodes, from before the nodes have settled. When
-// the nodes have settled, the set is again the same as before the early set. The new
-// Service has to get this set.
+// A new Service gets an early set, which is made before the nodes have settled. When
+// they have settled, the set is again the same as before the early set. The new Service
+// must get this set, too.
 func TestServiceWithAnEarlySetFollowsTheNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"), host("b"), balanced(named("old")))
@@ -447,9 +447,9 @@ func TestServiceWithAnEarlySetFollowsTheNodes(t *testing.T) {
 	})
 }
 
-// An update is carried out while Ensure fails, and the reply to the update is lost.
-// Then the set of nodes is again the same as before the update. The load balancer has
-// to get this set once more.
+// While Ensure fails, an update is carried out, but its reply is lost. Then the set of
+// nodes becomes the same as before the update. The load balancer must get this set
+// again.
 func TestSetIsOfferedAgainAfterALostReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"), host("b"), balanced())

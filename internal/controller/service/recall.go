@@ -2,7 +2,7 @@ package service
 
 import "github.com/fairlead-k8s/fairlead/internal/controller/step"
 
-// Recall returns this process's memory of a Service, and false if the memory is
+// Recall returns this process's memory of a Service. It returns false if the memory is
 // empty. Recall does no I/O and changes nothing.
 func (c *Controller) Recall(key string) (step.Memory, bool) {
 	m := c.store.memory(key)

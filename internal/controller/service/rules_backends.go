@@ -15,10 +15,10 @@ type BackendPolicy struct {
 	// SkipUninitialized excludes Nodes that wait for their initialisation. It is set
 	// if this daemon initialises Nodes.
 	SkipUninitialized bool
-	// WakeOnTaint asks for a new set when a Node gets or loses the autoscaler's
-	// taint. WakeOnDeletion asks for one when a Node begins to be deleted. If the
-	// field is false, the Node is removed with the next change of another kind, as in
-	// upstream.
+	// If WakeOnTaint is true, a new set is made when a Node gets or loses the
+	// autoscaler's taint. If WakeOnDeletion is true, a new set is made when a Node
+	// begins to be deleted. If a field is false, the change waits for the next change
+	// of another kind, as in upstream.
 	WakeOnTaint, WakeOnDeletion bool
 	// Claim says which Nodes belong to this daemon. If OwnOnly is set, only these
 	// Nodes are behind load balancers.
@@ -26,9 +26,9 @@ type BackendPolicy struct {
 	OwnOnly bool
 }
 
-// isBackend reports whether a Node belongs behind load balancers. The readiness of
-// the Node does not matter. The cloud's health checks find it out more reliably, and
-// a failure of the control plane must not remove the backends.
+// isBackend reports whether a Node belongs behind load balancers. It does not matter
+// whether the Node is ready: the cloud's health checks show that more reliably, and a
+// failure of the control plane must not remove the backends.
 func (b BackendPolicy) isBackend(node *corev1.Node) bool {
 	switch {
 	case node.DeletionTimestamp != nil, isExcluded(node), nodefact.HasTaint(node, nodefact.TaintToBeDeleted):
@@ -49,7 +49,7 @@ func (b BackendPolicy) isDisowned(node *corev1.Node) bool {
 
 // isLeaving reports whether the Node's deletion, the autoscaler's taint or a missing
 // initialisation keeps the Node from being a backend. A kubelet cannot set and remove
-// these three. But it can set and remove the label that excludes its Node.
+// these three, but it can set and remove the label that excludes its Node.
 func (b BackendPolicy) isLeaving(node *corev1.Node) bool {
 	return node.DeletionTimestamp != nil || nodefact.HasTaint(node, nodefact.TaintToBeDeleted) || b.SkipUninitialized && nodefact.IsUninitialized(node)
 }

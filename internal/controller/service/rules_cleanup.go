@@ -33,10 +33,10 @@ func cleanUp(o observed) plan {
 	}
 }
 
-// whole returns the Service with all fields from which the provider may have built
-// the load balancer. If the Service has neither the type LoadBalancer nor the
-// finalizer, the informer drops its annotations and ports. In that case, whole
-// returns the Service of the last call, which has them.
+// whole returns the Service with all fields from which the provider may have built the
+// load balancer. If the Service has neither the type LoadBalancer nor the finalizer,
+// the informer drops its annotations and ports. In that case, whole returns the Service
+// of the last call, which still has these fields.
 func (o observed) whole() *corev1.Service {
 	if !hasFinalizer(o.service) && o.service.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return o.memory.service
@@ -59,11 +59,12 @@ func removeOrphan(o observed) plan {
 }
 
 // withLastStatus returns the Service with the last known address. Usually, that is the
-// address that the provider has returned. If the provider has returned none, or if the
-// address that the Service shows or has shown might be newer, it is the shown address.
+// address that the provider has returned. It is the address that the Service shows or
+// has shown if the provider has returned none, or if the shown address might be newer.
 // Some providers find the load balancer only by the last known address. The Service can
-// lack the address, because the API server removes it when the type changes. The Service
-// of the last call can also lack it, because the address was written after that call.
+// lack the address, because the API server removes it when the type changes. The
+// Service of the last call can also lack it, because the address was written after that
+// call.
 func (o observed) withLastStatus(service *corev1.Service) *corev1.Service {
 	status, m := service.Status.LoadBalancer, o.memory
 	if (len(status.Ingress) == 0 || service == m.service) && o.shown.uid == service.UID {

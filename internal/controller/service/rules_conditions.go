@@ -32,8 +32,8 @@ func serving(o observed) metav1.Condition {
 }
 
 // waitingConditions returns the conditions of a Service that waits because of this
-// cause. The Service may also wait for the removal of an earlier Service's load
-// balancer: that Service had the same name.
+// cause. Such a Service can also be one that waits until the load balancer of an
+// earlier Service with the same name is removed.
 func waitingConditions(o observed, cause message.Cause) []metav1.Condition {
 	if o.service == nil {
 		return nil
@@ -52,9 +52,9 @@ func waitingConditions(o observed, cause message.Cause) []metav1.Condition {
 	return conditions
 }
 
-// outdated returns the conditions that the Service does not show yet and that may be
-// written now. Other conditions may be written only later. later is the time until
-// all of these may be written, and 0 if there are none.
+// outdated returns those of the wanted conditions that the Service does not show yet
+// and that may be written now. Some of the conditions may be written only later. later
+// is the time until all of these may be written, and 0 if there are none.
 func outdated(o observed, wanted ...metav1.Condition) (differ []metav1.Condition, later time.Duration) {
 	for _, c := range wanted {
 		c.LastTransitionTime = metav1.NewTime(o.now)
@@ -78,7 +78,7 @@ func outdated(o observed, wanted ...metav1.Condition) (differ []metav1.Condition
 }
 
 // untilRewrite returns the time for which the reason and message of a condition must
-// still stay. The reason Ensuring may be replaced at once.
+// still stay. The reason "Ensuring" may be replaced at once.
 func (o observed) untilRewrite(shown *metav1.Condition) time.Duration {
 	if shown.Reason == reasonFirstCall.Name {
 		return 0
@@ -116,7 +116,8 @@ func findCondition(service *corev1.Service, conditionType string) *metav1.Condit
 	return nil
 }
 
-// ownConditions returns the types of our conditions that the Service shows.
+// ownConditions returns the types of this controller's conditions that the Service
+// shows.
 func ownConditions(service *corev1.Service) []string {
 	var own []string
 	for _, conditionType := range []string{ConditionServing, ConditionProvisioning, ConditionCleanupHeld} {

@@ -10,20 +10,21 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// editLimit limits the calls to the provider for edits of a Service. It allows five calls
-// in a row, for a person who tries out an annotation. Then it allows one call in two
-// minutes, for a program that changes an annotation all the time. Calls for edits are at
-// least five seconds apart, so edits in quick succession share a call. The first version
-// of a Service and its deletion do not count. A removal counts if nothing was provided
-// since the last removal.
+// editLimit limits the calls to the provider for edits of a Service. It allows five
+// calls in a row, for a person who tries out an annotation. Then it allows one call in
+// two minutes, for a program that changes an annotation all the time. Calls for edits
+// are at least five seconds apart, so edits in quick succession share a call. The first
+// version of a Service and its deletion do not count. A removal counts only if no load
+// balancer was provided since the last removal.
 var editLimit = allowance.Limit{Burst: 5, Every: 2 * time.Minute, Least: 5 * time.Second}
 
-// tried has the shape of a Service in the last call to the provider, and the
-// allowance for edits. It outlives the memory, which ends with the load balancer.
+// tried has the shape of a Service in the last call to the provider, and the allowance
+// for edits. It is kept longer than the memory, which ends with the load balancer.
 // Otherwise a Service would get a new allowance with each change of its type.
 type tried struct {
 	uid types.UID
-	// shape is the shape of the Service in the last call, or the constant removal.
+	// shape is the shape of the Service in the last call. After a removal, it is the
+	// constant named removal.
 	shape string
 	edits allowance.Allowance
 	// shownAt is the time when the Service last showed that an edit waits. recordedAt
@@ -104,8 +105,8 @@ func withPauseBetweenRemovals(o observed, p plan) plan {
 	return p
 }
 
-// recorded returns the event that an edit waits, and the value of t after that event.
-// It returns no event if such an event was recorded a short time ago.
+// recorded returns the event that says that an edit waits, and the value of t after
+// that event. It returns no event if such an event was recorded a short time ago.
 func (t tried) recorded(now time.Time) (tried, []message.Event) {
 	if now.Sub(t.recordedAt) < repeatEvent {
 		return t, nil
@@ -114,10 +115,10 @@ func (t tried) recorded(now time.Time) (tried, []message.Event) {
 	return t, []message.Event{editedOftenEvent()}
 }
 
-// waitToEdit waits before the call for an edit. If the wait is longer than slowCallAfter,
-// the Service shows the wait, at most once in conditionPause. Without this pause,
-// somebody could change the conditions all the time by an edit that is made and undone
-// again and again.
+// waitToEdit returns the plan to wait before the call for an edit. If the wait is
+// longer than slowCallAfter, the Service shows the wait, at most once in
+// conditionPause. Without this limit, somebody who makes and undoes an edit again and
+// again could change the conditions all the time.
 func waitToEdit(o observed, after time.Duration) plan {
 	cause := editedOftenCause()
 	p := plan{do: wait, why: cause.Message, after: after, awaited: true, memory: o.memory}

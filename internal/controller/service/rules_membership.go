@@ -16,12 +16,12 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// moveLimit limits the moves of one Node into the set and out of it. A kubelet can
-// set the label that excludes its Node, and each move costs a call for each load
-// balancer.
+// moveLimit limits how often one Node may join or leave the set. There is a limit
+// because a kubelet can set and remove the label that excludes its Node, and each such
+// move costs a call for each load balancer.
 var moveLimit = allowance.Limit{Burst: 6, Every: 2 * time.Minute}
 
-// member records whether a Node is in the set, and the used part of moveLimit.
+// member records whether a Node is in the set, and how much of moveLimit it has used.
 type member struct {
 	is    bool
 	moves allowance.Allowance
@@ -34,9 +34,9 @@ type member struct {
 	foreign bool
 }
 
-// next returns the member after a decision about the current Node. A member that has
-// moved too often does not move now, and later is the time until it may move. A Node
-// that is leaving does not wait.
+// next returns the member after a decision about the current version of the Node. A
+// Node that has moved too often does not move now, and later is the time until it may
+// move. This limit does not apply to a Node for which isLeaving is true.
 func (m member) next(b BackendPolicy, node *corev1.Node, now time.Time) (next member, later time.Duration) {
 	is := b.isBackend(node)
 	switch wait := m.moves.Next(moveLimit).Sub(now); {
@@ -52,7 +52,7 @@ func (m member) next(b BackendPolicy, node *corev1.Node, now time.Time) (next me
 }
 
 // membership says which Nodes are behind load balancers. After a change of one Node,
-// only that Node is decided again, however many Nodes there are.
+// only the decision about that Node is made again, however many Nodes there are.
 type membership struct {
 	policy  BackendPolicy
 	members map[string]member    // of all Nodes, by name
@@ -61,7 +61,8 @@ type membership struct {
 	// sum combines the digests of the set's Nodes with XOR.
 	sum [sha256.Size]byte
 	// schemes counts the Nodes in the set that have a provider ID. foreign counts the
-	// Nodes in the set that do not belong to this daemon. Both count by scheme.
+	// Nodes in the set that do not belong to this daemon. Both maps have one counter
+	// for each provider-ID scheme.
 	schemes, foreign map[string]int
 }
 
@@ -75,7 +76,7 @@ func newMembership(policy BackendPolicy) *membership {
 func (r *membership) id() string { return hex.EncodeToString(r.sum[:]) }
 
 // change decides again about Nodes that may have changed, and reports whether the set
-// is a new one. names are sorted and have no duplicates. node returns the Node with a
+// has changed. names are sorted and have no duplicates. node returns the Node with a
 // name, or nil if there is none.
 func (r *membership) change(names []string, node func(name string) *corev1.Node, now time.Time) bool {
 	nodes, rest := make([]*corev1.Node, 0, len(r.set.nodes)+len(names)), r.set.nodes
@@ -156,10 +157,9 @@ func (r *membership) nextMove() time.Time {
 	return next
 }
 
-// foreignSchemes returns the provider-ID schemes of those Nodes in the set that
-// probably do not belong to this daemon. They are sorted. Without a claim, nothing
-// tells to whom a Node belongs. In that case, all schemes are returned if there are
-// several.
+// foreignSchemes returns the sorted provider-ID schemes of those Nodes in the set that
+// probably do not belong to this daemon. Without a claim, nothing tells to whom a Node
+// belongs. In that case, foreignSchemes returns all schemes if there are several.
 func (r *membership) foreignSchemes() []string {
 	if len(r.foreign) == 0 && len(r.schemes) > 1 && len(r.policy.Claim.Schemes) == 0 {
 		return slices.Sorted(maps.Keys(r.schemes))

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// membershipOf returns the membership of these Nodes, made in one step.
+// membershipOf makes the membership of these Nodes in one step.
 func membershipOf(policy BackendPolicy, nodes ...*corev1.Node) *membership {
 	r, byName := newMembership(policy), map[string]*corev1.Node{}
 	for _, node := range nodes {

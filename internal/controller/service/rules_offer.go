@@ -1,16 +1,16 @@
 package service
 
-// offerBackends replaces a wait for the next Ensure by an update, if a working load
-// balancer does not have the newest set of nodes. So the backends follow the Nodes
-// although Ensure fails (promise S3). The failure is shown first, because an update
-// may have to wait for other Services. The update is made even if the failure cannot
-// be shown, for example because a webhook refuses the condition.
+// offerBackends makes the backends follow the Nodes while Ensure fails (promise S3). If
+// the load balancer works but does not have the newest set of nodes, offerBackends
+// replaces the wait for the next Ensure by an update. The failure is shown first,
+// because an update may have to wait for other Services. The update is made even if the
+// failure cannot be shown, for example because a webhook refuses the condition.
 //
-// The update is also made before an Ensure that is due. Otherwise it might never be
-// made: if calls take longer than the delays, an Ensure is always due.
+// The update is made even if the next Ensure is already due. Otherwise the update might
+// never be made, because an Ensure is always due if calls take longer than the delays.
 //
-// A set is offered once. If its update fails, the set is offered again only after
-// Ensure has failed once more. So the update needs no delay of its own.
+// Each set is tried once. If the update with a set fails, the same set is tried again
+// only after Ensure has failed once more. So the update needs no delay of its own.
 func offerBackends(o observed, p plan) plan {
 	m := o.memory
 	switch {

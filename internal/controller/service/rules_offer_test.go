@@ -8,7 +8,8 @@ import (
 func TestOfferBackends(t *testing.T) {
 	ready := balanced(finalized, addressed, conditioned)
 	old := func(m *memory) { m.backends = "old" }
-	// shown makes the memory say that the Service shows the failure already.
+	// shown changes the memory, so that the Service counts as showing the failure
+	// already.
 	shown := func(m *memory) {
 		m.recorded = recordedReason{"CloudFailed", noon}
 		m.writtenAt = noon

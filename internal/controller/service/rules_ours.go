@@ -8,10 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// AnnotationClass on a Service names the class under which its load balancer was
-// made. Only a daemon with ClassesOnly writes the annotation. When the type changes,
-// the API server removes the class. All controllers have the same finalizer. So
-// without the class, only this annotation shows to whom the load balancer belongs.
+// AnnotationClass on a Service names the class under which its load balancer was made.
+// Only a daemon with ClassesOnly writes the annotation. When the type of the Service
+// changes, the API server removes the class. The finalizer is the same for all
+// controllers. So without the class, only this annotation shows to whom the load
+// balancer belongs.
 const AnnotationClass = "fairlead.dev/load-balancer-class"
 
 // servedAs returns the class under which the Service is served, or nil if there is
@@ -38,9 +39,9 @@ func (p Policy) isGivenAway(service *corev1.Service) bool {
 	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.DeletionTimestamp == nil && !p.serves(service.Spec.LoadBalancerClass)
 }
 
-// isOurs reports whether a Service is served here. It also returns true if the
-// Service was served here and a flag asks for its cleanup. For any other Service,
-// giveUp returns the plan (promise S4).
+// isOurs reports whether a Service is served here. It also returns true if the Service
+// was served here in the past, and a flag says that its load balancer should be cleaned
+// up. For any other Service, giveUp returns the plan (promise S4).
 func (p Policy) isOurs(service *corev1.Service) bool {
 	class := servedAs(service)
 	isLeft := service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer || !isSame(class, service.Spec.LoadBalancerClass)
@@ -73,7 +74,7 @@ func (p Policy) foreignAfter(before types.UID, service *corev1.Service) types.UI
 	case !p.isOurs(service) && !p.isRetired(service):
 		return service.UID
 	case service.Spec.Type == corev1.ServiceTypeLoadBalancer && isServed, before != service.UID:
-		return "" // Only the class counts here. An annotation that names this daemon can be forged, or can be left from before.
+		return "" // Only the class counts here. An annotation that names this daemon can be forged or out of date.
 	default:
 		return before
 	}
@@ -88,8 +89,8 @@ func unnamed(service *corev1.Service) *string {
 	return new("")
 }
 
-// named returns the value of AnnotationClass that has to be written while the Service
-// has the finalizer. That is the Service's class, or the empty string if the annotation
+// named returns the write that corrects AnnotationClass on a Service with the
+// finalizer. The write is the Service's class, or the empty string if the annotation
 // has to be removed. named returns nil if nothing has to be written. A daemon that
 // serves Services without a class never writes a class.
 func (p Policy) named(service *corev1.Service) *string {
@@ -107,9 +108,9 @@ func (p Policy) named(service *corev1.Service) *string {
 }
 
 // stale returns the write that removes the annotation after somebody else has removed
-// the finalizer. Otherwise the next load balancer of another daemon would count as
-// made by this daemon. The informer may have dropped the annotation, so the Service
-// of the last call shows whether the annotation was written.
+// the finalizer. Otherwise this daemon would treat a later load balancer of another
+// daemon as its own. The informer may have dropped the annotation, so the Service of
+// the last call shows whether the annotation was written.
 func (o observed) stale() *string {
 	isKept := o.service.Spec.Type == corev1.ServiceTypeLoadBalancer
 	switch made := o.memory.service; {
@@ -124,10 +125,11 @@ func hasFinalizer(service *corev1.Service) bool {
 	return slices.Contains(service.Finalizers, Finalizer)
 }
 
-// giveUp leaves a Service of another class alone. If this process has served the
-// Service before, or if AnnotationClass shows that this daemon has served it, giveUp
-// first removes the load balancer, the finalizer and the conditions. giveUp does not
-// remove the address, which now comes from the other controller.
+// giveUp returns the plan for a Service of another class. Usually, the plan is to leave
+// the Service alone. If this process has served the Service before, or if
+// AnnotationClass shows that this daemon has served it, giveUp first removes the load
+// balancer, the finalizer and the conditions. giveUp does not remove the address, which
+// now comes from the other controller.
 func giveUp(o observed) plan {
 	had := o.memory.service
 	if had == nil && !o.foreign && o.policy.isOurs(o.service) {

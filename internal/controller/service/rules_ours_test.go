@@ -76,9 +76,9 @@ func TestServiceThatNamesTheClassOfItsLoadBalancer(t *testing.T) {
 	})
 }
 
-// With "-" in --load-balancer-class, Services without a class are left to others. But
-// if this daemon has made a load balancer under a class, it still belongs to this
-// daemon when the Service loses the class.
+// With "-" in --load-balancer-class, Services without a class are left to other
+// daemons. But a load balancer that this daemon has made under a class still belongs to
+// this daemon after the Service has lost the class.
 func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
 	ready := balanced(finalized, addressed, conditioned, class("ours"))
 	rows := []row{
@@ -143,8 +143,8 @@ func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
 }
 
 // Two managers never both act on a Service. A Service that has a load balancer of a
-// class always has a manager. Both are true whatever the current class, type and
-// annotation are, and even if no manager remembers anything.
+// class always has a manager. Both statements are true for all classes, types and
+// annotations that the Service can have now, and even if no manager remembers anything.
 func TestTwoManagersNeverBothAct(t *testing.T) {
 	managers := map[string]Policy{
 		"a":        {Classes: list("a"), ClassesOnly: true},

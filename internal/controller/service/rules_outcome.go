@@ -74,9 +74,9 @@ func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
 }
 
 // withStatus returns the memory with the status after a call. given is the status in
-// the Service that the provider got. returned is the status that the provider
-// returned. Only a status that differs from given is new information: some providers
-// write the address themselves, and return the Service's own status.
+// the Service that the provider got. returned is the status that the provider returned.
+// Only a status that differs from given is new information, because providers that
+// write the address themselves return the Service's own status.
 func (m memory) withStatus(given, returned corev1.LoadBalancerStatus) memory {
 	switch {
 	case isEqual(given, returned):
@@ -91,9 +91,9 @@ func (m memory) withStatus(given, returned corev1.LoadBalancerStatus) memory {
 }
 
 // updated returns the memory after Update, and the events to record. After a failed
-// update, the whole load balancer is ensured, as in upstream, because it may no
-// longer exist. If Ensure has failed before, an update changes neither that failure
-// nor the time of the retry.
+// update, Ensure is called, as in upstream, because the load balancer may no longer
+// exist. If Ensure has failed before, an update changes neither that failure nor the
+// time of the retry.
 func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 	switch isFirst := m.backends == ""; r.result {
 	case succeeded:
@@ -139,9 +139,10 @@ func (m memory) removed(p plan, r outcome) (memory, []message.Event) {
 	return m.withFailure(p, r), nil
 }
 
-// providedElsewhere reports whether somebody else provides load balancers. known is
-// false if the call does not show that. While somebody else provides load balancers,
-// a new Service shows no condition before the provider is asked about that Service.
+// providedElsewhere reports whether the call has shown that somebody else provides load
+// balancers. known is false if the call has shown neither that nor the opposite. While
+// somebody else provides load balancers, a new Service shows no condition before the
+// provider is asked about that Service.
 func providedElsewhere(p plan, r outcome, m memory) (is, known bool) {
 	return m.elsewhere, m.elsewhere || p.do == ensure && r.result == succeeded
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Each row has the times at which Nodes change, in seconds, and the times at
-// which a new set is made.
+// Each row has the times in seconds at which Nodes change, and the times at which a new
+// set is made.
 func TestPause(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

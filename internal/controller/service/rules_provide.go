@@ -17,13 +17,13 @@ const repairPause = 5 * time.Minute
 // checked.
 type Policy struct {
 	// Classes are the values of spec.loadBalancerClass that are served. Services
-	// without a class are served, too, unless ClassesOnly is set.
+	// without a class are served, too, unless ClassesOnly is true.
 	Classes []string
-	// If ClassesOnly is set, a Service without a class is left alone.
+	// If ClassesOnly is true, a Service without a class is left alone.
 	ClassesOnly bool
-	// Retired are classes that were served here in the past. A Service of a retired
-	// class loses its load balancer and the finalizer when it is deleted, or when its
-	// type or class changes. Otherwise it is left alone.
+	// Retired are classes that were served here in the past. When a Service of a
+	// retired class is deleted, or when its type or class changes, its load balancer
+	// and the finalizer are removed. Before that, the Service is left alone.
 	Retired []string
 	// Resync is the period after which an unchanged load balancer is ensured again; 0
 	// means never.
@@ -64,9 +64,9 @@ func provide(o observed) plan {
 	}
 }
 
-// keepFinalizer writes the finalizer, and with it the condition that says that the
-// provider is about to be called. If somebody else has removed the finalizer, it is
-// put back, at most once in repairPause.
+// keepFinalizer writes the finalizer, together with the condition that says that the
+// provider is about to be called. If somebody else has removed the finalizer, it is put
+// back, at most once in repairPause.
 func keepFinalizer(o observed) plan {
 	p := plan{do: addFinalizer, why: "a load balancer is about to exist", memory: o.memory, writes: writes{class: o.policy.named(o.service)}}
 	if o.memory.service != nil && !o.memory.deleted {
@@ -89,9 +89,9 @@ func keepFinalizer(o observed) plan {
 	return p
 }
 
-// nameClass corrects AnnotationClass on a Service that already has the finalizer. For
-// example, the Service got the finalizer before --load-balancer-class had "-". If
-// somebody else changes the annotation, it is corrected again, at most once in
+// nameClass corrects AnnotationClass on a Service that already has the finalizer. Such
+// a Service may have got the finalizer before "-" was added to --load-balancer-class.
+// If somebody else changes the annotation, it is corrected again, at most once in
 // repairPause.
 func nameClass(o observed, class *string) plan {
 	p := plan{do: publish, why: "the Service is to name the class of its load balancer", memory: o.memory, writes: writes{class: class}}
@@ -105,7 +105,7 @@ func isKnownFromBefore(o observed) bool {
 	return o.memory.shape == "" && len(o.service.Status.LoadBalancer.Ingress) > 0
 }
 
-// difference returns the reason for which the load balancer has to be ensured.
+// difference returns the reason why Ensure has to be called.
 func difference(o observed) string {
 	switch {
 	case isKnownFromBefore(o):
@@ -123,14 +123,15 @@ func isResyncDue(o observed) bool {
 	return o.policy.Resync > 0 && !o.now.Before(nextResync(o))
 }
 
-// nextResync returns the time of the next resync. Resyncs are up to a tenth of the
-// period early or late, so that those of many Services are spread.
+// nextResync returns the time of the next resync. A resync is up to a tenth of the
+// period early or late, so that the resyncs of many Services are spread.
 func nextResync(o observed) time.Time {
 	period := float64(o.policy.Resync)
 	return o.memory.ensuredAt.Add(time.Duration(period * (0.9 + o.jitter/5)))
 }
 
-// show writes the address and the conditions if the Service shows different ones.
+// show returns the plan to write the address and the conditions, if the Service shows
+// different ones.
 func show(o observed) plan {
 	shown := o.service.Status.LoadBalancer
 	differs := !isEqual(shown, *o.memory.status)
@@ -160,9 +161,8 @@ func show(o observed) plan {
 }
 
 // repairAddress restores an address that somebody else has changed, at most once in
-// repairPause. Before it restores the address, the provider is called with the
-// current Service: the provider itself may have changed the address with a client of
-// its own.
+// repairPause. Before that, the provider is called with the current Service, because
+// the provider itself may have changed the address with a client of its own.
 func repairAddress(o observed) plan {
 	next := o.memory.repairedAt.Add(repairPause)
 	if asked := o.memory.askedAt.Add(repairPause); !o.memory.contested && asked.After(next) {
@@ -184,8 +184,9 @@ func repairAddress(o observed) plan {
 	return p.withConditions(conditions, o.now)
 }
 
-// settled waits for a change, or for the next resync. If somebody else provides the load
-// balancer, settled first removes our conditions.
+// settled returns the plan to wait for a change, or for the next resync. If somebody
+// else provides the load balancer, the plan is first to remove this controller's
+// conditions.
 func settled(o observed, why string) plan {
 	p := plan{do: doNothing, why: why, memory: o.memory}
 	if o.policy.Resync > 0 && !o.memory.elsewhere {

@@ -9,9 +9,9 @@ import (
 )
 
 // shape has all fields of a Service from which a provider may build the load balancer.
-// Of the second group, upstream compares only the number of IPFamilies. The table in
-// docs/compared-with-upstream.md says for each field of a Service why shape has it or
-// not.
+// Of the second group of fields, upstream compares only the number of IPFamilies. For
+// each field of a Service, the table in docs/compared-with-upstream.md says why shape
+// has it or does not have it.
 type shape struct {
 	Annotations              map[string]string
 	Ports                    []corev1.ServicePort
@@ -57,8 +57,8 @@ func shapeOf(service *corev1.Service) string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// othersOf returns the annotations without the daemon's own annotation. No provider
-// builds anything from that one.
+// othersOf returns the annotations without AnnotationClass. No provider builds anything
+// from that annotation.
 func othersOf(annotations map[string]string) map[string]string {
 	if _, has := annotations[AnnotationClass]; !has {
 		return annotations
@@ -75,9 +75,9 @@ func othersOf(annotations map[string]string) map[string]string {
 	return others
 }
 
-// shapeFor returns the shape under which a failed call about the Service is
-// remembered. If the load balancer has to be deleted, that is a text with the UID
-// instead, because a deletion does not depend on the shape.
+// shapeFor returns the shape under which a failed call about the Service is remembered.
+// If the load balancer has to be deleted, shapeFor returns a text with the UID instead,
+// because a deletion does not depend on the shape.
 func shapeFor(service *corev1.Service) string {
 	if service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return "gone " + string(service.UID)

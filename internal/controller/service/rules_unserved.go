@@ -6,20 +6,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// unservedAfter is the time for which the finalizer may keep a Service of another
-// class in deletion before this controller reports it. Upstream has the same
-// finalizer. So the controller of that class may use it, too, and needs some time for
+// unservedAfter is the time for which the finalizer may hold up the deletion of a
+// Service of another class before this controller reports it. The controller of that
+// class may use the same finalizer, which is also upstream's, and needs some time for
 // its own cleanup.
 const unservedAfter = 10 * time.Minute
 
-// isHeld reports whether the finalizer keeps the Service in deletion.
+// isHeld reports whether the finalizer holds up the deletion of the Service.
 func isHeld(service *corev1.Service) bool {
 	return service.DeletionTimestamp != nil && hasFinalizer(service)
 }
 
-// leaveAlone leaves a Service of another class alone. But it reports a deletion that
-// nobody finishes (promise V1). An event and a condition say who can finish the
-// deletion, at most once in repeatEvent.
+// leaveAlone returns the plan to leave a Service of another class alone. But the plan
+// reports a deletion that nobody finishes (promise V1). An event and a condition say
+// who can finish the deletion, at most once in repeatEvent.
 func leaveAlone(o observed) plan {
 	p := plan{do: doNothing, why: "the Service belongs to another load balancer class", memory: o.memory}
 	if !isHeld(o.service) {

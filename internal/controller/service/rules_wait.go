@@ -17,8 +17,8 @@ const (
 	shortCall = time.Second
 	// slowCallAfter is the time after which the Service shows that a call takes long.
 	slowCallAfter = 30 * time.Second
-	// queuedAfter is the time for which a Service waits behind another Service before
-	// an event says so.
+	// queuedAfter is the time for which a Service waits behind others before an event
+	// says so.
 	queuedAfter = time.Minute
 )
 
@@ -29,8 +29,8 @@ func retryDelay(earlier int) time.Duration {
 	return min(firstRetry<<min(earlier, doublings), longestRetry)
 }
 
-// withBackoff returns p, which makes a call, or a plan to wait if the same call has
-// failed a short time ago.
+// withBackoff gets a plan that makes a call. It returns this plan, or a plan to wait if
+// the same call has failed a short time ago.
 func withBackoff(o observed, p plan) plan {
 	p.memory = o.memory
 	f := o.memory.failure

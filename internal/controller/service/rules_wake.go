@@ -48,8 +48,8 @@ func (p Policy) wakesForNodes(service *corev1.Service) priority {
 	return noPass
 }
 
-// invalidates reports whether a change of a Node asks for a new set. The next set also
-// includes changes that do not ask for one.
+// invalidates reports whether a new set has to be made after a change of a Node. Other
+// changes wait until a new set is made for another reason.
 func (b BackendPolicy) invalidates(before, now *corev1.Node) bool {
 	return before == nil || now == nil ||
 		before.UID != now.UID ||

@@ -64,8 +64,8 @@ func TestWakesForNodes(t *testing.T) {
 	}
 }
 
-// variants are groups of edits of a Service. Two edits of one group differ in one
-// field that decide reads.
+// variants are groups of edits of a Service. The edits of one group differ only in one
+// field that the function decide reads.
 var variants = [][]func(*corev1.Service){
 	{same, replaced},
 	{same, internal},
@@ -102,7 +102,7 @@ func memoriesOf(s *corev1.Service) []memory {
 	}
 }
 
-// each calls f with every Service that the variants make.
+// each calls f with every Service that one edit of each group can make.
 func each(f func(*corev1.Service)) {
 	var walk func(s *corev1.Service, rest [][]func(*corev1.Service))
 	walk = func(s *corev1.Service, rest [][]func(*corev1.Service)) {
@@ -130,8 +130,8 @@ func effect(o observed) string {
 }
 
 // TestWhateverChangesThePlanWakes compares all pairs of Services that differ in one
-// field, for each memory that a process can have. If the plans differ, the change
-// must wake the Service.
+// field, for each memory that a process can have. If the plans differ, the change must
+// cause a pass.
 func TestWhateverChangesThePlanWakes(t *testing.T) {
 	pairs, differ := 0, 0
 	compare := func(before, now *corev1.Service, m memory) {
@@ -177,7 +177,7 @@ func TestWhateverChangesThePlanWakes(t *testing.T) {
 	}
 }
 
-// TestWhateverNodesChangeThePlanWakes does the same for a change of the set of Nodes.
+// TestWhateverNodesChangeThePlanWakes checks the same for changes of the set of Nodes.
 func TestWhateverNodesChangeThePlanWakes(t *testing.T) {
 	differ := 0
 	each(func(s *corev1.Service) {
@@ -200,9 +200,9 @@ func TestWhateverNodesChangeThePlanWakes(t *testing.T) {
 	}
 }
 
-// TestWhateverChangesTheSetInvalidatesIt compares all pairs of Nodes that differ in
-// one field, for each policy. The only exceptions are the two fields for which a
-// policy can let a change wait.
+// TestWhateverChangesTheSetInvalidatesIt compares all pairs of Nodes that differ in one
+// field, for each policy. If the sets differ, the change must make a new set necessary.
+// The only exceptions are the two fields for which a policy can let a change wait.
 func TestWhateverChangesTheSetInvalidatesIt(t *testing.T) {
 	fields := []struct {
 		name string

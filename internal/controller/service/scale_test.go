@@ -29,7 +29,8 @@ func lots(n int) (objects []runtime.Object) {
 	return objects
 }
 
-// untilAll returns the time until all n load balancers have this number of nodes.
+// untilAll waits until all n load balancers have this number of nodes, and returns the
+// time that this took.
 func (l *life) untilAll(n, nodes int) time.Duration {
 	l.t.Helper()
 	for began := time.Now(); time.Since(began) < time.Hour; l.after(10 * time.Millisecond) {
@@ -49,9 +50,9 @@ func (l *life) untilAll(n, nodes int) time.Duration {
 	return 0
 }
 
-// A Node that joins alone does not wait for other Nodes. Each load balancer is
-// updated once. All load balancers have the Node after little more than the duration
-// of the calls.
+// A Node that joins alone does not wait for other Nodes. Each load balancer is updated
+// once. The time until all load balancers have the Node is little longer than the calls
+// take.
 func TestNodeThatJoinsAloneDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, takes = 100, 30 * time.Millisecond
@@ -120,8 +121,8 @@ func TestNodesThatKeepJoiningDoNotStopUpdates(t *testing.T) {
 }
 
 // Load balancers are created as fast as the calls allow. A Node that joins causes one
-// update of each load balancer. A call takes as long as two requests to the simulated
-// cloud. A write to the API server takes as long as in the benchmark.
+// update of each load balancer. Here, a call takes as long as two requests to the
+// simulated cloud, and a write to the API server takes as long as in the benchmark.
 func TestServicesAreCreatedAtTheSpeedOfTheCalls(t *testing.T) {
 	n := 500
 	if testing.Short() {

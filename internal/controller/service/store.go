@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/waiting"
 )
 
-// queuedReason is the reason in the gauge of waiting Services for a Service with the
-// event LoadBalancerQueued.
+// queuedReason is the reason under which the gauge of waiting Services counts a Service
+// that has the event LoadBalancerQueued.
 const queuedReason = "Queued"
 
 // store has the memory between passes, and reports the waiting Services to the
@@ -62,8 +62,8 @@ func (s *store) memory(key string) memory {
 	return s.memories[key]
 }
 
-// outdated returns the Services whose last call has not failed, and whose load
-// balancers have another set of nodes, as far as is known.
+// outdated returns the keys of the Services whose last call has not failed, and whose
+// load balancers are not known to have this set of nodes.
 func (s *store) outdated(set string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,8 +122,8 @@ func (s *store) noteTried(key string, p plan, at time.Time) {
 	s.tries[key] = s.tries[key].after(p, at)
 }
 
-// noteShown stores t, with the times at which the Service and an event last reported
-// that an edit waits.
+// noteShown stores t, because t has the times at which the Service and an event last
+// reported that an edit waits.
 func (s *store) noteShown(key string, t tried) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,8 +167,7 @@ func (s *store) noteProvider(p plan, r outcome, m memory) {
 	}
 }
 
-// isQueued reports whether the owner of the Service was told that the Service waits
-// behind others.
+// isQueued reports whether an event has said that the Service waits behind others.
 func (s *store) isQueued(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,13 +17,15 @@ import (
 // workers, so that all share one call.
 const gatherFor = 5 * time.Millisecond
 
-// errJoined means that another pass makes this update. Both updates share one call.
+// errJoined means that another pass makes this update, in the same call as its own
+// update.
 var errJoined = errors.New("the update is made together with others")
 
-// manyBalancers is a cloud that gives many load balancers their nodes in one call.
+// manyBalancers is a cloud that can update the nodes of many load balancers in one
+// call.
 type manyBalancers interface {
-	// MaxUpdates returns the present maximum number of Services in one call. It
-	// returns 0 if no call for several Services may be made now.
+	// MaxUpdates returns the current maximum number of Services in one call. It returns
+	// 0 if no call for several Services may be made now.
 	MaxUpdates() int
 	UpdateMany(ctx context.Context, services []*corev1.Service, nodes []*corev1.Node) []error
 }
@@ -35,20 +37,21 @@ type together struct {
 
 	mu      sync.Mutex
 	forming *group          // the group that takes members, or nil; guarded by mu
-	set     string          // the set of nodes to which the field alone belongs; guarded by mu
+	set     string          // the set of nodes for which the field named alone is valid; guarded by mu
 	alone   map[string]bool // keys about which a shared call said nothing, so that each gets its own call; guarded by mu
 }
 
-// group has the Services whose updates share a call. keys and members have the same
-// order. most is the maximum number of members.
+// group has the Services whose updates share a call. The elements of keys and members
+// are in the same order. The field most is the maximum number of members.
 type group struct {
 	most    int
 	keys    []string
 	members []plan
 }
 
-// join adds the update to the group that is forming and returns errJoined, or returns
-// a new group that the caller leads. It returns nil, nil if the update is made alone.
+// join adds the update to the group that is forming, and returns errJoined. If no group
+// is forming, or if the group is full, join returns a new group that the caller leads.
+// It returns nil, nil if the update has to be made in a call of its own.
 func (t *together) join(key string, p plan, set string) (lead *group, err error) {
 	most := t.cloud.MaxUpdates()
 	t.mu.Lock()
@@ -118,8 +121,8 @@ func (c *Controller) update(ctx context.Context, key string, p plan) error {
 	return c.callTogether(ctx, g, set)
 }
 
-// gather waits for the updates that other workers have begun. Then it adds to the
-// group the updates for which no worker is free.
+// gather waits for the updates that other workers have begun. Then it adds to the group
+// those updates that still wait for a worker.
 func (c *Controller) gather(ctx context.Context, g *group, set string) {
 	timer := c.clock.NewTimer(gatherFor)
 	defer timer.Stop()
@@ -144,8 +147,8 @@ func (c *Controller) gather(ctx context.Context, g *group, set string) {
 	}
 }
 
-// callTogether makes one call for all members of the group, and concludes each of
-// them. If the call says nothing about a member, that member gets its own pass.
+// callTogether makes one call for all members of the group, and stores the outcome of
+// each of them. If the call says nothing about a member, that member gets its own pass.
 func (c *Controller) callTogether(ctx context.Context, g *group, set string) error {
 	services := make([]*corev1.Service, len(g.members))
 	stops := make([]func() []metav1.Condition, len(g.members))

@@ -128,7 +128,7 @@ func TestServiceThatIsAloneIsUpdatedAsWithoutTheInterface(t *testing.T) {
 	})
 }
 
-// Each load balancer gets its nodes, whatever the results of a shared call are.
+// Each load balancer gets its nodes, whatever results a shared call has.
 func TestFaultsOfASharedUpdate(t *testing.T) {
 	broken := errors.New("broken")
 	for _, tt := range []struct {

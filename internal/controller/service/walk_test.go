@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// turn is one step of a walk. It has a change before the step, and the outcome of a
-// call if the step makes one.
+// turn is one step of a test run. It has the change before the step, and the outcome of
+// the call if the step makes one. A walk is a sequence of turns.
 type turn struct {
 	change  event
 	outcome callOutcome
@@ -52,7 +52,8 @@ var outcomes = []callOutcome{succeeds, cloudFails, replyIsLost, isElsewhere}
 // allIsWell is a turn without a change in which every call succeeds.
 var allIsWell = turn{noChange, succeeds}
 
-// world has one Service in the API server, the cloud, and the memory of this process.
+// world simulates an API server with one Service, a cloud, and the memory of this
+// process.
 type world struct {
 	t        *testing.T
 	now      time.Time
@@ -88,7 +89,7 @@ func (w *world) nodeSet() nodeSet {
 	return s
 }
 
-// happens changes the world before the step.
+// happens makes the change that comes before a step.
 func (w *world) happens(t event) {
 	if t == processDies {
 		w.memory, w.tried, w.foreign = memory{}, tried{}, w.service != nil && w.service.Spec.LoadBalancerClass != nil
@@ -125,7 +126,8 @@ func (w *world) happens(t event) {
 	}
 }
 
-// collect does the garbage collection of the API server.
+// collect removes the Service as the API server would, if the Service is being deleted
+// and has no finalizers.
 func (w *world) collect() {
 	if w.service.DeletionTimestamp != nil && len(w.service.Finalizers) == 0 {
 		w.service = nil
@@ -140,7 +142,7 @@ func (w *world) cached() *corev1.Service {
 	return kube.TrimService(w.service.DeepCopy())
 }
 
-// step decides once and carries the plan out.
+// step decides once and carries out the plan.
 func (w *world) step(what turn) plan {
 	w.t.Helper()
 	w.path = append(w.path, what)
@@ -199,7 +201,7 @@ func (w *world) write(p plan) {
 	w.service.Status.Conditions = append(w.service.Status.Conditions, p.writes.conditions...)
 }
 
-// call is the cloud's part of a step.
+// call simulates the call to the cloud in a step.
 func (w *world) call(what callOutcome, p plan) {
 	w.t.Helper()
 	if p.do != remove && !hasFinalizer(w.service) {
@@ -231,9 +233,9 @@ func (w *world) call(what callOutcome, p plan) {
 	w.tried = w.tried.after(p, w.now)
 }
 
-// TestWalk tries all sequences of a few turns, and checks at each step that no
-// promise is broken. After each walk, a bounded number of steps without failures must
-// bring everything in order.
+// TestWalk tries all sequences of a few turns, and checks at each step that no promise
+// is broken. After each sequence, a bounded number of steps without failures must bring
+// everything in order.
 func TestWalk(t *testing.T) {
 	const depth = 3
 	walks := 0
@@ -300,9 +302,9 @@ func (w *world) isRight(p plan) {
 	}
 }
 
-// TestWhatTheInformerDropsChangesNoPlan compares the plan for a whole Service with
-// the plan for the part of the Service that the informer keeps. A provider must get
-// only whole Services.
+// TestWhatTheInformerDropsChangesNoPlan compares the plan for a whole Service with the
+// plan for those parts of the Service that the informer keeps. A provider must get only
+// whole Services.
 func TestWhatTheInformerDropsChangesNoPlan(t *testing.T) {
 	dropped, calls := 0, 0
 	each(func(s *corev1.Service) {
