@@ -32,13 +32,12 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 }
 
 // prepareNext writes the finalizer of the Service that gets a worker next. It does so
-// while a call about another Service is under way, so that the next call can begin
-// without waiting for the API server. This saves time if there are few workers.
-// prepareNext does this only after a short call. After a long call, the gain would be
-// small, because a write takes hardly any time compared with a long call. But the cost
-// would be the same, because the deletion of a Service with a finalizer has to wait for
-// a worker and a call. A Service whose last pass has failed is not prepared, because
-// its passes have delays.
+// while a call about another Service is under way, so that the next call waits less for
+// the API server. This matters if there are few workers. prepareNext does this only
+// after a short call. After a long call, the gain would be small, because a write takes
+// hardly any time compared with a long call. But the cost would be the same, because
+// the deletion of a Service with a finalizer has to wait for a worker and a call. A
+// Service whose last pass has failed is not prepared, because its passes have delays.
 func (c *Controller) prepareNext(ctx context.Context) {
 	key, waits := c.loop.Next()
 	if !waits || !c.short.Load() || !c.claims.prepare(key) {

@@ -26,7 +26,7 @@ const (
 	workers = 4
 	// maxDecisions is the maximum number of decisions in one pass. A pass decides once
 	// before it asks the cloud, and once after that. It decides once more each time
-	// that the volume was replaced in between.
+	// that it finds the volume replaced by another one.
 	maxDecisions = 4
 )
 
