@@ -9,7 +9,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// ofManyTenants is the tenant of a call about Services of several namespaces.
+// ofManyTenants is the value of call.tenant for a call about Services of several
+// namespaces.
 const ofManyTenants = "*"
 
 // MaxUpdates returns the maximum number of Services that UpdateMany can take now. It is
@@ -24,9 +25,9 @@ func (l *LoadBalancers) MaxUpdates() int {
 }
 
 // UpdateMany sets the backends of the load balancers of several Services with one
-// call. The provider gets copies of the nodes. It returns one error for each
-// Service: nil if the load balancer has the nodes. ErrAlone means that nothing is
-// known about the Service, and that the caller has to call Update for it.
+// call. The provider gets copies of the nodes. UpdateMany returns one error for
+// each Service. The error is nil if the load balancer has the nodes. It is ErrAlone
+// if nothing is known about the Service; the caller then has to call Update for it.
 func (l *LoadBalancers) UpdateMany(ctx context.Context, services []*corev1.Service, nodes []*corev1.Node) []error {
 	const method = "SetBackends"
 	c := call{method: method, priority: updatePriority, names: []string{method}, tenant: ofManyTenants, split: true}

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// A cloud, or a part of it, counts as down when calls for minDown distinct
-	// objects have failed without an answer in between. If the last answer is
-	// younger than downAfter, calls for manyDown objects have to fail, and the
-	// gateway must be able to classify the last error.
+	// A cloud, or a part of it, counts as down when calls for minDown distinct objects
+	// have failed without an answer in between. If the last answer is younger than
+	// downAfter, that takes failed calls for manyDown objects, and a last error that
+	// the gateway can classify.
 	minDown   = 3
 	manyDown  = 32
 	downAfter = time.Second
@@ -27,7 +27,7 @@ const (
 	// deniedProbe once calls have been denied for longer than deniedFor.
 	deniedFor   = 10 * time.Minute
 	deniedProbe = 30 * time.Second
-	// If an outage begins less than flapsWithin after the end of the last one,
+	// If an outage begins less than flapsWithin after the end of the previous outage,
 	// the pause between probes stays as long as it was.
 	flapsWithin = time.Minute
 	// hangsAfter is the time after which a question without an answer counts as
@@ -38,8 +38,8 @@ const (
 	// object waits in the gateway instead of failing. So an outage of a few
 	// seconds does not show on objects.
 	parkedFor = 5 * time.Second
-	// A call of rank n may become the probe n times turnStep later than the
-	// preferred call.
+	// The preferred call has rank 0. A call of rank n can become the probe n*turnStep
+	// later than the preferred call.
 	turnStep = 50 * time.Millisecond
 	// spread is the time over which held calls are made again after a probe.
 	spread = 1500 * time.Millisecond
@@ -69,9 +69,10 @@ type breaker struct {
 // has no region yet.
 type part struct{ method, region string }
 
-// of returns the part that the call is about. While the cloud is down, an unknown
-// region does not become a new part. Otherwise a kubelet could invent one region
-// after another, and the cloud would get a call for each. The caller holds mu.
+// of returns the scope of the part that the call is about. While the cloud is down,
+// an unknown region does not become a new part. Otherwise a kubelet could invent
+// one region after another, and the cloud would get a call for each. The caller
+// holds mu.
 func (b *breaker) of(c call) *scope {
 	p := part{c.method, c.region}
 	if p.region != "" && b.parts[p] == nil && (b.cloud.isOpen() || !b.hasRoom(time.Now())) {
@@ -115,8 +116,8 @@ func (b *breaker) check(c call) error {
 	return err
 }
 
-// holds reports whether calls like c are held back. It ignores that the next one
-// might be the probe.
+// holds reports whether calls like c are held back. It ignores that the next such
+// call might be the probe.
 func (b *breaker) holds(c call) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -160,10 +161,10 @@ func (b *breaker) isFirst(c call) bool {
 	return s != p && p.tried.Before(s.began)
 }
 
-// isMadeFirst reports whether the call is made at once if it is the first one of its
-// part in an outage. This is so if an object waits for the call. It is also so for a
-// watch, because nobody makes a watch again in time for the next probe. Any other
-// call is made only as the probe.
+// isMadeFirst reports whether the call, if it is the first one of its part in an
+// outage, is made at once. That is true for a call that an object waits for. It is
+// also true for a watch, because nobody repeats a watch in time for the next probe.
+// Any other call is made only as the probe.
 func (c call) isMadeFirst() bool { return c.priority == highPriority || c.waits }
 
 // rank returns 0 for the preferred next probe, and more for other calls. A call is
@@ -190,8 +191,8 @@ func (b *breaker) rank(c call) int {
 	return rank
 }
 
-// object returns the name of the call's object in this scope. For the whole cloud
-// all tenants are one object.
+// object returns the name of the call's object in this scope. In the scope of the
+// whole cloud, all tenants count as one object.
 func (b *breaker) object(s *scope, c call) string {
 	if s == &b.cloud && c.tenant != "" {
 		return "Services"
@@ -255,7 +256,7 @@ var (
 	errDenied = errors.New("the call was not made, because the cloud denies such calls for other objects, too; one call at a time finds out when it allows them again")
 )
 
-// effect describes the effects of the end of a call.
+// effect says what follows from the end of a call.
 type effect struct {
 	failed bool // the call has failed for a reason that many objects may share
 	opened bool // calls are held back from now on
@@ -307,9 +308,9 @@ func (b *breaker) fails(c call, started time.Time, err error) effect {
 	}
 	isExplained := !b.cloud.isOpen() && p.isOpen() // The failure of a part that is down says nothing about other parts.
 	e := effect{failed: true}
-	// Questions about Nodes of another cloud may always fail with errors that
-	// cannot be classified, and a part may have no other questions. These failures
-	// must not hold back a new Node.
+	// Suppose that all questions of a part are about Nodes of another cloud, and that
+	// they always fail with errors that cannot be classified. Such failures must not
+	// hold back a new Node.
 	if p.tried = now; !f.unread || p.isOpen() {
 		e.opened = p.fails(f, now)
 	}

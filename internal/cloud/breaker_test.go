@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
-// login is a cloud that counts all calls. It denies a call if the function denies
-// returns true.
+// login is a cloud that counts all calls. It denies each call for which
+// denies(name) is true.
 func login(calls *atomic.Int32, denies func(name string) bool) vendor {
 	answer := func(name string) error {
 		calls.Add(1)
@@ -124,7 +124,7 @@ func TestDenial(t *testing.T) {
 	}
 }
 
-// A watch that began before an outage does not end the outage when it returns.
+// The return of a watch that began before an outage does not end the outage.
 func TestAnswerOfAWatchSaysNothing(t *testing.T) {
 	var b breaker
 	for _, name := range []string{"a", "b", "c"} {
@@ -256,9 +256,9 @@ func TestFewOfManyFirstCallsComeBackForTheProbe(t *testing.T) {
 	})
 }
 
-// Only one method fails, and no other question is asked. Then the first question of the
-// periodic comparison gets an answer within two probes, even if the failing method is
-// tried often. From then on only the failing method is held back.
+// Suppose that only one method fails, and that no other question is asked. Then the
+// first question of the periodic comparison gets an answer within two probes, even if
+// the failing method is tried often. From then on only the failing method is held back.
 func TestComparisonFindsThatOnlyOneMethodIsDown(t *testing.T) {
 	for _, pause := range []time.Duration{0, time.Minute} {
 		t.Run("After"+pause.String(), func(t *testing.T) {
@@ -333,7 +333,7 @@ func TestInventedRegionsCostOneCall(t *testing.T) {
 					_ = tt.ask(t, g, "r"+strconv.Itoa(n), n)
 				}
 				time.Sleep(before - time.Since(o.start))
-				for n := range 20 { // These find that the cloud is down.
+				for n := range 20 { // These calls show that the cloud is down.
 					_ = existsIn(t, g, "real", n)
 					time.Sleep(time.Second)
 				}
@@ -378,8 +378,8 @@ func TestRegionsAreForgotten(t *testing.T) {
 }
 
 // For a nonsensical provider ID, some providers return InstanceNotFound without asking
-// the cloud. That looks like an answer, so it ends the hold. Nevertheless it causes few
-// calls.
+// the cloud. Such a result looks like an answer of the cloud, so it ends the hold. Even
+// so, the cloud gets few calls.
 func TestAnswersThatTheCloudHasNotGivenCostFewCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const length = 10 * time.Minute

@@ -21,11 +21,11 @@ type call struct {
 	// method is the name of the provider's method in metrics and errors.
 	method   string
 	priority priority
-	// names begins with the name of the object that the call is about. Other
-	// words that the object's owner has chosen follow. If one of these words
-	// appears in the text of an error, it is not taken for a word of the cloud.
-	// In a call about many objects, the method takes the place of the name. names
-	// is empty for a list of routes.
+	// The first element of names is the name of the object that the call is about. The
+	// other elements are words that the object's owner has chosen. If an element
+	// appears in the text of an error, it is not taken for a word of the cloud. In a
+	// call about many objects, the method takes the place of the name. names is empty
+	// for a list of routes.
 	names []string
 	// tenant is the namespace of the Service that the call is about, or ofManyTenants.
 	// It is empty if the call is not about a Service.
@@ -217,8 +217,8 @@ func (g *Gateway) watchForHang(a attempt, started time.Time) (returned func()) {
 	case a.waits:
 		return func() {}
 	case a.tenant != "", g.breaker.holds(a.call):
-		// Calls about load balancers might hang, and so might probes. So they count as
-		// calls that take long from the beginning.
+		// Calls about load balancers might hang, and so might probes. So the limiter
+		// counts them, as soon as they begin, as calls that take long.
 		g.limiter.lasts()
 		return g.limiter.lastedUntilNow
 	case a.change:

@@ -30,7 +30,8 @@ func (c Ceiling) burst() float64 {
 
 const (
 	// Calls count as limited if at least limitedAfter lies between the first wait and
-	// the last one. The limit is over when no call has had to wait for limitOver.
+	// the last one. The limit is over when, for the time limitOver, no call has had to
+	// wait.
 	limitedAfter = 10 * time.Second
 	limitOver    = time.Minute
 	// untilOneEnds is the delay of a call that has to wait until another call

@@ -14,8 +14,8 @@ import (
 // deadline of the change.
 const maxQuotaWait = 2 * time.Minute
 
-// changes makes the calls that change the cloud, one at a time for each key. A
-// call may outlive its deadline. It keeps its key until it returns (promise S3).
+// changes makes the calls that change the cloud, one at a time for each key. A call
+// that outlives its deadline keeps its key until it returns (promise S3).
 type changes struct {
 	gateway *Gateway
 	timeout time.Duration

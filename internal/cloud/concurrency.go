@@ -14,8 +14,8 @@ type Concurrency struct{ Instances, Existence, LoadBalancers, Routes int }
 // Concurrency returns the numbers that the provider declares.
 func (g *Gateway) Concurrency() Concurrency { return g.concurrency }
 
-// askConcurrency asks the provider for these numbers. After a panic, which is
-// logged, the defaults apply.
+// askConcurrency asks the provider for the numbers in Concurrency. After a panic,
+// which is logged, the defaults apply.
 func (g *Gateway) askConcurrency(ctx context.Context) {
 	if g.extras.concurrent == nil {
 		return

@@ -3,11 +3,11 @@
 // offers.go makes type assertions on a provider's values.
 //
 // A provider is other people's code that talks to other people's machines, so the
-// gateway expects failures of every kind. A call that changes nothing in the
-// cloud is a question. Each call has a deadline. A caller that has waited too
-// long gets an error, but the call still keeps its key. A panic becomes an error.
-// Equal questions become one call. All calls share one rate limit, which adapts
-// to the cloud's quota. Calls for waiting objects go before refreshes. Every
+// gateway expects failures of every kind. A call that changes nothing in the cloud
+// is a question. Each call has a deadline. A caller that has waited too long gets
+// an error, but its call counts as under way until it returns. A panic becomes an
+// error. Equal questions become one call. All calls share one rate limit, which
+// adapts to the cloud's quota. Calls for waiting objects go before refreshes. Every
 // error gets a Kind, even if it is wrapped. So rules can tell an answer of the
 // cloud from a failure to answer. DESIGN.md lists what must never happen.
 //
@@ -15,7 +15,7 @@
 // context cannot follow an injected clock. The tests use testing/synctest.
 //
 // Package internal/app makes, initializes and opens a Provider. Controllers under
-// internal/controller use the Gateway to observe and to apply. Their rules do not
-// import this package. The only packages of this repository that this package
-// imports are provider, internal/lease and internal/sleep.
+// internal/controller use the Gateway to observe the cloud and to change it. Their
+// rules do not import this package. The only packages of this repository that this
+// package imports are provider, internal/lease and internal/sleep.
 package cloud

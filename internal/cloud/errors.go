@@ -73,8 +73,9 @@ type Error struct {
 	// after RetryAfter. parked means that a question waits in the gateway for the
 	// end of the outage.
 	held, parked bool
-	// UnderWay means that the question has no answer yet: it waits for its turn, or a
-	// call that asks it has not returned. The next caller may get its answer.
+	// UnderWay means that the question has no answer yet. It waits for its turn, or
+	// the call that asks it has not returned. The next caller may get the answer to
+	// this question.
 	UnderWay bool
 }
 

@@ -19,7 +19,8 @@ type Existence struct {
 	// and might have returned much later.
 	Asked time.Time
 	// NotFound means that the provider has returned the contract's error
-	// InstanceNotFound and no other error. Existence returns that error, too.
+	// InstanceNotFound and no other error. The method Instances.Existence returns that
+	// error, too.
 	NotFound bool
 }
 

@@ -77,15 +77,15 @@ func newHealth(setOverdue func(float64)) *health {
 
 // panicked records a panic, and returns the time during which the object is left
 // alone. A panic in a call without names counts as a panic for a new object. A
-// panic of a call that is split does not count: if one of its objects is the cause,
-// the separate call for that object panics, too.
+// panic of a call that is split does not count, because the separate call for the
+// object that is the cause panics, too.
 func (h *health) panicked(c call, value any) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.everPanicked = true
 	now := time.Now()
-	// An object has recovered if no call about it has panicked for twice the pause and
-	// for at least panicsCountFor.
+	// An object has recovered if its last panic was longer ago than twice the pause,
+	// and longer ago than panicsCountFor.
 	maps.DeleteFunc(h.panics, func(_ string, p panics) bool { return now.Sub(p.last) > max(2*p.pause(), panicsCountFor) })
 	object, names := c.odd()
 	p := panics{times: h.panics[object].times + 1, last: now, names: names, value: value, counted: c.object()}
@@ -125,8 +125,8 @@ func (h *health) leftAlone(c call) error {
 }
 
 // panicError returns the error of a call that has panicked. The next calls about
-// the object, which are not made, get an error with the same text. So an object
-// that shows the text is not written again.
+// the object, which are not made, get an error with the same text. So the text on
+// an object that shows it does not change, and the object is not written again.
 func panicError(value any) error { return fmt.Errorf("the provider panicked: %v", value) }
 
 // exhausted records that no more calls can be made, because n calls hang past
@@ -141,8 +141,8 @@ func hanging(n int, what string) error {
 	return fmt.Errorf("%d %s have not returned %v after their deadline, so others cannot be made", n, what, grace)
 }
 
-// watch counts the call as overdue if it has not returned when grace has passed
-// after its deadline. The caller must call the returned function after the call.
+// watch counts the call as overdue once it has outlived its deadline by grace. The
+// caller must call the returned function after the call.
 func (h *health) watch(a attempt) (returned func()) {
 	var late bool // guarded by h.mu
 	timer := time.AfterFunc(a.timeout+grace, func() {

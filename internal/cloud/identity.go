@@ -45,7 +45,7 @@ func (i *Instances) Identity(ctx context.Context, node *corev1.Node, request str
 	return answer.clone(), err
 }
 
-// nodeOf returns the name of the Node. The key of a question begins with it.
+// nodeOf returns the name of the Node, with which the key of a question begins.
 func nodeOf(key string) string {
 	name, _, _ := strings.Cut(key, "/")
 	return name

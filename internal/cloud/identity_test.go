@@ -58,8 +58,9 @@ func TestIdentityIsAskedByNameAndByID(t *testing.T) {
 	}
 }
 
-// The provider static knows a machine only by labels, and a kubelet can set labels.
-// So this provider confirms no machine, even if its file describes all Nodes.
+// The provider "static" knows a machine only by labels, and a kubelet can set
+// labels. So this provider confirms no machine, even if its file describes all
+// Nodes.
 func TestStaticIdentifiesNoMachine(t *testing.T) {
 	p, err := static.New(strings.NewReader("nodes: [{selector: {}}]\nproviderID: static://home/{{name}}\n"))
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// maxInflight bounds the number of questions without an answer in one inflight. It
-	// includes questions for which no caller waits any more.
+	// maxInflight bounds the number of questions without an answer in one value of
+	// type inflight. That number includes questions for which no caller waits any
+	// more.
 	maxInflight = 256
 	// keepLateAnswer is the time during which a late answer is kept for the next
 	// caller. It is longer than the pause of a loop after a failed pass.

@@ -178,8 +178,8 @@ func (i *Instances) batchOfWaiting(ctx context.Context, p *progress, take func()
 	return i.batch(ctx, c, take)
 }
 
-// batch asks about several nodes in one call. When the call may be made, batch
-// calls take to get the nodes.
+// batch asks about several nodes in one call. When the call may be made, batch gets
+// the nodes from the function take.
 func (i *Instances) batch(ctx context.Context, c call, take func() []*corev1.Node) ([]Answer, error) {
 	var nodes []*corev1.Node
 	theirs, err := read(ctx, i.gateway, c, func(ctx context.Context) ([]provider.InstanceMetadataAnswer, error) {

@@ -41,9 +41,9 @@ func (p legacy) metadata(ctx context.Context, c call, node *corev1.Node) (Metada
 	return m, err
 }
 
-// refreshed asks only for the properties that are kept up to date: the addresses,
-// as upstream does, and the type. The type is empty if the question about it
-// fails.
+// refreshed asks only for the properties that are kept up to date. These are the
+// addresses, as in upstream, and the type. The type is empty if the question about
+// it fails.
 func (p legacy) refreshed(ctx context.Context, c call, node *corev1.Node) (Metadata, error) {
 	m, err := p.named(ctx, c, node)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// maxAbandoned is the number of abandoned changes from which no new change begins.
+// maxAbandoned is the number of abandoned changes at which new changes are refused.
 // Changes of load balancers and changes of routes are counted separately.
 const maxAbandoned = 16
 

@@ -31,9 +31,10 @@ const (
 	// refuses calls and no call succeeds.
 	maxOwnPause = time.Minute
 	// coldCalls is the number of calls that can run at the same time when the cloud
-	// might be down. That is so if no call has succeeded for coldAfter, or for
-	// restAfter while no call is under way. Each success allows one more call. If all
-	// these calls hang, another one can begin coldEvery after the last one began.
+	// might be down. The cloud might be down if the last success is older than
+	// coldAfter, or if it is older than restAfter and no call is under way. Each
+	// success allows one more call. If all these calls hang, another call can begin
+	// coldEvery after the newest of them began.
 	coldCalls = 3
 	restAfter = time.Second
 	coldAfter = 10 * time.Second
@@ -85,8 +86,8 @@ type limiter struct {
 	// fields are guarded by mu.
 	underWay, lasting, width int
 	begun, success, grown    time.Time
-	// While one call tests whether the cloud still refuses calls, no other call
-	// begins before the time probed; guarded by mu.
+	// While one call tests whether the cloud still refuses calls, no other call begins
+	// before the time in probed; guarded by mu.
 	probed time.Time
 
 	ceiling   ceiling   // guarded by mu
@@ -96,8 +97,8 @@ type limiter struct {
 	before float64
 }
 
-// wait returns nil when the call may start, and an error if ctx ends first. After
-// nil, the caller must call ended when the call has ended.
+// wait returns nil when the call may start, and an error if ctx ends first. If wait
+// has returned nil, the caller must call the method ended when the call is over.
 func (l *limiter) wait(ctx context.Context, p priority) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -188,8 +189,8 @@ func (l *limiter) wake() {
 	l.serve()
 }
 
-// delayOfOneMore returns the delay that the number of calls under way demands
-// before one more call begins. The caller holds mu.
+// delayOfOneMore returns the time that one more call has to wait because of the
+// number of calls under way. The caller holds mu.
 func (l *limiter) delayOfOneMore(now time.Time) time.Duration {
 	switch {
 	case l.width == 0:
@@ -232,7 +233,7 @@ func (l *limiter) hangsAfter() time.Duration {
 	return max(hangsAfter, time.Duration(4*l.usual*float64(time.Second)))
 }
 
-// told records the effect of the end of a call on the breaker. If the breaker has
+// told records how the end of a call has affected the breaker. If the breaker has
 // opened, the quota is not the cause of the failures. So a rate that was lowered only
 // on suspicion gets its former value again.
 func (l *limiter) told(e effect) {

@@ -38,7 +38,8 @@ func newLister(g *Gateway, found parts, callerTimeout time.Duration) *Lister {
 }
 
 // Page asks for one page, at the lowest priority. For the first page, the token is
-// empty. For each later page, it is Next of the page before. Errors are of type *Error.
+// empty. For each later page, it is the field Next of the previous page. Errors are of
+// type *Error.
 func (l *Lister) Page(ctx context.Context, token string) (Page, error) {
 	const method = "ListInstances"
 	c := call{method: method, priority: refreshPriority, names: []string{method}, split: true}

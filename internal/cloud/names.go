@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Each namesOf function returns the name of a call's object. Other words that the
-// owner of the object has chosen follow.
+// Each function whose name begins with namesOf returns the names of a call: the
+// name of the object, and then other words that the owner of the object has chosen.
 
 func namesOfNode(node *corev1.Node) []string {
 	return []string{node.Name, node.Spec.ProviderID}

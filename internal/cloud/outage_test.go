@@ -21,8 +21,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
-// outage is a cloud in which a call fails if the function fails returns an error
-// for the call.
+// outage is a cloud whose function fails decides for each call whether it fails,
+// and with which error.
 type outage struct {
 	mu    sync.Mutex
 	start time.Time
@@ -150,9 +150,9 @@ func newRoutesOf(ctx context.Context, g *Gateway, n int) work {
 	return work{"CreateRoute", n, 8, time.Second, time.Minute, func(n int) error { return createRoute(ctx, g, n) }}
 }
 
-// do does all the work in the same way as controllers. It tries each object again
-// after a growing pause, or after the pause that the gateway asks for. For each
-// method, do returns the time at which the last object was done.
+// do does all the work as controllers would. It tries each object again after a
+// growing pause, or after the pause that the gateway asks for. For each method, do
+// returns the time at which the last object was done.
 func do(all ...work) map[string]time.Duration {
 	start := time.Now()
 	done := map[string]time.Duration{}
@@ -472,8 +472,9 @@ func TestNodesThatAlwaysFailLeaveRoomForNewOnes(t *testing.T) {
 	}
 }
 
-// If a question about existence is the probe, its answer counts for its own Node
-// only. A question that is held back gets an error, and no answer.
+// A question whether the instance of a Node exists can be the probe. Even then, the
+// answer counts for that Node only. A question that is held back gets an error, and
+// no answer.
 func TestProbeIsEvidenceForNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string

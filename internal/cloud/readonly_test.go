@@ -19,8 +19,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// changing lists the methods of a provider that change the cloud. The list reading
-// has all other methods that the gateway knows.
+// changing lists the methods of a provider that change the cloud. The variable
+// reading lists all other methods that the gateway knows.
 var changing = []string{
 	"EnsureLoadBalancer", "UpdateLoadBalancer", "EnsureLoadBalancerDeleted", "SetBackends",
 	"CreateRoute", "DeleteRoute", "ApplyRoutes",
@@ -184,8 +184,8 @@ func arguments(t *testing.T, method string, f reflect.Type) (all []reflect.Value
 }
 
 // A read-only gateway does not call any method that changes the cloud, not even on
-// a fast path. With a gateway that is not read-only, the same walk calls all these
-// methods, so the walk is complete.
+// a fast path. The same calls to a gateway that is not read-only reach all these
+// methods, which shows that walk leaves none out.
 func TestReadOnlyGateway(t *testing.T) {
 	for name, isReadOnly := range map[string]bool{"ReadOnly": true, "Usual": false} {
 		t.Run(name, func(t *testing.T) {
@@ -225,8 +225,8 @@ func TestReadOnlyGateway(t *testing.T) {
 	}
 }
 
-// The lists changing and reading together have each method that the gateway knows
-// exactly once.
+// The variables changing and reading together list each method that the gateway
+// knows exactly once.
 func TestEveryMethodReadsOrChanges(t *testing.T) {
 	offers := []reflect.Type{reflect.TypeFor[extras](), reflect.TypeFor[parts]()}
 	for _, offered := range offers {

@@ -11,8 +11,8 @@ import (
 // the cloud is used up.
 const maxTries = 5
 
-// longestOwnPause bounds the pause that a call keeps for one object alone. If the cloud
-// asks for a longer pause, the caller gets the error.
+// longestOwnPause bounds the pause that applies to one object alone. If the cloud asks
+// for a longer pause, the caller gets the error.
 const longestOwnPause = 30 * time.Second
 
 // tried is a call that has ended.
@@ -36,7 +36,7 @@ func (g *Gateway) retries(ctx context.Context, t tried) bool {
 		return sleep.For(ctx, RetryAfter(t.err))
 	case KindOf(t.err) == Throttled:
 		if g.limiter.retriesInside(t.took) {
-			return false // The provider retries calls itself. More tries by the gateway would multiply these.
+			return false // The provider retries calls itself. More tries by the gateway would multiply those tries.
 		}
 		if EvidenceOf(t.err) == Typed {
 			return true // The limiter holds all calls back.

@@ -43,7 +43,7 @@ func newRouteChanges(r *Routes, theirs provider.RouteApplier) *routeChanges {
 }
 
 // make makes the change together with others. If alone is true, it is not known
-// that the change was made. The caller must then make the change alone.
+// whether the change was made, and the caller must make the change alone.
 func (b *routeChanges) make(ctx context.Context, w *routeChange) (alone bool, err error) {
 	if err := b.routes.changes.keys.acquire(w.route.CIDR, w.method); err != nil {
 		return false, w.failed(Slow, err)

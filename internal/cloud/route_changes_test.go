@@ -151,8 +151,8 @@ func TestRouteThatIsAloneIsChangedAsWithoutTheInterface(t *testing.T) {
 	})
 }
 
-// For each answer to a call about many routes, no route is lost and no wrong
-// route is deleted.
+// Whatever the provider answers to a call about many routes, no route is lost and
+// no wrong route is deleted.
 func TestFaultsOfACallAboutManyRoutes(t *testing.T) {
 	broken := errors.New("broken")
 	type results = []provider.RouteResult

@@ -98,7 +98,7 @@ func (r *Routes) Delete(ctx context.Context, route Route) error {
 
 // change makes the change together with others if the provider offers that. If the
 // provider does not, or if the shared call says nothing about this route, change calls
-// alone. The function alone makes a call for this route only.
+// the function named alone, which makes a call for this route only.
 func (r *Routes) change(ctx context.Context, w *routeChange, alone func(context.Context) error) error {
 	if r.together != nil && !r.together.oneByOne() {
 		if notMade, err := r.together.make(ctx, w); !notMade {

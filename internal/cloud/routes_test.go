@@ -186,8 +186,8 @@ func TestRoutesThatNobodyNeedsAreNotAskedFor(t *testing.T) {
 	}
 }
 
-// The routes are read after a question began that is still under way. So its answer may
-// be newer than that, but never older.
+// If List fails, the error reports whether the question is still under way. In that case
+// the next caller may get its answer.
 func TestListThatIsUnderWay(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

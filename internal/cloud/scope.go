@@ -13,9 +13,9 @@ type scope struct {
 	failed map[string]bool
 	began  time.Time // when the first of these calls failed
 	// waits has the objects whose calls were held back and have had no answer since, at
-	// most maxOwnReasons. The value is true until a call for the object is the probe.
-	// waiting has the same objects in the order of their arrival. It may still contain
-	// objects that have had a probe or an answer.
+	// most maxOwnReasons. The value is true until a call for the object becomes the
+	// probe. waiting has the same objects in the order of their arrival. It may still
+	// contain objects that have had a probe or an answer.
 	waits   map[string]bool
 	waiting []string
 	// own has the objects whose calls failed shortly before another object got an
@@ -23,7 +23,7 @@ type scope struct {
 	// failures say nothing about other objects.
 	own map[string]time.Time
 
-	opened, closed time.Time // when the last hold began, and when the last ended hold ended
+	opened, closed time.Time // when the last hold began, and when a hold last ended
 	kind           Kind      // the reason for the hold: Denied or Unavailable
 	err            error     // the error that began the hold; nil if its call was about a tenant's object
 
@@ -94,7 +94,7 @@ func (s *scope) fails(f failure, now time.Time) bool {
 	}
 	s.remember(f.object)
 	since := s.answered
-	if f.unread && s.began.After(since) { // Slower calls might help. suspicion needs the time to find out.
+	if f.unread && s.began.After(since) { // Slower calls might help, and suspicion needs time to find that out.
 		since = s.began
 	}
 	isLong := now.Sub(since) >= downAfter

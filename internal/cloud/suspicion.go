@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// A comparison begins when, among the recent calls, calls for minSuspects
-	// distinct objects have failed with unclassified errors. If none of the recent
-	// calls has succeeded, minSuspectsOfNone objects are enough. After slower calls
-	// have helped, minSuspectsAgain are enough.
+	// A comparison (see the type suspicion) begins when, among the recent calls, those
+	// for minSuspects distinct objects have failed with unclassified errors. If none
+	// of the recent calls has succeeded, minSuspectsOfNone objects are enough. After
+	// slower calls have helped, minSuspectsAgain are enough.
 	minSuspects       = 5
 	minSuspectsOfNone = 3
 	minSuspectsAgain  = 2
@@ -80,7 +80,7 @@ type outcome struct {
 	failed         bool
 }
 
-// verdict is the consequence of an outcome for the rate, in words for the log.
+// verdict says, in words for the log, what an outcome means for the rate.
 type verdict string
 
 const (
@@ -256,8 +256,8 @@ func remember(recent []outcome, o outcome) []outcome {
 	return recent[from:]
 }
 
-// distinctFailures returns the number of distinct objects with a failed call that
-// began later than after.
+// distinctFailures returns the number of distinct objects for which a call has
+// failed that began after the given time.
 func distinctFailures(recent []outcome, after time.Time) int {
 	failed := map[string]bool{}
 	for _, o := range recent {

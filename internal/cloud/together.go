@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// collectFor is the time that a question waits for others. While questions
-	// keep coming, each time between two calls is four times the last one, up to
-	// longestBetween. So few calls are half empty. The longer time stays in force
-	// until no call has taken nodes for burstFor, because questions from a busy
-	// machine come in bursts.
+	// collectFor is the time that a question waits for others. While questions keep
+	// coming, the time between two calls is multiplied by four after each call, up to
+	// longestBetween. So few calls are half empty. The time becomes collectFor again
+	// only when no call has taken nodes for longer than burstFor, because questions
+	// from a busy machine come in bursts.
 	collectFor     = 5 * time.Millisecond
 	longestBetween = 750 * time.Millisecond
 	burstFor       = 5 * time.Second
@@ -30,8 +30,8 @@ type together struct {
 	// the provider is asked about each node alone, because one of the nodes might be
 	// why the call hangs.
 	longestCall time.Duration
-	// call makes a call. When the turn of the call has come, it takes the nodes
-	// with take.
+	// call makes a call. When it is the call's turn, it gets the nodes from the
+	// function take.
 	call func(ctx context.Context, p *progress, take func() []*corev1.Node) ([]Answer, error)
 
 	mu      sync.Mutex
@@ -91,7 +91,7 @@ func (t *together) add(ctx context.Context, own *member) {
 		t.timer = time.AfterFunc(t.pause(time.Now()), func() {
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			if t.left() > 0 { // If not, a call was begun because enough questions came.
+			if t.left() > 0 { // Otherwise enough questions came in the meantime, and a call has begun.
 				t.begin(ctx)
 			}
 		})

@@ -2,8 +2,8 @@ package cloud
 
 import "slices"
 
-// priority is the priority of a call for the cloud's request quota. A higher
-// number is a higher priority.
+// priority decides how soon a call that waits for the cloud's request quota gets
+// its turn. A higher number is a higher priority.
 type priority int
 
 const (

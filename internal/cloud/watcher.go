@@ -143,7 +143,8 @@ func (w *Watcher) record(ctx context.Context, began time.Time, got Changes, err 
 	w.gateway.metrics.watch.Set(w.works())
 }
 
-// works returns the value of the metric. The caller holds mu.
+// works returns the value of the metric that shows whether the watch works. The
+// caller holds mu.
 func (w *Watcher) works() float64 {
 	if w.failures == 0 && !w.since.IsZero() && w.missed == "" {
 		return 1
