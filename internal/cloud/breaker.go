@@ -12,8 +12,8 @@ import (
 const (
 	// A cloud, or a part of it, counts as down when calls for minDown distinct objects
 	// have failed without an answer in between. If the last answer is younger than
-	// downAfter, that takes failed calls for manyDown objects, and a last error that
-	// the gateway can classify.
+	// downAfter, it counts as down only when calls for manyDown objects have failed
+	// and the gateway can classify the last error.
 	minDown   = 3
 	manyDown  = 32
 	downAfter = time.Second
