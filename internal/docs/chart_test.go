@@ -122,7 +122,8 @@ func initial(t *testing.T, v any) string {
 }
 
 // TestTolerationsOfTheGuide compares the tolerations that the guide shows with those in
-// values.yaml. Doctor refers to the guide, because not every daemon comes from the chart.
+// values.yaml. The command "doctor" refers to the guide, because not every daemon comes
+// from the chart.
 func TestTolerationsOfTheGuide(t *testing.T) {
 	_, after, _ := strings.Cut(read(t, chartValues), "\ntolerations:\n")
 	want, _, _ := strings.Cut(after, "# -- ")

@@ -106,12 +106,13 @@ func onlyTests(line string) string {
 }
 
 // testFunctions has the tests of the repository, by "package.Test". The value has
-// all words in the string constants of the test's file, which include the names
-// of rows.
+// all words in the string constants of the test's file. The names of rows are among
+// these words.
 type testFunctions map[string]map[string]bool
 
-// check reports an error for each name in a cell that is not a test, and for each
-// row that the test does not have. It returns the number of tests in the cell.
+// check reports an error for each test that the cell names and that does not exist.
+// It does the same for each named row that the test does not have. It returns the
+// number of tests in the cell.
 func (f testFunctions) check(t *testing.T, of, cell string) (named int) {
 	t.Helper()
 	var texts map[string]bool
