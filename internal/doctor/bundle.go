@@ -44,8 +44,8 @@ var harmlessFlags = []string{
 
 // WriteBundle writes the report, the data behind the report, and the list of waiting
 // objects to a new file. Only the owner can read the file. The bundle has no Secrets
-// and no environment variables. From annotations and flags, it has only values that
-// are known to be harmless.
+// and no environment variables. It has the values of annotations and flags only if
+// they are known to be harmless.
 func WriteBundle(file string, v *View, r Report, waiting any) (err error) {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the user has named the file
 	if err != nil {

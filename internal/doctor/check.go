@@ -105,6 +105,6 @@ func (c Check) fixFor(object string) string {
 	return strings.NewReplacer("{kind}", kind, "{namespace}", namespace, "{name}", name).Replace(fix)
 }
 
-// TestedMinors returns the oldest and the newest minor of Kubernetes that this release
-// is tested with.
+// TestedMinors returns the oldest and the newest minor version of Kubernetes with
+// which this release is tested.
 func TestedMinors() (oldest, newest int) { return oldestMinor, newestMinor }

@@ -224,8 +224,8 @@ func TestMissingSources(t *testing.T) {
 	}
 }
 
-// TestNoLeaseIsNoProofThatNobodyWorks checks that doctor mentions
-// --leader-elect=false. With that flag, a manager that doctor cannot see might work
+// TestNoLeaseIsNoProofThatNobodyWorks checks that the report mentions
+// --leader-elect=false. With that flag, a manager that is not visible might work
 // without a Lease.
 func TestNoLeaseIsNoProofThatNobodyWorks(t *testing.T) {
 	const hint = "one with --leader-elect=false "
@@ -307,8 +307,8 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// The author of an event chooses the name of its object. If no object can have
-// that name, it does not appear in a command, and it adds no line to the report.
+// The author of an event chooses the name of its object. A name that no object can
+// have does not appear in a command.
 func TestNameOfAnObjectInACommand(t *testing.T) {
 	check := Check{
 		Fix:   "kubectl -n {namespace} get {kind} {name}",

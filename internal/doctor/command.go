@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// againAfter is the pause of --wait before it reads the cluster again.
+	// With --wait, againAfter is the pause before the cluster is read again.
 	againAfter = 5 * time.Second
 	// readWithin bounds the time for one read of the cluster.
 	readWithin = time.Minute
 )
 
-// command is `fairlead doctor`.
+// command runs `fairlead doctor`.
 type command struct {
 	connection inspect.Connection
 	output     *inspect.Output
@@ -50,8 +50,8 @@ not asked, so the right nodes/proxy is never used.
 Exit codes: 0; 1 if an error was found; 2 with --strict if a warning was found; 3 if the
 cluster could not be looked at.`
 
-// New returns the command. For a bundle, the command calls explain, which lists
-// the objects that wait.
+// New returns the command. For a bundle, the command calls the function explain,
+// which lists the objects that wait.
 func New(explain Explain) *cobra.Command { return newCommand(explain, clock.RealClock{}) }
 
 func newCommand(explain Explain, by clock.Clock) *cobra.Command {
@@ -70,7 +70,7 @@ func newCommand(explain Explain, by clock.Clock) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	c.connection.AddFlags(cmd)
-	_ = cmd.Flags().MarkHidden("namespace") // the flag has no use, because doctor looks at the whole cluster; cannot fail: the flag exists
+	_ = cmd.Flags().MarkHidden("namespace") // hidden, because the checks cover the whole cluster; cannot fail, because the flag exists
 	c.output.AddFlag(cmd)
 	f := cmd.Flags()
 	f.StringSliceVar(&c.choice.Only, "only", nil, "look at these categories only: control-plane, nodes, daemon, rights, cloud, services")
@@ -80,13 +80,13 @@ func newCommand(explain Explain, by clock.Clock) *cobra.Command {
 	f.DurationVar(&c.waiting, "older-than", 5*time.Minute, "how long Nodes and Services may wait before they are reported")
 	f.BoolVar(&c.strict, "strict", false, "end with code 2 if there are warnings")
 	f.StringVar(&c.bundle, "bundle", "", "write report and objects to this new file, a .tar.gz for bug reports, without secrets")
-	_ = cmd.MarkFlagFilename("bundle", "tar.gz") // cannot fail: the flag exists
+	_ = cmd.MarkFlagFilename("bundle", "tar.gz") // cannot fail, because the flag exists
 	for name, complete := range map[string]cobra.CompletionFunc{
 		"only": cobra.FixedCompletions(categoryNames(), cobra.ShellCompDirectiveNoFileComp),
 		"skip": cobra.FixedCompletions(ids(), cobra.ShellCompDirectiveNoFileComp),
 		"node": cobra.NoFileCompletions,
 	} {
-		_ = cmd.RegisterFlagCompletionFunc(name, complete) // cannot fail: the flag exists
+		_ = cmd.RegisterFlagCompletionFunc(name, complete) // cannot fail, because the flag exists
 	}
 	return cmd
 }

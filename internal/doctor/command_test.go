@@ -176,8 +176,8 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// TestWait checks that the command looks again until there is no error, or until
-// the time is over.
+// TestWait checks that the command repeats the checks until there is no error, or
+// until the time is over.
 func TestWait(t *testing.T) {
 	for name, row := range map[string]struct {
 		healAfter int // the number of waits after which there is no error any more
@@ -246,7 +246,7 @@ func TestClock(t *testing.T) {
 			c := &Clock{Now: func() time.Time { return noon }}
 			c.note("no date", noon, noon)
 			c.note(noon.Format(http.TimeFormat), noon.Add(row.before), noon.Add(row.after))
-			c.note(noon.Add(time.Hour).Format(http.TimeFormat), noon, noon) // only the first counts
+			c.note(noon.Add(time.Hour).Format(http.TimeFormat), noon, noon) // only the first Date counts
 			if now, offset := c.server(); offset != row.want || !now.Equal(noon.Add(-row.want)) {
 				t.Errorf("%v, offset %v, want %v", now, offset, row.want)
 			}

@@ -1,4 +1,4 @@
-// Package doctor looks at a cluster for faults of its cloud-controller-manager.
+// Package doctor searches a cluster for faults of its cloud-controller-manager.
 //
 // Observe reads the data for the checks, with a bounded number of requests. It
 // records each right that the caller lacks. The checks are a table of pure functions

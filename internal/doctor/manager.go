@@ -21,7 +21,7 @@ const (
 // Manager is a cloud-controller-manager.
 type Manager struct {
 	// Workload is nil if only the Lease is visible, as in a managed control plane. It
-	// is also nil for the daemon itself, when it looks for other managers.
+	// is also nil for the daemon itself when the daemon looks for other managers.
 	Workload *Workload
 	Flags    flags
 	Elects   bool

@@ -16,7 +16,7 @@ import (
 
 const (
 	pageSize = 500
-	// mostPages bounds the pages of one kind: doctor reads at most 5,000 objects.
+	// mostPages bounds the pages of one kind, so that at most 5,000 objects are read.
 	mostPages = 10
 	// mostPagesOfEvents bounds the pages of events, Pods and certificate requests.
 	// There can be any number of these objects.
@@ -90,7 +90,7 @@ func (o *observer) with(change func(*View)) {
 	change(o.view)
 }
 
-// missed records that a source could not be read, with the right that is needed.
+// missed records that a source could not be read, and which right is needed.
 func (o *observer) missed(s Source, err error) {
 	why := string(s)
 	if !apierrors.IsForbidden(err) {

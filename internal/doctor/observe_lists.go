@@ -37,8 +37,8 @@ func (o *observer) services(ctx context.Context) {
 	o.with(func(v *View) { v.Services = all })
 }
 
-// leases reads all Leases except those of kubelets, because there is one for each
-// Node.
+// leases reads all Leases except those of kubelets, because every Node has one of
+// these.
 func (o *observer) leases(ctx context.Context) {
 	of := metav1.ListOptions{FieldSelector: fields.OneTermNotEqualSelector("metadata.namespace", corev1.NamespaceNodeLease).String()}
 	all := read(ctx, o, Leases, o.pages, of, func(ctx context.Context, of metav1.ListOptions) ([]coordinationv1.Lease, string, error) {

@@ -56,9 +56,10 @@ func (s Self) manager() Manager {
 	return Manager{Flags: flagsOf(s.Line), Elects: s.Lease != "", Lease: s.Lease, isSelf: true}
 }
 
-// withSelf returns the managers that should be at work, including me. It leaves out a
-// workload if its Lease is not mine and is not renewed. Either that workload does not work,
-// or it is my own workload and my program has chosen another Lease without a flag.
+// withSelf returns the managers that should be at work. They include me, which describes
+// this daemon. withSelf leaves out a workload whose Lease differs from me.Lease and is not
+// renewed. Such a workload either does not work, or is this daemon's own workload, whose
+// program has chosen another Lease without a flag.
 func (v *View) withSelf(me Manager) []Manager {
 	all := slices.DeleteFunc(v.Managers(), func(m Manager) bool {
 		if m.Lease == me.Lease {

@@ -88,7 +88,7 @@ func noLeader(v *View) (all []Finding) {
 	var claimed []string
 	for _, m := range v.Managers() {
 		if !m.Elects {
-			leads = true // It needs no Lease.
+			leads = true // The manager needs no Lease.
 			continue
 		}
 		claimed = append(claimed, m.Lease)
@@ -166,8 +166,8 @@ func (v *View) together(known []Manager) []Finding {
 
 const metaDefaultLease = "kube-system/" + defaultLease
 
-// span has the Nodes that a field manager has written, and the first and the last
-// time.
+// span has the Nodes that a field manager has written, and the times of the first
+// and the last write.
 type span struct {
 	first, last time.Time
 	nodes       map[string]bool
@@ -224,9 +224,9 @@ func (v *View) writersOfLateText() []string {
 }
 
 // interleaved returns the names of two field managers that have written Nodes in
-// turn. It returns nil if there are none. A manager that has replaced another one
-// is not returned, because its first write came after the last write of the other
-// one.
+// turn. It returns nil if there are none. If a new manager has replaced an old
+// manager, they are not returned, because the new manager's first write came after
+// the old manager's last write.
 func interleaved(v *View) []string {
 	late := v.writersOfLate()
 	names := slices.Sorted(maps.Keys(late))

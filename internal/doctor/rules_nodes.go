@@ -25,7 +25,7 @@ const (
 func nodeChecks() []Check { return slices.Concat(initialisationChecks(), initialisedChecks()) }
 
 // initialisationChecks returns the checks for Nodes that are not initialised, or
-// not correctly.
+// not initialised correctly.
 func initialisationChecks() []Check {
 	return []Check{
 		{
@@ -190,9 +190,10 @@ func tolerates(w *Workload, taint corev1.Taint) bool {
 	})
 }
 
-// waitSince returns since when the Node waits, as far as the Node shows it: since its
-// condition changed or, without the condition, since it was created. A Node may wait a
-// second time, if somebody adds the taint again.
+// waitSince returns the time at which the Node began to wait, as far as the Node shows
+// it. That is the time at which its condition changed or, without the condition, the
+// time of its creation. A Node can wait a second time if somebody adds the taint
+// again.
 func waitSince(n *corev1.Node) time.Time {
 	if c := nodefact.Condition(n, node.ConditionInitialized); c != nil && c.Status != corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
 		return c.LastTransitionTime.Time

@@ -116,8 +116,9 @@ func withoutReviews(v *View) string {
 	return ""
 }
 
-// reviewed returns a finding for each account that has a review for which holds
-// returns true. The finding names the rights in these reviews.
+// reviewed calls the function holds with each review. It returns a finding for each
+// account with at least one review for which the result is true. The finding names
+// the rights in these reviews.
 func (v *View) reviewed(what string, holds func(Review) bool) (all []Finding) {
 	at := map[string]int{}
 	for _, r := range v.Reviews {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Source is a kind of data that doctor reads from the API server for the checks.
+// Source is a kind of data that is read from the API server for the checks.
 type Source string
 
 // The sources. The name of a source is the right that you need to read it.
@@ -34,7 +34,7 @@ const (
 	Reviews     Source = "create subjectaccessreviews.authorization.k8s.io"
 )
 
-// managers has the sources from which doctor finds cloud-controller-managers.
+// managers has the sources in which the checks find cloud-controller-managers.
 var managers = []Source{Leases, Deployments, DaemonSets, StatefulSets, Pods}
 
 // View has all data that the checks look at.
@@ -56,7 +56,7 @@ type View struct {
 	Slices  map[string][]discoveryv1.EndpointSlice
 	Reviews []Review
 
-	// Volumes and OtherEvents are only read for a bundle.
+	// Volumes and OtherEvents are read only for a bundle.
 	Volumes     []corev1.PersistentVolume
 	OtherEvents []corev1.Event // events about Nodes, Services and volumes
 
@@ -117,7 +117,8 @@ type Pod struct {
 	Labels    map[string]string `json:"labels,omitempty"`
 	Created   time.Time         `json:"created"`
 	Ready     bool              `json:"ready"`
-	// Static reports whether the Pod is static: its kubelet reads it from a file.
+	// Static reports whether the Pod is static, which means that its kubelet reads it
+	// from a file.
 	Static     bool              `json:"static,omitempty"`
 	Template   Template          `json:"template"`
 	Containers []ContainerStatus `json:"containers,omitempty"`
