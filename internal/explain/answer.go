@@ -50,7 +50,8 @@ type Answer struct {
 	Reported []Cause `json:"reported,omitempty"`
 	// Writers has the writers of the fields that matter for the answer.
 	Writers []Writer `json:"writers,omitempty"`
-	// Memory has the memory of the leader's controllers, for a live answer.
+	// In a live answer, Memory has what the leader's controllers remember about the
+	// object.
 	Memory []step.Memory `json:"memory,omitempty"`
 	// Daemon is empty for the items of Waiting, because Waiting has the Daemon
 	// once for all items.

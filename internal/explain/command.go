@@ -65,7 +65,7 @@ lists the rest.
 
 Exit codes: 0; 1 if there is no such object; 3 if the cluster could not be looked at.`
 
-// command is `fairlead explain`.
+// command runs `fairlead explain`.
 type command struct {
 	connection inspect.Connection
 	output     *inspect.Output
@@ -77,7 +77,7 @@ type command struct {
 	namespaced bool // -n is set
 }
 
-// watchEvery is the time between two looks of --watch at the cluster.
+// With --watch, watchEvery is the time between two reads of the cluster.
 const watchEvery = 2 * time.Second
 
 // New returns the command. reasons are all reasons that the daemon writes.
@@ -103,7 +103,7 @@ func New(reasons Reasons) *cobra.Command {
 	f.BoolVar(&e.waiting, "waiting", false, "list everything that waits, what has waited longest first")
 	f.BoolVarP(&e.watch, "watch", "w", false, "go on, and print the answer again whenever it changes")
 	f.StringVar(&e.lease, "lease", "kube-system/cloud-controller-manager", "Lease of the daemon: NAMESPACE/NAME")
-	_ = c.RegisterFlagCompletionFunc("lease", cobra.NoFileCompletions) // cannot fail: the flag exists
+	_ = c.RegisterFlagCompletionFunc("lease", cobra.NoFileCompletions) // cannot fail, because the flag exists
 	c.Args = func(_ *cobra.Command, args []string) error {
 		switch {
 		case e.waiting && len(args) > 0:
@@ -158,11 +158,11 @@ func (e *command) run(c *cobra.Command, args []string) error {
 	return e.print(c, r.clock, look)
 }
 
-// printed is the result of a look at the cluster.
+// printed is a result that the command prints.
 type printed interface{ text(now time.Time) string }
 
-// print prints the result of look. With --watch it calls look again and again, and
-// prints each result that differs from the last one.
+// print prints the result of the function look. With --watch it calls look again
+// and again, and prints each result that differs from the previous one.
 func (e *command) print(c *cobra.Command, at clock.PassiveClock, look func(context.Context) (printed, error)) error {
 	ctx := c.Context()
 	var last printed

@@ -30,7 +30,7 @@ func (d *daemonFlags) addFlags(c *cobra.Command) {
 	f.StringVar(&d.url, "daemon", "", "also ask the daemon that leads what it remembers: https://HOST:10258. It gets the credentials of your kubeconfig file, as every server that you use them for")
 	f.StringVar(&d.ca, "daemon-ca", "", "file with the certificate authority of --daemon (default: those of this machine)")
 	f.BoolVar(&d.insecure, "daemon-insecure", false, "do not verify the certificate of --daemon, for a certificate that it has made itself. Whoever answers gets your token, if you have one")
-	_ = c.RegisterFlagCompletionFunc("daemon", cobra.NoFileCompletions) // cannot fail: the flag exists
+	_ = c.RegisterFlagCompletionFunc("daemon", cobra.NoFileCompletions) // cannot fail, because the flag exists
 }
 
 const (
@@ -40,7 +40,8 @@ const (
 	maxAnswer = 1 << 20
 )
 
-// asked is a connection to a daemon that serves its memory of objects.
+// asked is a connection to a daemon that can be asked what it remembers about an
+// object.
 type asked struct {
 	url    string
 	client *http.Client
@@ -77,8 +78,8 @@ type remembered struct {
 	Controllers []step.Memory `json:"controllers"`
 }
 
-// memory returns the daemon's memory of an object. The result is empty if the
-// daemon remembers nothing about the object.
+// memory returns what the daemon remembers about an object. The result is empty if
+// the daemon remembers nothing about the object.
 func (a *asked) memory(ctx context.Context, o Object) (r remembered, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
@@ -110,8 +111,8 @@ func (a *asked) memory(ctx context.Context, o Object) (r remembered, err error) 
 	}
 }
 
-// askedToo returns the answer with the daemon's memory of the object. If the daemon
-// could not be asked, the answer has the reason.
+// askedToo returns the answer with what the daemon remembers about the object. If
+// the daemon could not be asked, the answer has the reason.
 func (a Answer) askedToo(ctx context.Context, d *asked) Answer {
 	if d == nil {
 		return a
@@ -128,7 +129,7 @@ func (a Answer) askedToo(ctx context.Context, d *asked) Answer {
 	return a
 }
 
-// memory writes the memory of one controller.
+// memory writes what one controller remembers.
 func (l *lines) memory(m step.Memory) {
 	l.add("memory", "%s", m.Controller)
 	switch {

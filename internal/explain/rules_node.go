@@ -50,9 +50,9 @@ var conditionsOfNode = []struct {
 	{corev1.NodeNetworkUnavailable, []corev1.ConditionStatus{corev1.ConditionTrue}, unreachable},
 }
 
-// eventsOfNode has events that say what a Node waits for. An event counts while
-// holds returns true for the Node, and until an event with a reason in over is
-// recorded.
+// eventsOfNode has events that say what a Node waits for. An event counts while the
+// function holds returns true for the Node, and until an event is recorded whose
+// reason is in the list over.
 var eventsOfNode = []struct {
 	reasons []string
 	holds   func(n *corev1.Node) bool

@@ -11,8 +11,8 @@ import (
 // eventsOfRoute has the reasons of events about the CIDR of a route.
 var eventsOfRoute = []string{"FailedToCreateRoute", "PodCIDRRejected", "CIDROverlap"}
 
-// route explains a route. The state of the route is on the Node to whose pods it
-// leads.
+// route explains a route. The Node to whose pods the route leads shows the state of
+// the route.
 func (all Reasons) route(v View) Answer {
 	owner := v.owner()
 	if owner == nil {

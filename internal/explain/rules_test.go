@@ -19,7 +19,7 @@ func eventAt(ago time.Duration, kind, reason, text string) corev1.Event {
 	return corev1.Event{Type: kind, Reason: reason, Message: text, FirstTimestamp: at, LastTimestamp: at}
 }
 
-// change changes the object with the function, and returns it.
+// change calls the function with the object, and returns the object.
 func change[T any](object *T, f func(*T)) *T {
 	f(object)
 	return object

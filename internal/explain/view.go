@@ -52,8 +52,8 @@ func (all Reasons) find(on, condition, name string) (message.Reason, bool) {
 	return message.Reason{}, false
 }
 
-// of returns the reason with this name for this kind of object. The reason is
-// that of a condition, of any type.
+// of returns the reason with this name for this kind of object. The reason belongs
+// to a condition, whatever the type of the condition is.
 func (all Reasons) of(on, name string) (message.Reason, bool) {
 	for _, r := range all {
 		if r.On == on && r.Condition != "" && r.Name == name {
