@@ -26,7 +26,7 @@ func (c *Connection) AddFlags(command *cobra.Command) {
 	f.StringVar(&c.context, "context", "", "context of the kubeconfig file (default: its current context)")
 	f.StringVarP(&c.namespace, "namespace", "n", "", "namespace (default: that of the context)")
 	for _, name := range []string{"context", "namespace"} {
-		_ = command.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions) // cannot fail: the flag exists
+		_ = command.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions) // cannot fail, because the flag exists
 	}
 }
 
@@ -83,7 +83,7 @@ func (c *Connection) Open(command string) (*Cluster, error) {
 		return nil, Exit(CannotLook, fmt.Errorf("which namespace: %w", err))
 	}
 	config.QPS, config.Burst = queriesPerSecond, burst
-	config.WarningHandler = rest.NoWarnings{} // Warnings are about requests, and the user has not written these.
+	config.WarningHandler = rest.NoWarnings{} // The user has not written the requests that the warnings are about.
 	rest.AddUserAgent(config, "fairlead-"+command)
 	reading := rest.CopyConfig(config)
 	reading.Wrap(kube.ReadOnly(func(string) {}))

@@ -27,7 +27,7 @@ type Output struct {
 }
 
 // NewOutput returns an Output with the format text. The user can also choose JSON,
-// YAML, or one of the formats in also.
+// YAML, or one of the formats in the parameter also.
 func NewOutput(also ...string) *Output {
 	return &Output{format: Text, formats: append([]string{Text, JSON, YAML}, also...)}
 }
@@ -36,7 +36,7 @@ func NewOutput(also ...string) *Output {
 func (o *Output) AddFlag(command *cobra.Command) {
 	command.Flags().VarP(o, "output", "o", "output format: "+o.choices())
 	complete := cobra.FixedCompletions(o.formats, cobra.ShellCompDirectiveNoFileComp)
-	_ = command.RegisterFlagCompletionFunc("output", complete) // cannot fail: the flag exists
+	_ = command.RegisterFlagCompletionFunc("output", complete) // cannot fail, because the flag exists
 }
 
 func (o *Output) choices() string {
