@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// FuzzNodePatch applies a JSON patch that changes a label. Then the Node has the
-// wanted label, and its other labels are unchanged. If the label had changed
-// before the patch, the patch is refused.
+// FuzzNodePatch applies a JSON patch that changes a label. Afterwards the Node must
+// have the wanted label, and its other labels as before. If the label has changed
+// before the patch arrives, the patch must be refused.
 func FuzzNodePatch(f *testing.F) {
 	for _, seed := range []struct{ key, had, value string }{
 		{"a", "1", "2"}, {"example.com/a~b", "", "x"}, {"~1/~0", "~", "/"}, {"", "1", ""}, {"a/b/c", "x", ""}, {"-", "\"", "\\"}, {"0", "\xff", "é"}, {"<", ">", "&"},

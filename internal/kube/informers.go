@@ -13,7 +13,7 @@ import (
 )
 
 // loadBalancerFinalizer is the finalizer of the service controller. A test of that
-// controller checks that both are equal.
+// controller checks that the two constants are equal.
 const loadBalancerFinalizer = "service.kubernetes.io/load-balancer-cleanup"
 
 // The informer keeps the managers of these two fields of a Service, because the

@@ -57,9 +57,9 @@ func NewNodes(ctx context.Context, client kubernetes.Interface, informer informe
 // changes nothing.
 type NodePatch struct {
 	// Node is the Node for which the decision was made. The API server refuses the
-	// patch if another Node now has this name. It also refuses the patch if one of
-	// the fields to change no longer has the value in this Node. Changes of other
-	// fields do not conflict.
+	// patch if another Node now has this name. It also refuses the patch if one of the
+	// fields to change no longer has the value that it has in this Node. Changes of
+	// other fields do not conflict.
 	Node *corev1.Node
 	// ProviderID is the provider ID to set. An existing one cannot be changed.
 	ProviderID string
@@ -214,7 +214,8 @@ func ofMap(path string, have map[string]string, want map[string]*string) (tests,
 	return tests, changes
 }
 
-// null is the JSON value with which a test checks that a field is missing.
+// null is the JSON value with which a test operation checks that a field is
+// missing.
 const null = jsonNull("null")
 
 type jsonNull string
@@ -222,8 +223,8 @@ type jsonNull string
 // MarshalJSON implements json.Marshaler.
 func (n jsonNull) MarshalJSON() ([]byte, error) { return []byte(n), nil }
 
-// orNull returns the list, or null for an empty one. In a test, null means that the
-// field is missing; in a change, it removes the field.
+// orNull returns the list, or null for an empty one. In a test operation, null
+// means that the field is missing. In a change, null removes the field.
 func orNull(taints []corev1.Taint) any {
 	if len(taints) == 0 {
 		return null

@@ -16,8 +16,8 @@ import (
 var ErrReadOnly = errors.New("this client only reads")
 
 // ReadOnly makes a client read-only. If a request could change something, the client
-// does not send it, and calls refused. Several goroutines may call refused at the same
-// time.
+// does not send it, and calls the function refused instead. Several goroutines may
+// call refused at the same time.
 func ReadOnly(refused func(request string)) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper { return readOnly{next, refused} }
 }
@@ -44,8 +44,8 @@ func (r readOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 // close its connections.
 func (r readOnly) WrappedRoundTripper() http.RoundTripper { return r.next }
 
-// TellDenied makes a client call tell for each request that the API server answers
-// with 403. Several goroutines may call tell at the same time.
+// TellDenied makes a client call the function tell for each request that the API
+// server answers with 403. Several goroutines may call tell at the same time.
 func TellDenied(tell func(request string)) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper { return tellDenied{next, tell} }
 }
@@ -70,8 +70,8 @@ func (t tellDenied) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 var infos = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// commands has subresources that reach into a pod, a node or a service, with any
-// method of the request.
+// commands has subresources that reach into a pod, a node or a service, whatever
+// the method of the request is.
 var commands = []string{"attach", "exec", "portforward", "proxy"}
 
 // onlyReads reports whether a request changes nothing. Such a request gets, lists or

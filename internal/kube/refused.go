@@ -15,10 +15,10 @@ import (
 const failedTest = "the server rejected our request due to an error in our request"
 
 // IsStale reports whether a write was refused because the object has changed or has
-// been replaced since it was read. In this case, the API server answers 409. To a
-// patch with a failed test or another UID, it answers 422, because a UID is immutable.
-// A webhook can refuse a write with the same status although the object has not
-// changed. For that error IsStale returns false.
+// been replaced since it was read. In this case, the API server answers 409. It
+// answers 422 to a patch with a failed test, or with another UID, because a UID is
+// immutable. A webhook can refuse a write with the same status although the object has
+// not changed. For that error IsStale returns false.
 func IsStale(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || isDenied(status.ErrStatus) {

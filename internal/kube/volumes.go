@@ -43,9 +43,9 @@ func (v *Volumes) Cached(name string) (*corev1.PersistentVolume, error) {
 
 // VolumePatch is a change of a PersistentVolume.
 type VolumePatch struct {
-	// Volume is the volume for which the decision was made. The API server refuses
-	// the patch if another volume now has this name, or if one of the fields to
-	// change no longer has the value in this volume.
+	// Volume is the volume for which the decision was made. The API server refuses the
+	// patch if another volume now has this name, or if one of the fields to change no
+	// longer has the value that it has in this volume.
 	Volume *corev1.PersistentVolume
 	// Labels to set; a nil value removes the label.
 	Labels map[string]*string

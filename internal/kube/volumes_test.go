@@ -47,8 +47,8 @@ func TestVolumePatch(t *testing.T) {
 	if diff := cmp.Diff(affinity, after.Spec.NodeAffinity); diff != "" {
 		t.Errorf("affinity (-want +got):\n%s", diff)
 	}
-	// The same patch is refused the second time. It was made for the former
-	// volume, and the volume now has the label and the affinity.
+	// The same patch is refused the second time. It was made for a volume without the
+	// label and the affinity, and the volume now has both.
 	if err := volumes.Patch(t.Context(), p); err == nil {
 		t.Error("a label that has changed meanwhile is overwritten")
 	}
