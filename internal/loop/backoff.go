@@ -8,8 +8,8 @@ type backoff struct {
 }
 
 // delay returns the time to wait after a number of failures in a row. It doubles
-// from min to max. spread, in [0, 1), adds up to a quarter of the delay. So keys
-// that have failed together are not retried together.
+// with each failure, from min up to max. spread, in [0, 1), adds up to a quarter of
+// the delay. So keys that have failed together are not retried together.
 func (b backoff) delay(failures int, spread float64) time.Duration {
 	d := b.max
 	if doublings := max(failures-1, 0); doublings < 32 {

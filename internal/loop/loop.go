@@ -28,10 +28,10 @@ type Result struct {
 	// Unfinished means that the pass that After requests continues this one. So
 	// this pass does not reset the number of failures.
 	Unfinished bool
-	// Rest, if not nil, is the rest of the pass. The other fields are then ignored.
-	// Rest runs in a goroutine of its own, so that the worker can take the next key. If
-	// as many rests run as there are workers, the worker itself runs Rest. The Result
-	// of Rest must have no Rest.
+	// Rest, if not nil, does the remaining work of the pass. The other fields are then
+	// ignored. Rest runs in a goroutine of its own, so that the worker can take the
+	// next key. If there are already as many such goroutines as workers, the worker
+	// itself runs Rest. The Result that Rest returns must have no Rest.
 	Rest func(context.Context) (Result, error)
 }
 
@@ -64,12 +64,12 @@ type Loop struct {
 	clock     clock.WithTicker
 	queue     workqueue.TypedDelayingInterface[string]
 	waiting   *priorityQueue
-	rests     chan struct{} // has an element for each rest that runs in its own goroutine
+	rests     chan struct{} // has an element for each Result.Rest that runs in its own goroutine
 
 	mu       sync.Mutex
 	failures map[string]int       // the number of failures in a row, by key; guarded by mu
 	busy     map[string]time.Time // the time at which a worker took the key; guarded by mu
-	resting  map[string]bool      // keys with a rest that runs in its own goroutine; guarded by mu
+	resting  map[string]bool      // keys whose Result.Rest runs in its own goroutine; guarded by mu
 }
 
 // New returns a loop; name is its name in the workqueue metrics.
@@ -104,7 +104,7 @@ const (
 )
 
 // Add requests a pass over the key now, with high priority. If the key also waits
-// for the end of a delay, there is another pass then.
+// for the end of a delay, there is another pass after that delay.
 func (l *Loop) Add(key string) { l.AddWithPriority(key, High) }
 
 // AddWithPriority does the same as Add, with the given priority.
@@ -167,8 +167,8 @@ func (l *Loop) Run(ctx context.Context) error {
 	return nil
 }
 
-// RunAs is like Run, but with another pass, such as one that changes nothing. Call
-// either Run or RunAs.
+// RunAs is like Run, but each pass calls the function pass, for example one that
+// changes nothing. Call either Run or RunAs.
 func (l *Loop) RunAs(ctx context.Context, pass Reconcile) error {
 	l.reconcile = pass
 	return l.Run(ctx)
@@ -223,7 +223,7 @@ func (l *Loop) leaves(key string) {
 	l.resting[key] = true
 }
 
-// rest runs the rest of a pass.
+// rest calls result.Rest, and then ends the pass.
 func (l *Loop) rest(ctx context.Context, key string, result Result) {
 	last, err := result.Rest(ctx)
 	l.finish(ctx, key, last, err)

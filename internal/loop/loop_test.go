@@ -67,7 +67,8 @@ func TestKeyComesBackWhenItAsks(t *testing.T) {
 	})
 }
 
-// A pass that continues later is not a success: the delays go on growing.
+// A pass that continues later does not count as a success, so the delays go on
+// growing.
 func TestUnfinishedPassForgetsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		passes := 0
@@ -134,8 +135,8 @@ func TestOneKeyIsNeverWorkedOnTwiceAtOnce(t *testing.T) {
 	})
 }
 
-// While the rest of a pass runs, the worker takes other keys, but not the key of the
-// pass. The result of the rest counts for the whole pass.
+// While the Result.Rest of a pass runs, the worker takes other keys, but not the key
+// of the pass. The result of Rest counts for the whole pass.
 func TestRestKeepsNoWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -164,7 +165,7 @@ func TestRestKeepsNoWorker(t *testing.T) {
 		}
 		stop := run(t, l)
 		time.Sleep(1200 * time.Millisecond)
-		l.Add("a") // during its rest
+		l.Add("a") // while its Rest runs
 		if busy := l.Busy(); !slices.Equal(busy, []string{"b"}) {
 			t.Errorf("busy %q, want the pass of b without the rest of a", busy)
 		}
@@ -172,7 +173,8 @@ func TestRestKeepsNoWorker(t *testing.T) {
 			t.Errorf("Stuck %v, want the pass of a, whose rest lasts", err)
 		}
 		time.Sleep(1500 * time.Millisecond)
-		// The worker itself runs the rest of b, because the rest of a still runs.
+		// The worker itself runs the Rest of key "b", because the Rest of key "a" still
+		// runs.
 		mu.Lock()
 		first := slices.Sorted(slices.Values(log))
 		mu.Unlock()
@@ -344,7 +346,7 @@ func TestRequestsDuringAPassKeepTheirPriority(t *testing.T) {
 		l.Add("edited") // during its pass
 		l.AddWithPriority("awaited", Low)
 		time.Sleep(4*time.Minute + 30*time.Second)
-		l.AddWithPriority("awaited", Low) // does not lower the priority of awaited
+		l.AddWithPriority("awaited", Low) // does not lower the priority of "awaited"
 		time.Sleep(5 * time.Minute)
 		stop()
 		if diff := cmp.Diff([]string{"edited", "awaited", "refreshed", "low-0", "failing", "edited", "low-1", "awaited", "failing", "low-2"}, order); diff != "" {
@@ -444,8 +446,8 @@ func TestQueueLosesNoKey(t *testing.T) {
 	}
 }
 
-// RunAs makes the passes that it gets as an argument, and none of the loop's own
-// passes.
+// RunAs makes its passes with the function that it gets, and never with the loop's
+// own function.
 func TestRunAsMakesOtherPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks []string

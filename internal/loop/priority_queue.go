@@ -31,8 +31,8 @@ type priorityQueue struct {
 	raised    map[string]bool
 	since     map[string]time.Time // the time at which a waiting key was queued; guarded by mu
 	high, low namespaces           // guarded by mu
-	// passedOver is the number of keys with high priority in a row that have got
-	// a worker while a key with low priority waited; guarded by mu
+	// passedOver is the number of keys with high priority that have got a worker in a
+	// row while a key with low priority waited; guarded by mu
 	passedOver int
 }
 
