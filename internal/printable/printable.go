@@ -119,7 +119,8 @@ func WithoutSecrets(text string) string {
 
 const secret = "xxxxx"
 
-// withoutSecrets replaces the secrets in rest, the part of a URL after "://".
+// withoutSecrets replaces the secrets in the text rest, which is the part of a URL
+// after "://".
 func withoutSecrets(rest string) string {
 	host := strings.IndexAny(rest, "/?#")
 	if host < 0 {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// line is a line of the output, with the time at which it came.
+// line is a line of the output, with the time at which it was read.
 type line struct {
 	at   time.Duration
 	text string
@@ -23,7 +23,7 @@ type picture struct {
 }
 
 // Sizes in pixels. A column has the width of a character in most fonts of this size.
-// textLength squeezes wider text.
+// The attribute textLength squeezes wider text.
 const (
 	fontSize = 13
 	column   = 7.8

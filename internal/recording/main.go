@@ -1,6 +1,6 @@
-// Program recording runs a command and draws its output as an animated picture.
-// Each line appears at the time at which it came. "make recording" calls this
-// program.
+// Program recording runs a command and draws its output as an animated picture. In
+// the picture, each line appears after the same time as in the output of the
+// command. "make recording" calls this program.
 package main
 
 import (
@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string) error {
 	return os.WriteFile(*file, []byte(draw(picture{command: *shown, title: *title, lines: lines})), 0o644) //nolint:gosec // a page of the repository
 }
 
-// record reads all lines, with the time at which each came.
+// record reads all lines, and records the time at which it read each of them.
 func record(from io.Reader, now func() time.Duration) ([]line, error) {
 	var lines []line
 	scanner := bufio.NewScanner(from)

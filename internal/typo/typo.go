@@ -1,4 +1,4 @@
-// Package typo finds the sub-command or the flag that the user of a mistyped one
+// Package typo finds the sub-command or the flag that a user who has mistyped it
 // probably meant.
 //
 // The packages of commands import this package: cmd/fairlead, cmd/simcloud,

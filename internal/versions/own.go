@@ -33,8 +33,8 @@ func Own(libraries string) Version {
 	return own(info, libraries)
 }
 
-// own prefers the version that go install has recorded. The second choice is the
-// version from make, and the third is the version from go build.
+// own prefers the version that "go install" has recorded. The second choice is the
+// version from "make", and the third is the version from "go build".
 func own(info *debug.BuildInfo, libraries string) Version {
 	v := Version{Text: "unversioned", Libraries: libraries}
 	if info == nil {
