@@ -79,8 +79,8 @@ type limiter struct {
 	turns turns       // calls that wait; guarded by mu
 	timer *time.Timer // fires when the next of these calls can start; guarded by mu
 	// underWay is the number of calls that have begun and not returned. lasting is
-	// the number of those that take long. width, at most firstCalls, is the number
-	// of other calls that can be under way. begun is the time at which the last
+	// how many of them take long. width, at most firstCalls, is the number of calls
+	// that can be under way in addition to these. begun is the time at which the last
 	// call began, and success is the time of the last success. grown is the time
 	// from which the number of other calls can grow beyond firstCalls. All these
 	// fields are guarded by mu.

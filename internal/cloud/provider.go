@@ -78,7 +78,7 @@ func (p *Provider) Unwrap() cloudprovider.Interface { return p.theirs }
 func (p *Provider) HasClusterID() bool { return p.clusterID }
 
 // Initialize tells the provider that this replica leads. It must be called only once,
-// because providers start goroutines here. These end with ctx. Initialize returns only
+// because providers start goroutines in it, which end with ctx. Initialize returns only
 // when the provider does. Until then the provider might be changing things, and the
 // lease must not be released.
 func (p *Provider) Initialize(ctx context.Context, clients cloudprovider.ControllerClientBuilder) error {

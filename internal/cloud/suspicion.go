@@ -28,8 +28,8 @@ const (
 	// maxProbing is the longest duration of a comparison. The comparison does not
 	// wait for objects that are not tried again in that time.
 	maxProbing = time.Minute
-	// maxVain is the number of times in a row that calls are slowed down further
-	// without a success.
+	// maxVain is how many times in a row calls are slowed down further although none
+	// of them succeeds.
 	maxVain = 2
 	// An object that is the cause of its own failures is remembered for
 	// ownReasonFor. At most about maxOwnReasons of these objects are remembered.

@@ -18,7 +18,7 @@ var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 func ago(d time.Duration) metav1.Time { return metav1.NewTime(noon.Add(-d)) }
 
-// change changes a healthy cluster.
+// change is a function that changes a healthy cluster.
 type change func(*View)
 
 // healthy returns a cluster in which every check passes.
