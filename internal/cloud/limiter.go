@@ -82,8 +82,8 @@ type limiter struct {
 	// how many of them take long. width, at most firstCalls, is the number of calls
 	// that can be under way in addition to these. begun is the time at which the last
 	// call began, and success is the time of the last success. grown is the time
-	// from which the number of other calls can grow beyond firstCalls. All these
-	// fields are guarded by mu.
+	// from which the number of calls that do not take long can grow beyond
+	// firstCalls. All these fields are guarded by mu.
 	underWay, lasting, width int
 	begun, success, grown    time.Time
 	// While one call tests whether the cloud still refuses calls, no other call begins
