@@ -22,13 +22,14 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// moment is the duration of a request. In the trace, the effects of an answer
-// therefore have a later time than the request. Entries of the same time have no
-// defined order.
+// moment is the duration of a request. Because a request takes time, the trace shows
+// the effects of its answer later than the request. Entries with the same time have
+// no defined order.
 const moment = 10 * time.Millisecond
 
-// apiServer is an API server in memory, and the transport of its clients. It stores
-// Nodes and Services, and traces all requests. It is meant for testing/synctest.
+// apiServer is an in-memory API server, and also the HTTP transport of its clients.
+// It stores Nodes and Services, and traces all requests. It is meant for use in
+// testing/synctest.
 type apiServer struct {
 	t     *testing.T
 	trace *trace
@@ -83,7 +84,7 @@ func (a *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	case at.collection == "events": // Events are only traced.
 		return answer(r, http.StatusCreated, io.NopCloser(bytes.NewReader(body))), nil
 	case r.Method == http.MethodGet && at.name == "":
-		return failure(r, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed), nil // Informers stream, so nothing is listed.
+		return failure(r, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed), nil // Informers stream their lists, so no list request is expected.
 	case !exists:
 		return failure(r, http.StatusNotFound, metav1.StatusReasonNotFound), nil
 	case r.Method == http.MethodDelete:
@@ -189,8 +190,8 @@ func (a *apiServer) has(path string) bool {
 	return exists
 }
 
-// watch streams all objects of a collection, then a bookmark, then their changes,
-// until the request ends.
+// watch streams all objects of a collection, then a bookmark, then the changes of
+// the objects, until the request ends.
 func (a *apiServer) watch(r *http.Request, collection string) io.ReadCloser {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -213,7 +214,7 @@ func (a *apiServer) watch(r *http.Request, collection string) io.ReadCloser {
 			select {
 			case e := <-events:
 				frame, _ := json.Marshal(metav1.WatchEvent{Type: string(e.Type), Object: runtime.RawExtension{Raw: encoded(a.t, e.Object)}})
-				_, _ = writer.Write(frame) // It fails only after the end of the request.
+				_, _ = writer.Write(frame) // Write fails only after the end of the request.
 			case <-r.Context().Done():
 				_ = writer.CloseWithError(r.Context().Err())
 				return

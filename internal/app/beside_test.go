@@ -26,8 +26,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/doctor"
 )
 
-// besideServer is an API server with one Lease and one Node. Its fields describe
-// these two objects and the daemon's rights.
+// besideServer is an API server with one Lease and one Node. Its fields describe the
+// Lease, the Node and the daemon's rights.
 type besideServer struct {
 	mayList string // the resources that the daemon may list
 	lease   string // the name of a Lease that somebody renews
@@ -121,7 +121,7 @@ func TestAnotherManagerIsReported(t *testing.T) {
 				if requests, _ := row.server.seen(); len(requests) > 0 {
 					t.Errorf("requests at once: %v", requests)
 				}
-				time.Sleep(time.Hour) // It looks once.
+				time.Sleep(time.Hour) // lookBeside searches only once.
 				stop()
 				wait()
 				end()
@@ -142,8 +142,8 @@ func TestAnotherManagerIsReported(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForTheLook ends a daemon before it looks for another manager. The
-// daemon must not wait for the look.
+// TestNobodyWaitsForTheLook ends a daemon before it searches for another manager.
+// The daemon must end without waiting for the search.
 func TestNobodyWaitsForTheLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := newTestProcess(t, &providertest.Cloud{}, nil)

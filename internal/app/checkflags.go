@@ -30,7 +30,7 @@ The first word after -- may be the name of the program. The files that flags nam
 need not be there. No cluster is asked, and the provider is not made. The exit code
 is 0 if the daemon starts with these flags, and 1 if not.`
 
-// checkFlags is the command check-flags.
+// checkFlags has the settings and flags of the command "check-flags".
 type checkFlags struct {
 	settings  *settings.Settings
 	manifest  string
@@ -38,15 +38,15 @@ type checkFlags struct {
 	output    string
 }
 
-// NewCheckFlags returns the command check-flags for the daemon of a program.
+// NewCheckFlags returns the command "check-flags" for the daemon of a program.
 func NewCheckFlags(o Options) *cobra.Command {
 	p := newProgram(o, ours())
 	p.settings.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError))
 	return p.checkFlagsCommand()
 }
 
-// checkFlagsCommand returns the command check-flags. The caller must have
-// called p.settings.AddFlags.
+// checkFlagsCommand returns the command "check-flags". The caller must have called
+// p.settings.AddFlags.
 func (p *program) checkFlagsCommand() *cobra.Command {
 	c := checkFlags{settings: p.settings}
 	cmd := &cobra.Command{
@@ -76,8 +76,8 @@ func (p *program) checkFlagsCommand() *cobra.Command {
 	return cmd
 }
 
-// onlyAfterDashes refuses words that do not follow "--". They do not belong to the
-// command line to check, and the first of them would be mistaken for the name of the
+// onlyAfterDashes refuses words before "--". They are not part of the command line
+// that is to be checked, but the first of them would be mistaken for the name of the
 // program.
 func onlyAfterDashes(cmd *cobra.Command, args []string) error {
 	if n := cmd.ArgsLenAtDash(); len(args) > 0 && n != 0 {

@@ -33,8 +33,9 @@ func (m workload) containers() []corev1.Container {
 }
 
 // commandLine finds the daemon's container in a manifest and returns its command
-// line. If container is not empty, it is the name of that container. Otherwise the
-// manifest must have only one container, or only one that names a cloud provider.
+// line. If the argument container is not empty, it is the name of that container.
+// Otherwise the manifest must have only one container, or only one that names a
+// cloud provider.
 func commandLine(text []byte, container string) ([]string, error) {
 	var all []corev1.Container
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)

@@ -89,8 +89,8 @@ func TestCheckFlagsPrintsJSON(t *testing.T) {
 	}
 }
 
-// The sub-command of a daemon knows the flags of its program. Its help lists only the
-// flags of the sub-command.
+// The sub-command "check-flags" also knows the flags that the program adds to the
+// daemon. The help of the sub-command lists only its own flags.
 func TestDaemonChecksItsOwnFlags(t *testing.T) {
 	var own cliflag.NamedFlagSets
 	own.FlagSet("acme").String("acme-zone", "", "The zone.")

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 )
 
-// informersName is the end of the informers' user agent.
+// informersName is the last part of the informers' user agent.
 const informersName = "shared-informers"
 
 // clients makes clients of the API server, each with its own user agent.
@@ -25,8 +25,8 @@ type clients struct {
 	// health.
 	own clientbuilder.ControllerClientBuilder
 	// each makes clients that act as this process by default. With
-	// --use-service-account-credentials, each client acts as the service account of
-	// its name.
+	// --use-service-account-credentials, each client acts as the service account
+	// with the client's name.
 	each clientbuilder.ControllerClientBuilder
 }
 

@@ -29,13 +29,13 @@ what this daemon does with the command line of another one. "conformance" tests 
 provider against the contract that daemons rely on. "completion" prints completions of
 the shell.`
 
-// NewCommand returns the daemon of the program as a command. It runs until the
-// command's context ends.
+// NewCommand returns a command that runs the program's daemon until the command's
+// context ends.
 func NewCommand(o Options) *cobra.Command { return newProgram(o, ours()).command() }
 
 // NewMain is NewCommand for a process that runs nothing else. To try a changed
-// configuration, that process starts its program a second time, with the same
-// arguments. In the second process, the command only makes the provider, prints the
+// configuration, the process starts its own program a second time, with the same
+// arguments. In that second process, the command only makes the provider, prints the
 // result, and returns.
 func NewMain(o Options) *cobra.Command {
 	p := newProgram(o, ours())
@@ -44,7 +44,7 @@ func NewMain(o Options) *cobra.Command {
 	if run := cmd.RunE; p.self.Tries() {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			err := run(cmd, args)
-			// Without an answer, the changed configuration is refused.
+			// If this line is not printed, the changed configuration is refused.
 			_, _ = fmt.Fprintln(cmd.OutOrStdout(), p.self.Answer(err))
 			return err
 		}
@@ -120,10 +120,10 @@ func (p *program) completeNames(cmd *cobra.Command) {
 }
 
 // withAllWrong adds all other errors of the command line to its first error, each on
-// its own line. In two cases it returns the first error alone. In one, the whole
-// command line is not known, because this process runs other things, too (see
-// NewMain). In the second, the command line might be that of a sub-command, which
-// has other flags.
+// its own line. In two cases it returns only the first error. If this process also
+// runs other things (see NewMain), the whole command line is not known. If a word is
+// the name of a sub-command, the command line may have that sub-command's flags,
+// which this function does not know.
 func (p *program) withAllWrong(cmd *cobra.Command, first error) error {
 	isCommand := func(word string) bool {
 		return slices.ContainsFunc(cmd.Commands(), func(c *cobra.Command) bool { return c.Name() == word })
@@ -131,7 +131,7 @@ func (p *program) withAllWrong(cmd *cobra.Command, first error) error {
 	if len(p.self.Args) == 0 || slices.ContainsFunc(p.self.Args[1:], isCommand) {
 		return first
 	}
-	again := newProgram(p.options, p.ours).settings // Its flags have no values yet, apart from those of the program.
+	again := newProgram(p.options, p.ours).settings // The flags have no values yet, apart from the program's own flags.
 	again.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError))
 	text := []string{first.Error()}
 	for _, j := range again.Judge(p.self.Args[1:]) {
@@ -178,18 +178,18 @@ func PrintError(cmd *cobra.Command, err error) {
 		err = done.why
 	}
 	for _, line := range lines(err) {
-		// The cloud may have written the line.
+		// The text of the line may come from the cloud.
 		_, _ = fmt.Fprintln(printable.Writer(cmd.ErrOrStderr()), line)
 	}
 }
 
-// IsPlannedRestart reports whether the command has ended so that it is started
+// IsPlannedRestart reports whether the command has ended in order to be started
 // again. This happens if only a new process can use the provider's new
 // configuration.
 func IsPlannedRestart(err error) bool { return errors.Is(err, provider.ErrRotated) }
 
 // ExitCode returns the exit code of a process whose command has returned the error.
-// After a planned restart, it is the argument restart.
+// After a planned restart, the exit code is the value of restart.
 func ExitCode(err error, restart int) int {
 	done, ok := errors.AsType[ended](err)
 	switch {
@@ -206,8 +206,8 @@ func ExitCode(err error, restart int) int {
 	}
 }
 
-// EndedAsPlanned reports whether err is nil or not a failure. In both cases it need
-// not be printed.
+// EndedAsPlanned reports whether the command has ended without a failure. Then err
+// need not be printed.
 func EndedAsPlanned(err error) bool {
 	return err == nil || IsPlannedRestart(err) || errors.Is(err, errWouldChange)
 }
@@ -221,8 +221,8 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// meant returns the end of an error about an argument. The text suggests the
-// argument that was probably meant. It is empty if there is no suggestion.
+// meant returns the suggestion at the end of an error about an argument: what the
+// user probably meant. It is empty if there is no suggestion.
 func meant(cmd *cobra.Command, arg string) string {
 	if arg == "true" || arg == "false" {
 		return "; a flag that is true or false needs =, as in --node-deletion=" + arg

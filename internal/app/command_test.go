@@ -95,7 +95,8 @@ func TestAllThatIsWrongAtOnce(t *testing.T) {
 	}
 }
 
-// A process that only tests a new configuration serves nothing.
+// A process that only tries a new configuration serves nothing, so it does not read
+// the files of a server.
 func TestTrialReadsNoFileOfAServer(t *testing.T) {
 	t.Setenv("FAIRLEAD_TRY_PROVIDER", "key")
 	cmd := NewMain(plain)
@@ -136,7 +137,7 @@ func TestGreetingNamesFlagsThatChangeNothing(t *testing.T) {
 	}
 }
 
-// The help is read in pipes and logs, too.
+// People also read the help through pipes and in logs.
 func TestHelpIsNarrow(t *testing.T) {
 	cmd := NewCommand(plain)
 	var stdout bytes.Buffer

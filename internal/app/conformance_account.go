@@ -14,15 +14,16 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// secretValue matches a key that sounds like a secret, and its value. It knows YAML,
-// JSON and INI. secretBlock matches keys and certificates of several lines.
+// secretValue matches a key that sounds like a secret, and its value. It works for
+// YAML, JSON and INI. secretBlock matches a PEM block, which is a key or a
+// certificate.
 var (
 	secretValue = regexp.MustCompile(`(?i)((?:password|passwd|secret|token|key|credential)[\w.-]*["']?[ \t]*[:=][ \t]*)("[^"\n]*"|'[^'\n]*'|[^\s,}]+)`)
 	secretBlock = regexp.MustCompile(`(?s)-----BEGIN [^-]*-----.*?-----END [^-]*-----`)
 )
 
-// conformanceAccount returns the name of the account for a ledger. It is used if the
-// world does not name the account.
+// conformanceAccount returns the name under which a ledger records the account. The
+// name is used if the target's World does not name the account.
 func (p *program) conformanceAccount(f *conformanceFlags, target conformance.Target) (string, error) {
 	if account := cmp.Or(f.account, target.Account); account != "" || !f.allowWrites {
 		return account, nil
@@ -31,8 +32,8 @@ func (p *program) conformanceAccount(f *conformanceFlags, target conformance.Tar
 }
 
 // accountOf returns a name for the account of a configuration file. The name is for
-// a ledger. It depends on the file's path and content. Secrets do not take part:
-// they change from time to time, and the name is shown.
+// a ledger. It depends on the file's path and on its content without the secrets,
+// because secrets change from time to time and the name is shown.
 func accountOf(file string) (string, error) {
 	if file == "" {
 		return "the account that is used without --cloud-config", nil
@@ -53,7 +54,7 @@ func orOtherAccount(err error, target conformance.Target) error {
 	switch {
 	case !ok:
 		return err
-	case other.This != target.Account: // The world has named the account, and the world is believed.
+	case other.This != target.Account: // The World has named the account, and its answer is trusted.
 		return fmt.Errorf("--ledger: %w", err)
 	}
 	return fmt.Errorf("--ledger: %w. If both are the same account, pass --account=%q", err, other.Ledger)

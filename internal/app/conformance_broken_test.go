@@ -26,7 +26,8 @@ type brokenCloud struct {
 	does string
 }
 
-// asBroken is the variable that tells a child process of the suite what its provider does.
+// asBroken is the environment variable that tells a child process of the suite what
+// its provider does.
 const asBroken = "FAIRLEAD_TEST_BROKEN"
 
 // brokenProvider returns the options of a program whose provider is a brokenCloud.
@@ -126,8 +127,7 @@ func goroutinesOfSuite() int {
 	return strings.Count(string(text[:runtime.Stack(text, true)]), "conformance.(*")
 }
 
-// childrenOfThis returns the processes that this one has started, except those that have
-// ended.
+// childrenOfThis returns the child processes of this process that still run.
 func childrenOfThis(t *testing.T) (all []int) {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")

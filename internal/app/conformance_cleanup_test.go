@@ -20,9 +20,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// A check is killed after the world has carried out a verb. At that time, the check
-// might or might not have the answer. In both cases, "conformance cleanup" restores
-// the state of the account before the check.
+// A check is killed after the World has carried out one of its operations (a verb).
+// By then, the check might or might not have the answer. In both cases, "conformance
+// cleanup" restores the account to its state before the check.
 func TestConformanceCleansUpWhatItsWorldHasCreated(t *testing.T) {
 	for name, row := range map[string]struct {
 		check, after string
@@ -117,11 +117,11 @@ func TestConformanceTakesAwayTheFaultsOfWhatWasKilled(t *testing.T) {
 	}
 }
 
-// holdsBy is the environment variable with the URL that the world calls to hold load
+// holdsBy is the environment variable with the URL that the World calls to hold load
 // balancers.
 const holdsBy = "FAIRLEAD_TEST_HOLDS_BY"
 
-// worldThatHolds is the world of a cloud in another process. It can hold the load
+// worldThatHolds is the World of a cloud in another process. It can hold the load
 // balancers of that cloud.
 type worldThatHolds struct {
 	*worlds.World
@@ -149,9 +149,9 @@ func (w worldThatHolds) call(ctx context.Context, path string) error {
 	return answer.Body.Close()
 }
 
-// holdableCloud is like simulatedCloud, but its world can hold load balancers.
-// change begins the hold if the path is /hold, and ends it otherwise. The third
-// result reports whether load balancers are held.
+// holdableCloud is like simulatedCloud, but its World can hold load balancers. The
+// function change begins the hold if the path is /hold, and ends it otherwise. The
+// function is() reports whether load balancers are held.
 func holdableCloud(t *testing.T, like simulator.Config) (config string, change func(path string) error, is func() bool) {
 	t.Helper()
 	cloud, err := worlds.New(t.Context(), like)
@@ -187,8 +187,8 @@ func holdableCloud(t *testing.T, like simulator.Config) (config string, change f
 	}
 }
 
-// A world that is a program can hold load balancers, as a world in Go can. If a
-// check or a whole run is killed, they are released.
+// A World that is an executable can hold load balancers, like a World in Go. If a
+// check or a whole run is killed, the load balancers are released.
 func TestConformanceHoldsLoadBalancersByExecutable(t *testing.T) {
 	config, change, held := holdableCloud(t, simulator.Config{})
 	path := filepath.Join(t.TempDir(), "made.jsonl")
@@ -229,8 +229,8 @@ func TestConformanceHoldsLoadBalancersByExecutable(t *testing.T) {
 	}
 }
 
-// A run and "cleanup" refuse the ledger of another account, and touch nothing. This
-// account may have the same names and IDs.
+// A run and "cleanup" refuse the ledger of another account, and touch nothing,
+// because objects of this account may have the same names and IDs.
 func TestConformanceRefusesTheLedgerOfAnotherAccount(t *testing.T) {
 	url, config := simulatedCloud(t)
 	if _, err := simulator.NewClient(url).Operator().CreateInstance(t.Context(), simulator.Instance{Name: "fl-1-a"}); err != nil {
@@ -269,7 +269,8 @@ func TestConformanceRefusesTheLedgerOfAnotherAccount(t *testing.T) {
 	}
 }
 
-// The account of a configuration stays the same if its secrets are replaced.
+// The name of a configuration's account stays the same if the secrets in the
+// configuration are replaced.
 func TestAccountOfAConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	account := func(name, text string) string {

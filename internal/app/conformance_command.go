@@ -136,8 +136,8 @@ func (e ended) Error() string { return e.why.Error() }
 
 func (e ended) Unwrap() error { return e.why }
 
-// endsWithUsage changes a command and its sub-commands. If one of them cannot do its
-// work, it ends with usageCode.
+// endsWithUsage changes a command and its sub-commands, so that they end with
+// usageCode if they cannot do their work.
 func endsWithUsage(cmd *cobra.Command) {
 	run, accept, explain := cmd.RunE, cmd.Args, cmd.FlagErrorFunc()
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return orUsage(run(cmd, args)) }

@@ -8,8 +8,9 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// expectedFailures parses the values of --expect-failure. ID=ISSUE stands for all
-// failures of a check, and ID: TEXT=ISSUE for some of them.
+// expectedFailures parses the values of --expect-failure. The value "ID=ISSUE" is
+// about all failures of the check ID, and "ID: TEXT=ISSUE" only about those with
+// this text.
 func (f *conformanceFlags) expectedFailures() (map[string]string, error) {
 	flag := f.typed.flag("expect-failure")
 	all, err := byID(flag, "ISSUE", f.expect)

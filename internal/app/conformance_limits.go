@@ -30,7 +30,7 @@ func (l *conformanceLimits) validate(f *conformanceFlags) (errs []error) {
 	for _, limit := range []struct {
 		flag   string
 		value  int
-		writes bool // only checks that change the cloud use it
+		writes bool // whether only checks that change the cloud use the limit
 	}{{"page-size", l.pageSize, false}, {"max-targets", l.maxTargets, true}, {"max-routes", l.maxRoutes, true}} {
 		switch {
 		case limit.value < 0:

@@ -148,7 +148,8 @@ func (f *conformanceFlags) tellLeft(w io.Writer, ledger conformance.Ledger) erro
 	return err
 }
 
-// thisProgram returns the command that starts this program again with its arguments.
+// thisProgram returns the command that starts this program again with the same
+// arguments.
 func thisProgram(ctx context.Context) *exec.Cmd {
 	path, err := os.Executable()
 	if err != nil {
@@ -267,7 +268,7 @@ func (p *program) conformanceTarget(ctx context.Context, f *conformanceFlags) (c
 	return target, nil
 }
 
-// canBeMade makes the provider once and does not initialise it. So a wrong flag
+// canBeMade makes the provider once, without initialising it. A wrong flag then
 // causes one error instead of a failure of each check. If a process can make only
 // one provider, canBeMade does nothing.
 func (p *program) canBeMade(ctx context.Context, target conformance.Target, c clients, writes bool) error {

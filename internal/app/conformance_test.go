@@ -25,27 +25,26 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// asWorld is the environment variable that makes the test binary a world. Its value
-// is the URL of the cloud.
+// With the environment variable asWorld, the test binary runs as a World. The
+// variable's value is the URL of the cloud.
 const asWorld = "FAIRLEAD_TEST_WORLD"
 
-// asProgram is the environment variable with the arguments of a child process of the
-// suite.
+// asProgram names the environment variable that has the arguments of a child process
+// of the suite.
 const asProgram = "FAIRLEAD_TEST_ARGUMENTS"
 
-// asWhole is the environment variable that is set if the program's target is
-// wholeTarget.
+// If the environment variable asWhole is set, the program's target is wholeTarget.
 const asWhole = "FAIRLEAD_TEST_WHOLE_TARGET"
 
-// waitsShortly is the environment variable that is set if child processes wait only
-// a second until the cloud shows a change.
+// If the environment variable waitsShortly is set, child processes wait only a
+// second for the cloud to show a change.
 const waitsShortly = "FAIRLEAD_TEST_WAITS_SHORTLY"
 
-// killsAfter is the environment variable that names a verb. After the world has
-// carried out this verb, it kills the check instead of answering.
+// The environment variable killsAfter names a verb of the World. After the World has
+// carried out this verb, it kills the check instead of answering it.
 const killsAfter = "FAIRLEAD_TEST_KILLS_AFTER"
 
-// serveWorld carries out a verb of the world, and ends the process.
+// serveWorld carries out one verb of the World, and ends the process.
 func serveWorld(url string) {
 	ctx := context.Background()
 	there := worlds.At(url)
@@ -71,8 +70,8 @@ func serveWorld(url string) {
 	os.Exit(1)
 }
 
-// simulatedCloud serves a cloud and makes the test binary its world. It returns the
-// cloud's URL and the provider's configuration file.
+// simulatedCloud serves a cloud, and lets the test binary run as the World of this
+// cloud. It returns the cloud's URL and the provider's configuration file.
 func simulatedCloud(t *testing.T) (url, config string) {
 	t.Helper()
 	cloud, err := simulator.New(simulator.Config{})
@@ -115,8 +114,8 @@ func outcomes(r *conformance.Report) map[string]conformance.Outcome {
 	return all
 }
 
-// In all checks, the sub-command has the same result as the suite in go test. The
-// two reports differ only in dates and seconds. This is also true for any two runs.
+// For each check, the sub-command has the same result as the suite under "go test".
+// The two reports differ only in dates and seconds, like those of any two runs.
 func TestConformanceIsTheSameByCommandAndByTest(t *testing.T) {
 	t.Setenv(asWhole, "true")
 	dir := t.TempDir()
@@ -198,7 +197,7 @@ func wholeTarget() *conformance.Target {
 	}
 }
 
-// With a world in another process, the result of the sub-command is the same.
+// The result of the sub-command is the same if its World is another process.
 func TestConformanceIsTheSameWithAnExecutable(t *testing.T) {
 	some := []string{
 		"instances/by-name", "instances/gone-by-name", "instances/labels", "instances/renamed", "instances/denied-as-404", "instances/id-legacy",
@@ -434,7 +433,8 @@ func TestConformanceReloadsTheDaemonsConfiguration(t *testing.T) {
 	}
 }
 
-// Limits from flags replace those of the program's target. The others stay.
+// Limits from flags replace the limits of the program's target. A limit without a
+// flag stays.
 func TestConformanceLimits(t *testing.T) {
 	_, config := simulatedCloud(t)
 	for name, row := range map[string]struct {

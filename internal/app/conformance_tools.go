@@ -134,7 +134,7 @@ func (p *program) cleanUp(cmd *cobra.Command, f *conformanceFlags) error {
 func (p *program) removeLeft(ctx context.Context, cmd *cobra.Command, target conformance.Target, ledger *conformance.FileLedger) error {
 	out := printable.Writer(cmd.OutOrStdout())
 	err := conformance.Cleanup(ctx, target, ledger, func(line string) { _, _ = fmt.Fprintln(out, line) })
-	if other := orOtherAccount(err, target); other != err { //nolint:errorlint // it is the same error, or another one
+	if other := orOtherAccount(err, target); other != err { //nolint:errorlint // orOtherAccount returns err itself or a new error
 		return other
 	}
 	if err != nil {

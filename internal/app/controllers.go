@@ -19,13 +19,13 @@ type registration struct {
 	start func(s *settings.Settings) start
 }
 
-// called reports whether this is one of the controller's names.
+// called reports whether name is one of the controller's names.
 func (r registration) called(name string) bool { return name == r.Name || name == r.Alias }
 
 // yieldsTo reports whether this controller is left out because a controller of the
 // program has the same name. Options.Without need not name it. Only a controller
-// that is off by default is left out in this way: the program may be older than
-// Fairlead's controller.
+// that is off by default is left out in this way, because the program may have had
+// its own controller before Fairlead had one.
 func (r registration) yieldsTo(theirs []Controller) bool {
 	return r.OffByDefault && slices.ContainsFunc(theirs, func(c Controller) bool { return r.called(c.Name) || c.Alias != "" && r.called(c.Alias) })
 }

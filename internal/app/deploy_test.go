@@ -60,8 +60,8 @@ func argsIn(t *testing.T, file string) []string {
 	return args
 }
 
-// Each metric in the alerts and on the dashboard exists and has the labels in the
-// queries.
+// Each metric in the alerts and on the dashboard exists and has the labels that the
+// queries use.
 func TestAlertsAndDashboardAskForMetricsThatExist(t *testing.T) {
 	labels := labelsOfMetrics()
 	queries := append(alertQueries(t), dashboardQueries(t)...)
@@ -104,8 +104,8 @@ var notShown = []string{
 	"fairlead_shadow_actions_total", "fairlead_shadow_differences", "fairlead_shadow_objects",
 }
 
-// ofLibraries has the labels of metrics that come from libraries. The alerts and the
-// dashboard use these metrics. An end-to-end test checks that a daemon has them.
+// ofLibraries has the labels of the metrics from libraries that the alerts and the
+// dashboard use. An end-to-end test checks that a daemon has these metrics.
 var ofLibraries = map[string][]string{
 	"running_managed_controllers":   {"manager", "name"},
 	"rest_client_requests_total":    {"code", "method", "host"},

@@ -102,8 +102,8 @@ type started struct {
 	again      func() (made started, runs bool, err error) // makes the controller once the provider offers more
 }
 
-// startControllers makes the enabled controllers. Their events are written until
-// lasting ends. lasting ends later than ctx.
+// startControllers makes the enabled controllers. Their events are written until the
+// context lasting ends, which is later than the end of ctx.
 func (p *process) startControllers(ctx, lasting context.Context) ([]started, error) {
 	logger := klog.FromContext(ctx)
 	var all []started
@@ -124,8 +124,9 @@ func (p *process) startControllers(ctx, lasting context.Context) ([]started, err
 	return all, nil
 }
 
-// make makes a controller. runs reports whether the controller is to run, now or
-// later. It runs later if the provider does not yet offer what it needs.
+// make makes a controller. The result runs reports whether the controller is to run,
+// now or later. The controller runs later if the provider does not yet offer what it
+// needs.
 func (p *process) make(ctx, lasting context.Context, s started) (made started, runs bool, err error) {
 	logger := klog.FromContext(ctx)
 	s.again = func() (started, bool, error) { return p.make(ctx, lasting, s) }

@@ -91,7 +91,7 @@ func newTestProcessOf(t *testing.T, theirs *providertest.Cloud, what *program) (
 	return p, ctx
 }
 
-// use makes the provider theirs the current one of the process.
+// use makes theirs the current provider of the process.
 func (p *process) use(t *testing.T, theirs *providertest.Cloud, i informers.SharedInformerFactory) {
 	p.current = provider.NewCurrent(nil, provider.Made{Cloud: providertest.Made(t, theirs), Informers: i}, time.Minute, provider.Self{})
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
-// limitPeriod is the time between two checks whether calls to the cloud wait.
+// limitPeriod is the time between two checks of followLimit.
 const limitPeriod = 5 * time.Second
 
 // followLimit checks once in each limitPeriod whether calls to the cloud wait. It
 // reports each change in a metric, in the log and in events. The checks end with
-// ctx. Events are written until lasting ends. The returned function waits for the
-// end of the checks.
+// ctx. Events are written until the context lasting ends. The returned function
+// waits for the end of the checks.
 func (p *process) followLimit(ctx, lasting context.Context) (wait func()) {
 	record := p.leaseRecorder(lasting)
 	var following sync.WaitGroup
@@ -44,8 +44,9 @@ func (p *process) followLimit(ctx, lasting context.Context) (wait func()) {
 }
 
 // leaseRecorder returns a function that records an event on the Lease, until ctx
-// ends. Only one goroutine may call it. A recorder runs until ctx ends, so it is made
-// only for the first event. An event that cannot be recorded is logged.
+// ends. Only one goroutine may call it. A recorder runs until ctx ends, so it is
+// made only when the first event is to be recorded. An event that cannot be recorded
+// is logged.
 func (p *process) leaseRecorder(ctx context.Context) func(message.Event) {
 	var recorder *kube.Recorder
 	return func(e message.Event) {

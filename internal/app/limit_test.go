@@ -47,7 +47,8 @@ func (quick) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider.Ins
 	return &cloudprovider.InstanceMetadata{}, nil
 }
 
-// eventServer is an API server that gets events, and the builder of its client.
+// eventServer is an API server that receives events, and also the builder of its
+// client.
 type eventServer struct {
 	clientbuilder.ControllerClientBuilder
 
@@ -135,8 +136,8 @@ func newLimited(t *testing.T, server *eventServer) *limited {
 	return &limited{process: p, server: server, wait: p.followLimit(ctx, ctx), end: end}
 }
 
-// busy calls the cloud twice as often as is allowed. Then it calls during. Then it
-// makes no calls until the limit is over.
+// busy calls the cloud twice as often as is allowed. Then it calls the function
+// during, and makes no more calls to the cloud until the limit is over.
 func (l *limited) busy(t *testing.T, during func()) {
 	t.Helper()
 	const questions = 150
@@ -150,7 +151,8 @@ func (l *limited) busy(t *testing.T, during func()) {
 	time.Sleep(questions*time.Second + 2*time.Minute)
 }
 
-// shown returns the value of the metric that shows the wait for the ceiling.
+// shown returns the value of the metric that shows whether calls wait for the
+// ceiling.
 func (l *limited) shown(t *testing.T) float64 {
 	t.Helper()
 	value, err := testutil.GetGaugeMetricValue(l.metrics.limited.WithLabelValues(string(cloud.CeilingLimits)))

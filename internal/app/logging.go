@@ -12,8 +12,8 @@ import (
 // valueLimit is the maximum length of a value in the log, in bytes.
 const valueLimit = 8 << 10
 
-// shown is an error whose text is one safe line. Clouds, tenants and callers write
-// parts of the original text.
+// shown is an error whose text is one safe line. Parts of the original text may come
+// from clouds, tenants and callers.
 type shown struct{ error }
 
 func (s shown) Error() string { return printable.Line(s.error.Error(), valueLimit) }

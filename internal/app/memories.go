@@ -7,7 +7,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// recaller is a controller that can show its memory of an object.
+// recaller is a controller that can show its memory of an object: what it remembers
+// about the object from earlier passes.
 type recaller interface {
 	// Recall returns the controller's memory of an object, and whether there is one.
 	// It does no I/O and changes nothing. It may be called while the controller
@@ -15,8 +16,8 @@ type recaller interface {
 	Recall(key string) (step.Memory, bool)
 }
 
-// memories gives access to the memories of the controllers that run in this process.
-// The zero value has no controllers.
+// memories gives access to what the controllers in this process remember about
+// objects. The zero value has no controllers.
 type memories struct {
 	mu      sync.Mutex
 	running []running // guarded by mu
@@ -27,8 +28,8 @@ type running struct {
 	recaller
 }
 
-// add adds a controller, if the controller has a memory. The returned function
-// removes it again.
+// add adds a controller if it is a recaller. The returned function removes the
+// controller again.
 func (m *memories) add(s started) (remove func()) {
 	c, ok := s.controller.(watched)
 	if !ok {
@@ -48,7 +49,8 @@ func (m *memories) add(s started) (remove func()) {
 	}
 }
 
-// of returns each controller's memory of an object. It is a serving.Objects.
+// of returns each controller's memory of an object. This method has the type
+// serving.Objects.
 func (m *memories) of(kind, key string) (remembered any, leads bool) {
 	m.mu.Lock()
 	all := slices.Clone(m.running)

@@ -90,7 +90,7 @@ func TestWrongPlans(t *testing.T) {
 }
 
 // replica returns a replica and its lock. The replica takes part in the election for
-// l.
+// the Lease l.
 func replica(t *testing.T, l *electiontest.Lease) (*election.Election, *electiontest.Lock) {
 	t.Helper()
 	k := l.Lock("me")
@@ -148,8 +148,8 @@ func TestMigrationWaitsForItsOwnLease(t *testing.T) {
 	})
 }
 
-// lead waits for runMigrated. So the process holds the main lease until the migrated
-// work has ended.
+// Because lead waits for runMigrated, the process holds the main lease until the
+// migrated work has ended.
 func TestMigratedWorkIsAwaitedWithoutALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -197,7 +197,7 @@ func TestLostMigrationLeaseEndsTheProcessAtOnce(t *testing.T) {
 		p, ctx, k := migrating(t, &electiontest.Lease{}, &electiontest.Lease{}, func(ctx context.Context, name string) error {
 			<-ctx.Done()
 			if name == "b" {
-				time.Sleep(time.Minute) // a call in flight after another component may have taken over
+				time.Sleep(time.Minute) // a call that is still in flight when another component may have taken over
 			}
 			return nil
 		})

@@ -17,11 +17,11 @@ import (
 const (
 	// firstAsk is the first delay before a provider is asked again for the
 	// interfaces that it has not offered. longestAsk is the longest delay. The delay
-	// doubles in between, because most providers never offer everything.
+	// doubles after each question, because most providers never offer everything.
 	firstAsk   = time.Second
 	longestAsk = 5 * time.Minute
-	// longestSoon is the longest delay while the provider answers that it cannot say
-	// what it offers.
+	// longestSoon is the longest delay as long as the provider cannot say what it
+	// offers.
 	longestSoon = 15 * time.Second
 )
 
@@ -79,8 +79,8 @@ func (p *process) askAgain(ctx context.Context) time.Duration {
 }
 
 // beginIdle checks whether all our controllers are without work because the provider
-// offers nothing for them. If so, it records that. Events are written until lasting
-// ends.
+// offers nothing for them. If so, it records that. Events are written until the
+// context lasting ends.
 func (p *process) beginIdle(lasting context.Context, made []started) {
 	ours := slices.DeleteFunc(slices.Clone(made), func(s started) bool { return !isOurs(s) })
 	works := slices.ContainsFunc(ours, func(s started) bool { return s.controller != nil })

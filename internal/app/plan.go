@@ -19,8 +19,8 @@ import (
 
 // planner is the part of a controller that says what the controller would do.
 type planner interface {
-	// Follow begins to follow all objects. The caller must call stop after ctx has
-	// ended. known reports whether the planner knows all objects.
+	// Follow begins to list and watch all objects. The caller must call stop after
+	// ctx has ended. The result known reports whether the planner knows all objects.
 	Follow(ctx context.Context) (known cache.InformerSynced, stop func(), err error)
 	// Keys returns the keys that can be passed to Plan.
 	Keys() []string
@@ -30,14 +30,14 @@ type planner interface {
 	Plan(ctx context.Context, key string) ([]step.Step, error)
 }
 
-// refusals records the refused writes of a process that only reads: to the cluster
-// and to the cloud.
+// refusals records the writes to the cluster and to the cloud that were refused,
+// because the process may only read.
 type refusals struct {
 	mu  sync.Mutex
 	all []string // guarded by mu
 	// denied are the requests that the API server has refused, because a right is missing.
 	denied []string // guarded by mu
-	// tell is called once for each entry of all. It may be nil.
+	// tell is called once for each entry of the field all. It may be nil.
 	tell func(what string)
 }
 
@@ -82,8 +82,8 @@ func (r *refusals) list() []string {
 }
 
 const (
-	// lookers is the number of objects that are looked at concurrently. The gateway
-	// and the controllers bound the number of calls to the cloud.
+	// lookers is the maximum number of concurrent calls of Plan. The gateway and the
+	// controllers bound the number of calls to the cloud.
 	lookers = 64
 	// knownWithin is the time that the API server has to list all objects.
 	knownWithin = 2 * time.Minute
@@ -99,7 +99,7 @@ type look struct {
 	key   string
 	steps []step.Step // that Plan returned last
 	err   error       // that Plan returned last
-	next  time.Time   // when to look again; zero: never
+	next  time.Time   // when to call Plan again; zero: never
 }
 
 // dryRun is a process that only reads.
@@ -252,15 +252,15 @@ func (d *dryRun) objects(f planFlags) ([]*look, error) {
 // entry for each kind whose names have a namespace.
 var namespaceOf = map[string]string{"service": "; a Service is named NAMESPACE/NAME"}
 
-// lookPlan has the end of the time for looks, and the function that reports
-// progress.
+// lookPlan says until when Plan may be called again, and has the function that
+// reports progress.
 type lookPlan struct {
 	until    time.Time
 	progress func(done, all int)
 }
 
-// lookAt looks at each object. While there is time, it looks again at objects whose
-// evidence grows.
+// lookAt calls Plan for each object. While there is time, it calls Plan again for
+// the objects whose evidence grows.
 func (d *dryRun) lookAt(ctx context.Context, looks []*look, p lookPlan) {
 	for due := looks; len(due) > 0; {
 		d.lookOnce(ctx, due, p.progress)
@@ -277,7 +277,8 @@ func (d *dryRun) lookAt(ctx context.Context, looks []*look, p lookPlan) {
 	}
 }
 
-// lookOnce looks at each object once, at several objects at the same time.
+// lookOnce calls Plan once for each object, and for several objects at the same
+// time.
 func (d *dryRun) lookOnce(ctx context.Context, due []*look, progress func(done, all int)) {
 	var all sync.WaitGroup
 	var mu sync.Mutex

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
-// planFlags are the flags that only the sub-command plan has.
+// planFlags are the flags that only the sub-command "plan" has.
 type planFlags struct {
 	node, service, output, compareWith string
 	typed                              typed
@@ -42,13 +42,13 @@ not all objects could be looked at.`
 // wouldChangeCode is the exit code for errWouldChange.
 const wouldChangeCode = 2
 
-// errWouldChange is the error of plan if something would be done or waits, and
-// --detailed-exitcode is set.
+// errWouldChange is the error of the sub-command "plan" if --detailed-exitcode is
+// set and something would be done or waits.
 var errWouldChange = errors.New("the daemon would do something")
 
 var planOutputs = []string{"text", "json", "yaml"}
 
-// planCommand returns the sub-command plan. It shares the flags of the daemon.
+// planCommand returns the sub-command "plan". It shares the flags of the daemon.
 func (p *program) planCommand(daemon *cobra.Command) *cobra.Command {
 	f := planFlags{output: "text"}
 	name := p.options.Name
@@ -95,8 +95,9 @@ func (p *program) planCommand(daemon *cobra.Command) *cobra.Command {
 }
 
 // flagBeside returns the name of a flag of a sub-command. If the daemon has a flag
-// of this name, the name gets the sub-command's name as a prefix: the daemon's
-// arguments can be passed as they are, so its flags keep their names.
+// of this name, the name gets the sub-command's name as a prefix. The flags of the
+// daemon keep their names, so that its arguments can be passed to the sub-command
+// unchanged.
 func flagBeside(daemon *cobra.Command, command, name string) string {
 	if daemon.Flags().Lookup(name) != nil {
 		return command + "-" + name

@@ -16,11 +16,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
-// upstream is the only daemon to compare with.
+// upstream is the only value of --compare-with.
 const upstream = "upstream"
 
-// comparison lists the objects that the skeleton would treat differently. Its JSON
-// is part of the output: fields may be added, and none is renamed.
+// comparison lists the objects that upstream's skeleton would treat differently. Its
+// JSON is part of the output: fields may be added, and none is renamed.
 type comparison struct {
 	With string `json:"with"`
 	// CloudCalls is the number of calls that were made only for the comparison. Like
@@ -32,8 +32,8 @@ type comparison struct {
 
 // compare returns the differences between the skeleton and this daemon for the same
 // observations. It first makes the calls to the cloud that the skeleton would make
-// and that the plan has not made. There are at most two for a Node that is not
-// Ready, and one for a Node that waits to be initialised.
+// and that the plan has not made. There are at most two such calls for a Node that
+// is not Ready, and one for a Node that waits to be initialised.
 func (d *dryRun) compare(ctx context.Context, looks []*look, f planFlags) (*comparison, error) {
 	nodes, err := d.informers.Core().V1().Nodes().Lister().List(labels.Everything())
 	if err != nil {
@@ -116,7 +116,7 @@ func (d *dryRun) ofRoutes(nodes []*corev1.Node) []step.Step {
 	listed, ok := d.seen.listed()
 	c, err := d.settings.Route.Config()
 	if !ok || err != nil {
-		return nil // Without a list of routes, the skeleton's pass ends, too.
+		return nil // Without a list of routes, the skeleton's own pass would also end here.
 	}
 	return skeleton.Table{Clusters: c.Clusters, Nodes: nodes, Listed: listed}.Routes()
 }

@@ -43,8 +43,8 @@ func (r *report) idle(controller, why string) {
 	r.Idle = append(r.Idle, idleController{controller, why})
 }
 
-// add adds the steps of the looks, in the order of the objects. The error names the
-// objects that could not be looked at.
+// add adds the steps for all objects to the report, in the order of the objects. The
+// error names the objects that could not be looked at.
 func (r *report) add(looks []*look) error {
 	var errs []error
 	r.Looked, r.Steps = map[string]int{}, []step.Step{}

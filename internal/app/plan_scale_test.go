@@ -41,9 +41,10 @@ func (f fleet) InstanceShutdown(context.Context, *corev1.Node) (bool, error) {
 	return false, nil
 }
 
-// With a thousand Nodes, plan calls the cloud once for each Node. It makes a few
-// more calls for silent Nodes and their witnesses. The comparison makes no further
-// calls. The API server gets no request for a single Node.
+// With a thousand Nodes, the sub-command "plan" calls the cloud once for each Node.
+// It makes a few more calls for silent Nodes and for the Nodes that are asked about
+// as witnesses. The comparison makes no further calls. The API server gets no
+// request for a single Node.
 func TestPlanOfAThousandNodesAsksOnceAboutEach(t *testing.T) {
 	const size, silent = 1000, 20
 	var items []string

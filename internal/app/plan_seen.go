@@ -83,7 +83,7 @@ func (i seenInstances) Metadata(ctx context.Context, node *corev1.Node) (cloud.M
 func (i seenInstances) Existence(ctx context.Context, node *corev1.Node) (cloud.Existence, error) {
 	e, err := i.Instances.Existence(ctx, node)
 	switch {
-	case err != nil: // The skeleton only logs it.
+	case err != nil: // The skeleton only logs the error.
 		i.seen.exists(node, skeleton.Unknown)
 	case e.Present:
 		i.seen.exists(node, skeleton.Running)

@@ -63,7 +63,7 @@ func TestEvidenceIsGatheredAsLongAsThereIsTime(t *testing.T) {
 		switch {
 		case key == "stays":
 			s = one("node/"+key, step.None)
-			s[0].After = time.Millisecond // not counted: a Node that stays needs no second look
+			s[0].After = time.Millisecond // has no effect: for a Node that stays, Plan is not called again
 		case times < 3:
 			s[0].After = time.Millisecond
 		case key == "gone":
@@ -166,8 +166,8 @@ func TestReportForgesNoLine(t *testing.T) {
 	}
 }
 
-// readableServer answers the requests that plan needs. It lists the given Nodes and no
-// other objects, and records the requests that are not GET.
+// readableServer answers the requests that the sub-command "plan" needs. It lists
+// the given Nodes and no other objects, and records the requests that are not GET.
 type readableServer struct {
 	nodes  string // items of the list
 	denied string // end of the path of requests for which the right is missing; empty for none
@@ -254,8 +254,9 @@ func TestPlanNeedsOnlyWhatItReads(t *testing.T) {
 	}
 }
 
-// Whichever features are on, nothing is written. The daemon would create tokens of
-// service accounts and a lease, and the provider tries to write, too.
+// Whichever features are on, a dry run writes nothing. It creates neither the tokens
+// of service accounts nor the lease of a daemon, and it refuses what the provider
+// tries to write.
 func TestPlanWritesNothing(t *testing.T) {
 	api := &readableServer{}
 	server := httptest.NewServer(api)

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/policy"
 )
 
-// policyFlags are the flags that only the sub-command policy has.
+// policyFlags are the flags that only the sub-command "policy" has.
 type policyFlags struct{ action, output, name string }
 
 const policyHelp = `Prints a ValidatingAdmissionPolicy and its binding. With them the API server says
@@ -28,7 +28,7 @@ does not implement. Nothing is called: neither the cloud nor the cluster.
 The daemon's flags are accepted, too. --cloud-provider, --cloud-config and
 --load-balancer-class have an effect.`
 
-// policyCommand returns the sub-command policy. It shares the flags of the daemon,
+// policyCommand returns the sub-command "policy". It shares the flags of the daemon,
 // so that the daemon's arguments can be passed to it.
 func (p *program) policyCommand(daemon *cobra.Command) *cobra.Command {
 	f := policyFlags{action: string(admissionv1.Warn), output: "yaml", name: p.options.Name + "-services"}
@@ -55,8 +55,8 @@ func (p *program) policyCommand(daemon *cobra.Command) *cobra.Command {
 }
 
 // addDaemonFlags adds the daemon's flags to a sub-command that already has flags of
-// its own. The help shows only the sub-command's own flags. The map words has values
-// for completion, by the flag's name.
+// its own. The help shows only the sub-command's own flags. The map words has, by
+// the flag's name, the values for completion.
 func addDaemonFlags(cmd, daemon *cobra.Command, words map[string][]string) {
 	own := cmd.Flags()
 	help := own.FlagUsages()

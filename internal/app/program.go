@@ -138,7 +138,7 @@ func (p *program) webhooks() []Webhook {
 	return all
 }
 
-// stopTimeout bounds the program's Stopped.
+// stopTimeout bounds the call of Options.Stopped.
 const stopTimeout = 5 * time.Second
 
 // stopped calls the program's Stopped before the process ends. It waits for

@@ -58,7 +58,7 @@ type process struct {
 }
 
 // run runs a program. If ctx has ended, and all work has returned, it returns nil. A
-// trial ends once the provider has been made.
+// trial, which only tests a configuration, ends once the provider has been made.
 func run(ctx context.Context, what *program) error {
 	working, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -118,8 +118,8 @@ func newProcess(ctx context.Context, what *program) (*process, error) {
 		return nil, err
 	}
 	watched := s.Rotation.Watched()
-	// The fingerprint is taken before the provider is made, so that a change in
-	// between is noticed.
+	// The fingerprint is taken before the provider is made, so that a change of the
+	// files in the meantime is noticed.
 	fingerprint, err := provider.Fingerprint(watched)
 	if err != nil {
 		return nil, fmt.Errorf("files of the provider: %w", err)

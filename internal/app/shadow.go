@@ -22,11 +22,12 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
-// shadower is a controller that can look at objects instead of making passes. A
-// look observes and decides, and applies nothing.
+// shadower is a controller that can look at objects instead of making passes. To
+// look at an object means to observe and to decide, without applying the decision.
 type shadower interface {
-	// Shadow calls look with a key whenever a pass over that key would be made. It
-	// returns when ctx ends. The result of look says when to look at the key again.
+	// Shadow calls the function look with a key whenever a pass over that key would
+	// be made. It returns when ctx ends. The function's result says when to call it
+	// again with this key.
 	Shadow(ctx context.Context, look loop.Reconcile) error
 }
 
@@ -65,7 +66,8 @@ type shadowing struct {
 }
 
 // shadow looks until ctx ends, and then prints the report. No decision counts as
-// carried out. The next look starts from the state of the cluster and the cloud.
+// carried out: each decision starts anew from the state of the cluster and the
+// cloud.
 func (p *process) shadow(ctx context.Context) {
 	defer p.current.Drop()
 	p.provider = p.current.Take()
@@ -161,7 +163,8 @@ func retries(controller string, steps []step.Step) bool {
 }
 
 // facts returns the present state of a key's object in the cluster. It is called
-// after the look, so a Node that was initialised during the look no longer waits.
+// after the decision, so a Node that was initialised in the meantime no longer
+// waits.
 func (s *shadowing) facts(r registration, key string) shadow.Facts {
 	f := shadow.Facts{}
 	switch r.Name {
@@ -180,7 +183,7 @@ func (s *shadowing) facts(r registration, key string) shadow.Facts {
 	return f
 }
 
-// tell logs and counts the news of a look.
+// tell logs and counts the new decisions and differences.
 func (s *shadowing) tell(ctx context.Context, news shadow.News) {
 	logger := klog.FromContext(ctx)
 	for _, d := range news.Decided {

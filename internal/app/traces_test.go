@@ -30,16 +30,17 @@ var generateTraces = flag.Bool("generate-traces", false, "write testdata/traces"
 
 // TestTraces runs the daemon without the flags for the ownership of Nodes. It
 // follows a Node, a Service and a route. The folder testdata/traces has the expected
-// requests to the API server and calls of the provider. A change there is a change
-// on the wire: make it knowingly, and name it in the changelog.
+// requests to the API server and calls of the provider. If one of its files changes,
+// the daemon's requests have changed: make such a change only on purpose, and name
+// it in the changelog.
 func TestTraces(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		flag   string
 		happen func(*scene)
 	}{
-		// Routes are off. They would be listed at random times during the minutes
-		// until the refresh.
+		// Routes are off, because they would be listed at random times during the
+		// minutes until the refresh.
 		{"initialisation", "--configure-cloud-routes=false", initialisation},
 		{"removal", "--cluster-cidr=10.244.0.0/16", removal},
 		{"service", "--cluster-cidr=10.244.0.0/16", serviceLife},
@@ -74,7 +75,7 @@ type scene struct {
 	cloud *tracedCloud
 }
 
-// traceOf runs a daemon, calls happen, and returns the daemon's trace.
+// traceOf runs a daemon, calls the function happen, and returns the daemon's trace.
 func traceOf(t *testing.T, arg string, happen func(*scene)) string {
 	t.Helper()
 	tr := &trace{}
@@ -104,7 +105,7 @@ func traceOf(t *testing.T, arg string, happen func(*scene)) string {
 	return tr.String()
 }
 
-// step writes the text into the trace, calls do, and lets time pass.
+// step writes the text into the trace, calls the function do, and lets time pass.
 func (s *scene) step(what string, do func(), after time.Duration) {
 	s.trace.note("# %s", what)
 	do()
@@ -112,7 +113,7 @@ func (s *scene) step(what string, do func(), after time.Duration) {
 	synctest.Wait()
 }
 
-// until lets time pass until the function is returns true. It waits at most an hour.
+// until lets time pass, but at most an hour, until is() returns true.
 func (s *scene) until(what string, is func() bool) {
 	for range 3600 {
 		if is() {
