@@ -3,8 +3,8 @@
 // allows controllers to move between components one by one.
 //
 // The lease must not be released while work is in flight: the next leader must not
-// change an object that a call of ours still changes. If work does not return in
-// time during a stop, the lease is not released. It expires.
+// change an object that one of our calls is still changing. If work does not return
+// in time during a stop, the lease is not released. It expires.
 //
-// Only package app imports it. It uses neither flags nor controllers.
+// Only package app imports this package, which uses neither flags nor controllers.
 package election

@@ -92,10 +92,10 @@ func New(c Config, lock resourcelock.Interface) (*Election, error) {
 	return e, nil
 }
 
-// Run waits for the lease and runs work under it. It releases the lease once ctx has
-// ended and work has returned.
+// Run waits for the lease, and runs the function work while this replica holds it.
+// It releases the lease once ctx has ended and work has returned.
 func (e *Election) Run(ctx context.Context, work func(context.Context)) error {
-	// The renewal goes on after the end of ctx, until work is over.
+	// The renewal goes on after the end of ctx, until work has returned.
 	renewing, stopRenewing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopRenewing()
 	ended := make(chan struct{})
@@ -118,8 +118,8 @@ func (e *Election) Run(ctx context.Context, work func(context.Context)) error {
 }
 
 // RunWithin does the same as Run for a second lease, which is held in addition to
-// the main one. While work is in flight, it does not return. So the process also
-// keeps the main lease.
+// the main one. It does not return while work is in flight, so the process keeps the
+// main lease until then.
 func (e *Election) RunWithin(ctx context.Context, main *Election, work func(context.Context)) {
 	over := make(chan struct{})
 	err := e.Run(ctx, func(ctx context.Context) {
@@ -134,14 +134,14 @@ func (e *Election) RunWithin(ctx context.Context, main *Election, work func(cont
 	}
 }
 
-// Check is the health check of the lease.
+// Check returns the health check of the lease.
 func (e *Election) Check() *leaderelection.HealthzAdaptor { return e.watchdog }
 
 // release empties the lease if this replica holds it. Another replica then need not
-// wait until the lease expires. The elector has an option for this, but it does not
-// check whether another replica has taken the lease in the meantime. A standby
-// replica also calls release, because an interrupted request may have given it the
-// lease.
+// wait until the lease expires. The elector has an option for this. With that
+// option, it would not check whether another replica has taken the lease in the
+// meantime. A standby replica also calls release, because an interrupted request may
+// have given it the lease.
 func (e *Election) release(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)

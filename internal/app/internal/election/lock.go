@@ -10,9 +10,9 @@ import (
 )
 
 // watchedLock is the lock that the elector uses. With each renewal, it also renews
-// the lease that changes depend on. A leader that was frozen might find that another
-// replica holds the lock. In that case, watchedLock gives up the lock at once. The
-// elector would try to renew it until its deadline.
+// the lease.Lease that allows changes. A leader that was frozen might find that
+// another replica holds the lock. In that case, watchedLock reports the loss at
+// once, while the elector would try to renew the lock until its deadline.
 type watchedLock struct {
 	resourcelock.Interface
 

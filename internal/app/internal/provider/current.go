@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// Current is the provider in use. It can be replaced until Take is called. Then it
-// is initialised, and a process initialises only one provider.
+// Current holds the provider in use. The provider can be replaced until Take is
+// called. After that it is initialised, and a process initialises only one provider.
 type Current struct {
 	factory *Factory
 	timeout time.Duration
@@ -25,12 +25,13 @@ type Current struct {
 
 // NewCurrent returns the Current of a provider that the factory has made. The
 // timeout bounds each step of a change to another configuration. To try another
-// configuration, the program self is started again.
+// configuration, the program that self describes is started again.
 func NewCurrent(f *Factory, made Made, timeout time.Duration, self Self) *Current {
 	return &Current{factory: f, timeout: timeout, self: self, made: made}
 }
 
-// Take returns the provider to initialise. It cannot be replaced afterwards.
+// Take returns the provider to initialise. Afterwards, the provider can no longer be
+// replaced.
 func (c *Current) Take() Made {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,7 +52,7 @@ func (c *Current) get() Made {
 	return c.made
 }
 
-// Drop ends the context Lasting of the provider. It must not be called while the
+// Drop ends the provider's context Deps.Lasting. It must not be called while the
 // provider is in use.
 func (c *Current) Drop() { c.get().Drop() }
 
@@ -83,7 +84,7 @@ func (c *Current) rotate(ctx context.Context) (outcome, error) {
 	return c.remake(ctx)
 }
 
-// remake carries out the plans of decide until a plan ends the change.
+// remake carries out one plan of decide after another, until a plan ends the change.
 func (c *Current) remake(ctx context.Context) (outcome, error) {
 	o := observed{leads: c.leads()}
 	var next Made

@@ -35,9 +35,10 @@ type plan struct {
 }
 
 // decide returns the next step. A leader ends only if a provider was made from the
-// new content. Another process with the same arguments makes that provider, or this
-// process if no other can be started. A factory refuses if the content is wrong or
-// the cloud is down. In both cases, the next process would not start either.
+// new content. That provider is made by another process with the same arguments, or
+// by this process if no other can be started. A factory refuses if the content is
+// wrong or the cloud is down. In both cases, the next process would not start
+// either.
 func decide(o observed) plan {
 	switch {
 	case o.tried == accepted:

@@ -41,7 +41,7 @@ type Made struct {
 	drop context.CancelFunc // nil in tests
 }
 
-// Drop ends the context Lasting of the provider.
+// Drop ends the provider's context Deps.Lasting.
 func (m Made) Drop() {
 	if m.drop != nil {
 		m.drop()
@@ -53,15 +53,15 @@ type Factory struct {
 	Name          string
 	ConfigFile    string // "" if there is no file
 	AllowUntagged bool   // accept a provider without a cluster ID
-	// New makes the provider; nil means the registry.
+	// New makes the provider. If it is nil, the provider comes from the registry.
 	New     func(context.Context, Deps) (cloudprovider.Interface, error)
 	Flags   *pflag.FlagSet
 	Clients cloudprovider.ControllerClientBuilder
 	// Informers returns informers that only the provider and added controllers use.
 	Informers func() (informers.SharedInformerFactory, error)
 	// Asked gets a value when a provider requests that its configuration is read
-	// again. Its buffer has room for one value. It is nil if nobody receives from
-	// it.
+	// again. The channel has a buffer for one value, and is nil if nobody receives
+	// from it.
 	Asked chan struct{}
 }
 
@@ -106,9 +106,9 @@ func (f *Factory) makeLasting(ctx, lasting context.Context) (Made, error) {
 	return made, f.acceptUntagged(ctx, made.Cloud.HasClusterID())
 }
 
-// asks returns the function Changed for a provider. With it, the provider requests
-// that its configuration is read again. The function does nothing once the provider
-// has been dropped.
+// asks returns the function Deps.Changed of a provider. The provider calls it to
+// request that its configuration is read again. The function does nothing once the
+// provider has been dropped.
 func (f *Factory) asks(lasting context.Context) func() {
 	return func() {
 		if lasting.Err() != nil {

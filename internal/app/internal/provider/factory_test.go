@@ -170,7 +170,7 @@ func TestWhatAProviderStartsLastsAsLongAsItIsInUse(t *testing.T) {
 		name  string
 		leads bool
 		err   error
-		want  [2]bool // whether the contexts of the first and the second provider last
+		want  [2]bool // whether the contexts of the first and the second provider are still valid
 	}{
 		{"StandbyDropsTheFirst", false, nil, [2]bool{false, true}},
 		{"LeaderDropsTheSecond", true, nil, [2]bool{true, false}},

@@ -14,10 +14,10 @@ import (
 // right to read the objects.
 const cacheTimeout = 30 * time.Second
 
-// Initialize calls the provider's Initialize. It is called once this replica leads.
-// Then it passes the informer factory to the provider, and starts the informers that
-// the provider has requested. A daemon calls it only once, because providers start
-// goroutines here. These goroutines end with ctx.
+// Initialize calls the provider's Initialize, passes the informer factory to the
+// provider, and starts the informers that the provider has requested. A daemon calls
+// it once this replica leads, and only once, because providers start goroutines
+// here. These goroutines end with ctx.
 func (m Made) Initialize(ctx context.Context, clients cloudprovider.ControllerClientBuilder) error {
 	err := m.Cloud.Initialize(ctx, clients)
 	if err == nil && ctx.Err() == nil {
@@ -30,7 +30,7 @@ func (m Made) Initialize(ctx context.Context, clients cloudprovider.ControllerCl
 }
 
 // startInformers starts the informers that the provider has requested. Then it waits
-// for their caches, because the provider may read the caches in our first call.
+// for their caches, because the provider may read the caches during our first call.
 func startInformers(ctx context.Context, factory informers.SharedInformerFactory) {
 	factory.StartWithContext(ctx)
 	waiting, cancel := context.WithTimeout(ctx, cacheTimeout)

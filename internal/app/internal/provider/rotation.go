@@ -71,9 +71,9 @@ const (
 	unreadableText = "the files cannot be read; the former content is in use"
 )
 
-// NewRotation returns a rotation of the files that the provider was made from.
-// Take the fingerprint before the provider is made, so that a change in between
-// is noticed.
+// NewRotation returns a rotation of the files that the provider was made from. Take
+// the fingerprint before the provider is made, so that a change of the files in the
+// meantime is noticed.
 func NewRotation(files []string, fingerprint string, current *Current, m Metrics) *Rotation {
 	return &Rotation{
 		check:   func() (string, error) { return Fingerprint(files) },

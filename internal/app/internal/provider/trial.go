@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// trialVariable is set in a process that makes the provider, answers, and ends.
-// Its value is the key with which the answer begins.
+// trialVariable is the environment variable of a trial: a process that makes the
+// provider, prints an answer, and ends. Its value is the key with which the answer
+// begins.
 const trialVariable = "FAIRLEAD_TRY_PROVIDER"
 
 // Self has the path and the arguments with which this program was started. The zero
@@ -76,7 +77,7 @@ func (s Self) try(ctx context.Context) (answer, error) {
 	}
 }
 
-// answerIn returns the rest of the line that begins with the key.
+// answerIn returns the text after the key in the line that begins with the key.
 func answerIn(output, key string) (string, bool) {
 	for line := range strings.Lines(output) {
 		if said, ok := strings.CutPrefix(line, key+" "); ok {

@@ -80,7 +80,7 @@ func countingAuthority(t *testing.T) (kubeconfig string, asked *counts) {
 	return kubeconfig, asked
 }
 
-// serving starts a server with the flags, and returns its health and its URL.
+// serving starts a server with the given flags, and returns its health and its URL.
 func serving(t *testing.T, args string) (*Health, string) {
 	t.Helper()
 	c := config(t, args)

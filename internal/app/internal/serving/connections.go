@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// connectionsAtOnce bounds the memory of connections. A client can send a megabyte
-// of a request header that never ends. Also, the server can wait for ever for the
-// body of a request that it has already answered.
+// connectionsAtOnce bounds the memory that connections use. A client can send a
+// megabyte of a request header that never ends, and the server can wait for ever for
+// the body of a request that it has already answered.
 const connectionsAtOnce = 128
 
 // bounded is a listener that keeps at most limit connections. When a client opens

@@ -2,8 +2,9 @@
 // everybody, metrics and debugging to authorized clients, and the webhooks that a
 // program adds.
 //
-// The servers end last, so that the drain of the process can be observed.
+// The servers end last, so that the process can be observed while it waits for its
+// work in flight.
 //
-// Only package app imports it. It uses neither flags nor controllers. Package app
-// passes in functions that report the state of the other parts.
+// Only package app imports this package, which uses neither flags nor controllers.
+// Package app passes in functions that report the state of the other parts.
 package serving

@@ -37,8 +37,8 @@ type Sources struct {
 	Notes        []Note
 }
 
-// Note is a sentence that /livez and /readyz show with ?verbose. It never makes them
-// fail. Everyone may read it, so it must not contain secrets.
+// Note is a sentence that /livez and /readyz show with ?verbose. A note never makes
+// them fail. Everyone may read it, so it must not contain secrets.
 type Note struct {
 	About string
 	Text  func() string

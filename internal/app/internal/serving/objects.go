@@ -13,23 +13,23 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
-// Objects is a function that returns the memories of the controllers about an
-// object. It returns nil if they remember nothing. leads reports whether the
+// Objects is a function that returns what the controllers remember about an object.
+// It returns nil if they remember nothing. The result leads reports whether the
 // controllers run in this process. The function must be fast, do no I/O and change
 // nothing.
 type Objects func(kind, key string) (remembered any, leads bool)
 
 const (
-	// objectsAtOnce is the maximum number of requests for the memory that are
-	// answered at once. Each request takes locks that the controllers also need.
+	// objectsAtOnce is the maximum number of requests to this page that are answered
+	// at once. Each request takes locks that the controllers also need.
 	objectsAtOnce = 2
 	// maxObjectBytes is the maximum length of a kind and a key together. A Service's
 	// namespace and name are shorter.
 	maxObjectBytes = 512
 )
 
-// objectsHandler answers requests for the memory. The server has authenticated and
-// authorized them.
+// objectsHandler answers requests for what the controllers remember about an object.
+// The server has authenticated and authorized these requests.
 type objectsHandler struct {
 	objects Objects
 	version string
@@ -40,7 +40,7 @@ func newObjectsHandler(objects Objects, version string) *objectsHandler {
 	return &objectsHandler{objects, version, make(chan struct{}, objectsAtOnce)}
 }
 
-// objectMemory is the answer to a request for the memory.
+// objectMemory is the answer of objectsHandler.
 type objectMemory struct {
 	Version     string `json:"version,omitempty"`
 	Kind        string `json:"kind"`

@@ -72,7 +72,7 @@ func TestMemoryIsReadByFewAtOnce(t *testing.T) {
 		if n > objectsAtOnce {
 			return []string{}, true
 		}
-		got := ask(t, h, "GET "+step.MemoryPath+"node/a", admin) // while this one is answered
+		got := ask(t, h, "GET "+step.MemoryPath+"node/a", admin) // a second request, while the first is being answered
 		if isFull := n == objectsAtOnce; isFull != (got.Code == 429) || isFull != (got.Header().Get("Retry-After") != "") {
 			t.Errorf("request %d at once: %d", n+1, got.Code)
 		}

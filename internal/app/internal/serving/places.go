@@ -10,8 +10,8 @@ import (
 
 // places bounds the requests that are read and answered at the same time. If all
 // places are taken, a new request gets the place of the request that has been
-// arriving for the longest time. The API server sends a request without pauses. So
-// only callers that stop in the middle of a request lose their places.
+// arriving for the longest time. The API server sends each request without pauses,
+// so only callers that stop in the middle of a request lose their places.
 type places struct {
 	limit int
 
@@ -50,7 +50,7 @@ func (p *places) take(w http.ResponseWriter) *place {
 	return taken
 }
 
-// arrived must be called once the request is not read any further. It reports
+// arrived must be called once no more of the request will be read. It reports
 // whether the request still has its place. If so, the request keeps the place until
 // leave.
 func (p *place) arrived() bool {

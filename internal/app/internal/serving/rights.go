@@ -16,14 +16,14 @@ import (
 )
 
 // questionsAtOnce and questionsPerSecond bound the questions to the API server about
-// the rights of one user: the burst, and the rate after that. All callers without
-// credentials count as one user.
+// the rights of one user. The first is the burst, and the second is the rate after
+// it. All callers without credentials count as one user.
 const questionsAtOnce, questionsPerSecond = 20, 10
 
 // authorized bounds the questions to the API server about the rights of a user. A
 // caller that reaches the port can invent any number of paths, and each path causes
 // a question. Without the bound, the questions about Prometheus would wait behind
-// them in the client's queue.
+// those questions in the client's queue.
 type authorized struct {
 	authorizer.Authorizer // the server calls only Authorize
 
@@ -65,8 +65,8 @@ func (a *authorized) Authorize(ctx context.Context, what authorizer.Attributes) 
 	return decision, why, err
 }
 
-// bound returns the limiter of a user. The cache drops a limiter after rememberFor, and
-// the user gets a new one.
+// bound returns the limiter of a user. The cache drops a limiter after rememberFor,
+// and then the user gets a new one.
 func (a *authorized) bound(user string) *rate.Limiter {
 	a.mu.Lock()
 	defer a.mu.Unlock()

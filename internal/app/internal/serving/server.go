@@ -36,8 +36,8 @@ type Config struct {
 	Component      Component
 	// Metrics are the program's own registries.
 	Metrics []metrics.Gatherer
-	// Objects returns the memories of the controllers. If it is nil, these memories
-	// are not served.
+	// Objects returns what the controllers remember about an object. If it is nil,
+	// this is not served.
 	Objects Objects
 }
 

@@ -13,7 +13,8 @@ import (
 
 const (
 	// unknownAtOnce and unknownPerSecond bound the questions to the API server about
-	// unknown credentials: the burst, and the rate after that.
+	// unknown credentials. The first is the burst, and the second is the rate after
+	// it.
 	unknownAtOnce, unknownPerSecond = 20, 10
 	// rememberFor is the time for which accepted credentials and allowed requests
 	// are remembered. During this time, questions to the API server about them are
@@ -27,8 +28,8 @@ const (
 // reviewed bounds the questions to the API server about unknown credentials. A
 // caller that reaches the port can send any number of them. The library does not
 // help: it does not remember answers that give a reason, and the API server's
-// answers give one. A refusal without a question has no error, because the library
-// writes each error to the log.
+// answers give one. If credentials are refused without a question, no error is
+// returned, because the library writes each error to the log.
 type reviewed struct {
 	next     authenticator.Request
 	refused  *cache.LRUExpireCache // hashes of credentials

@@ -37,8 +37,8 @@ const (
 	readTimeout = 5 * time.Second
 	// reviewTimeout is the longest time that the API server waits for a webhook.
 	reviewTimeout = 30 * time.Second
-	// firstFailures is the number of failures caused by callers that are all logged.
-	// After that, one per second is logged. The metrics count all of them.
+	// The first firstFailures failures that callers cause are all logged. After
+	// them, one per second is logged. The metrics count all failures.
 	firstFailures = 10
 	// quoteLimit is the maximum length of a quotation from a request. errorLimit is
 	// the maximum length of an error in an answer and in the log. Both are in bytes.
@@ -132,8 +132,8 @@ func onlyFor(callers authenticator.Request, h http.Handler) http.Handler {
 
 // limitRead gives the request readTimeout to arrive. Without this limit, the server
 // would wait for ever for the rest of a request that it has refused. In tests, a
-// response writer may have no connection. Then no limit can be set, and nothing
-// waits.
+// response writer may have no connection. Then no limit can be set, and none is
+// needed.
 func limitRead(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetReadDeadline(clock.RealClock{}.Now().Add(readTimeout))
 }

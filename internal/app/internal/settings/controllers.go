@@ -18,7 +18,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/volume"
 )
 
-// Names of our controllers. They are in --controllers, in health checks and in logs.
+// Names of our controllers. They appear in --controllers, in health checks and in
+// logs.
 const (
 	NodeController          = node.Name
 	NodeLifecycleController = nodelifecycle.Name

@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// These flags name files that are read at the start. files lists the flags whose
-// files are always read. servedFiles lists the flags whose files are read if the
-// process serves something.
+// The flags in both lists name files that are read at the start. The files of the
+// flags in the list files are always read. Those of the flags in servedFiles are
+// read only if the process serves something.
 var (
 	files       = []string{"cloud-config", "kubeconfig"}
 	servedFiles = []string{
@@ -76,7 +76,7 @@ func isPipe(file string) bool {
 }
 
 // isUnreadable reports whether the error is about a file that cannot be read. For
-// the files of servedFiles, unreadable has already reported this error.
+// the files of servedFiles, the function unreadable has already reported this error.
 func isUnreadable(err error) bool {
 	_, ok := errors.AsType[*fs.PathError](err)
 	return ok

@@ -73,7 +73,8 @@ func loggingFlag(path string) string {
 	return field // field is vmodule, which is also the name of its flag
 }
 
-// versionFlag is a bool, "raw", or a version that starts with v.
+// versionFlag is the value of --version: a bool, "raw", or a version that starts
+// with v.
 type versionFlag string
 
 func (v *versionFlag) Set(s string) error {
@@ -99,8 +100,8 @@ func (*versionFlag) Type() string { return "version" }
 
 // Version returns the version of the program, followed by the version of the
 // Kubernetes libraries. If the program does not state its version, the version that
-// Go has recorded is used. If make has built the program, the version of the
-// libraries contains our version. Then it is returned alone.
+// Go has recorded is used. If the program was built with make, the version of the
+// libraries contains our version, and is returned alone.
 func (g *Global) Version() string {
 	libraries := version.Get().String()
 	own := versions.Own(libraries)

@@ -149,7 +149,7 @@ func TestSettingsReachTheirControllers(t *testing.T) {
 		check(sections.FlagSets["generic"].Lookup(name))
 	}
 	check(sections.FlagSets["misc"].Lookup("node-status-update-frequency"))
-	// With values that check does not try, these flags set more fields.
+	// With values that the function check does not try, these flags set more fields.
 	for _, arg := range []string{"--node-label-reconcile=additional,remove", "--node-label-reconcile=additional", "--service-remove-backends-on=deletion", "--load-balancer-class=-"} {
 		for _, path := range differing("", defaults, reflect.ValueOf(handOn(t, arg))) {
 			reached[path] = arg

@@ -35,13 +35,13 @@ const (
 )
 
 // IPAM has the settings of the controller that gives Nodes the CIDRs of their pods.
-// Flags that upstream's skeleton also has are in Route.
+// The flags that upstream's skeleton also has are in Route.
 type IPAM struct {
 	controllers        *Controllers
 	route              *Route
 	services           string
 	mask, mask4, mask6 int
-	program            func(flag string) bool // reports whether the program has a flag of its own of that name
+	program            func(flag string) bool // reports whether the program has its own flag with that name
 	taken              []string               // flags of the controller whose names the program has taken
 }
 

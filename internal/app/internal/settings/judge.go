@@ -44,8 +44,8 @@ func (j Judgement) Starts() bool { return j.Verdict != Unknown && j.Verdict != R
 // missing flag.
 func (j Judgement) IsOfFlag() bool { return j.flag != "" || j.Verdict == Unknown }
 
-// isOpen reports whether the kubelet puts in the value. In that case, the value is
-// not known here.
+// isOpen reports whether the value refers to a variable that only the kubelet
+// replaces. In that case, the value is not known here.
 func (j Judgement) isOpen() bool { return strings.Contains(j.Argument, fromEnvironment) }
 
 // Judge returns a judgement for each argument of a command line, in order, and then
@@ -80,9 +80,9 @@ func (s *Settings) Judge(args []string) []Judgement {
 	return all
 }
 
-// unknownValues returns the flags whose values are not known: the kubelet puts the
-// values in, or they cannot be parsed. These flags still have other values here,
-// such as their defaults.
+// unknownValues returns the flags whose values are not known, because only the
+// kubelet knows them or because they cannot be parsed. These flags still have other
+// values here, such as their defaults.
 func unknownValues(all []Judgement) map[string]bool {
 	unknown := map[string]bool{}
 	for _, j := range all {
@@ -97,8 +97,8 @@ func unknownValues(all []Judgement) map[string]bool {
 var flagNamed = regexp.MustCompile(`--([a-z0-9-]+)`)
 
 // refused adds to the judgements an error that keeps the daemon from starting. The
-// error counts for the first flag that it names. If it names a flag whose value is
-// not known, it is left out.
+// error counts for the first flag that it names. If the error names a flag whose
+// value is not known, it is left out.
 func refused(all []Judgement, unknown map[string]bool, err error) []Judgement {
 	var names []string
 	for _, m := range flagNamed.FindAllStringSubmatch(err.Error(), -1) {
@@ -161,11 +161,11 @@ func (s *Settings) takesNext(word, next string) bool {
 	return f.NoOptDefVal == ""
 }
 
-// fromEnvironment is the beginning of a value that the kubelet puts in.
+// fromEnvironment is the beginning of a variable that the kubelet replaces.
 const fromEnvironment = "$("
 
-// judge returns what the daemon does with one argument, and sets its flag. Flags in set
-// keep their values.
+// judge returns what the daemon does with one argument, and sets its flag. The flags
+// in the map set keep their values.
 func (s *Settings) judge(words []string, set map[string]bool) Judgement {
 	j := Judgement{Argument: strings.Join(words, " "), Verdict: Used}
 	if !strings.HasPrefix(words[0], "-") {
@@ -229,8 +229,8 @@ func (j Judgement) described(f *pflag.Flag) Judgement {
 // do not wait for each other.
 const withoutLease = "No Lease is held: end the old daemon before the new one starts, and run one replica, with the strategy Recreate. Without this flag the daemon takes a Lease."
 
-// ofGates returns the judgement of --feature-gates. If some of the gates change
-// nothing and others do, it names the gates that change nothing.
+// ofGates returns the judgement of --feature-gates. If only some of the gates change
+// nothing, it names them.
 func (j Judgement) ofGates() Judgement {
 	var idle []string
 	all := 0

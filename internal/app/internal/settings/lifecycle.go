@@ -207,9 +207,9 @@ func (l *Lifecycle) Config(claim ownership.Claim) nodelifecycle.Config {
 	return nodelifecycle.Config{Reads: int(l.syncs), Limits: limits, Claim: claim}
 }
 
-// Concurrent returns the configuration with the provider's number of safe concurrent
-// calls. declared is that number, or 0 if the provider declares none. A flag that is
-// set takes precedence.
+// Concurrent returns the configuration for a provider that declares how many
+// concurrent calls are safe. declared is that number, or 0 if the provider declares
+// none. A flag that is set takes precedence.
 func (l *Lifecycle) Concurrent(c nodelifecycle.Config, declared int) nodelifecycle.Config {
 	if declared > 0 && !l.flags.Changed("concurrent-node-lifecycle-syncs") {
 		c.Reads = declared

@@ -61,8 +61,8 @@ func (m *Migration) validate() []error {
 	return append(errs, m.sameLease()...)
 }
 
-// sameLease returns an error if the second lease is also the main lease. The process
-// would wait for ever for a lease that it already has.
+// sameLease returns an error if the second lease is also the main lease, because the
+// process would wait for ever for a lease that it already has.
 func (m *Migration) sameLease() []error {
 	if m.plan.LeaderName != m.election.ResourceName {
 		return nil

@@ -14,8 +14,8 @@ import (
 )
 
 // defaultConcurrentReads is the number of nodes that are looked up in the cloud at
-// the same time. A flag or the provider can set another number. It does not apply to
-// changes. The limiter keeps the reads within the cloud's quota.
+// the same time. A flag or the provider can set another number. This number does not
+// apply to changes. The limiter keeps the reads within the cloud's quota.
 const defaultConcurrentReads = 16
 
 // Node has the settings of the controller that initialises nodes and keeps them up
@@ -107,9 +107,9 @@ func (n *Node) Config(claim ownership.Claim) node.Config {
 	}
 }
 
-// Concurrent returns the configuration with the provider's number of safe concurrent
-// calls. declared is that number, or 0 if the provider declares none. Flags that are
-// set take precedence.
+// Concurrent returns the configuration for a provider that declares how many
+// concurrent calls are safe. declared is that number, or 0 if the provider declares
+// none. Flags that are set take precedence.
 func (n *Node) Concurrent(c node.Config, declared int) node.Config {
 	if declared > 0 && !n.flags.Changed("concurrent-node-syncs") {
 		c.Reads = declared

@@ -83,7 +83,8 @@ func (s *Settings) unignore(sections *cliflag.NamedFlagSets) {
 }
 
 // showDefaults puts the program's defaults into the help text. It does not set them
-// yet, because the command line would add its values to the default of a list.
+// yet: for a list, values on the command line would then be added to the default
+// instead of replacing it.
 func (s *Settings) showDefaults() {
 	for _, name := range slices.Sorted(maps.Keys(s.program.Defaults)) {
 		f := s.flags.Lookup(name)

@@ -20,8 +20,8 @@ const reference = "../../../../docs/reference/flags.md"
 
 var generate = flag.Bool("generate", false, "write "+reference)
 
-// TestReference compares the page with the flags. With -generate it writes the
-// page.
+// TestReference compares the reference page of the flags with the flags. With
+// -generate it writes the page.
 func TestReference(t *testing.T) {
 	var page bytes.Buffer
 	writeReference(&page)

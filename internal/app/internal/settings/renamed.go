@@ -24,9 +24,9 @@ var renamed = map[string]string{
 }
 
 // ExplainUnknown adds an explanation to the error about an unknown flag. For a
-// renamed flag, it is the new name. For a flag that upstream has removed, it says
-// so. For any other flag, it suggests similar flags of the set. Other errors are
-// returned unchanged.
+// renamed flag, the explanation is the new name. For a flag that upstream has
+// removed, it says that. For any other flag, it names similar flags of the set.
+// Other errors are returned unchanged.
 func ExplainUnknown(err error, flags *pflag.FlagSet) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {

@@ -22,7 +22,7 @@ const (
 
 // Route has the settings of the controller that manages the cloud's routes. It also
 // has the settings of the cluster's CIDRs, which IPAM reads, too. Upstream has these
-// for all controllers.
+// settings for all controllers.
 type Route struct {
 	configure     bool
 	clusterCIDR   string
@@ -150,9 +150,9 @@ func (r *Route) Config() (route.Config, error) {
 	return route.Config{Clusters: clusters, Syncs: int(r.syncs), Period: r.period, Limits: r.limits}, err
 }
 
-// Concurrent returns the configuration with the provider's number of safe concurrent
-// calls. declared is that number, or 0 if the provider declares none. A flag that is
-// set takes precedence.
+// Concurrent returns the configuration for a provider that declares how many
+// concurrent calls are safe. declared is that number, or 0 if the provider declares
+// none. A flag that is set takes precedence.
 func (r *Route) Concurrent(c route.Config, declared int) route.Config {
 	if declared > 0 && !r.flags.Changed(flagRouteSyncs) {
 		c.Syncs = declared

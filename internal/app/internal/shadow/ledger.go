@@ -13,8 +13,8 @@ import (
 // are remembered.
 const maxDifferences = 1000
 
-// Difference is an object with another fate than this daemon would have given it.
-// Its JSON is part of the report: fields may be added, and none is renamed.
+// Difference is an object whose fate differs from this daemon's decision. Its JSON
+// is part of the report: fields may be added, and none is renamed.
 type Difference struct {
 	What What      `json:"what"`
 	At   time.Time `json:"at"`
@@ -22,8 +22,8 @@ type Difference struct {
 	Decision step.Step `json:"decision"`
 }
 
-// Look is the result of a controller's look at one key: its decision, and the facts
-// behind it.
+// Look is what a controller has decided about one key at one time, with the facts
+// behind the decision.
 type Look struct {
 	Controller, Key string
 	At              time.Time
@@ -33,7 +33,7 @@ type Look struct {
 	Steps []step.Step
 }
 
-// News has the new decisions and the new differences after a look.
+// News has the decisions and the differences that a Look has added.
 type News struct {
 	Decided []step.Step
 	Differs []Difference
@@ -44,7 +44,7 @@ type News struct {
 // place is a controller and one of its keys.
 type place struct{ controller, key string }
 
-// object is one of the objects that a look is about.
+// object is one of the objects that a Look is about.
 type object struct {
 	place
 
@@ -67,7 +67,7 @@ func NewLedger() *Ledger {
 	return &Ledger{decisions: map[place]map[string]decision{}, keys: map[string]int{}, last: map[object]Difference{}}
 }
 
-// Note records a look, and returns the news.
+// Note records a Look, and returns its News.
 func (l *Ledger) Note(look Look) News {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,7 +88,7 @@ func (l *Ledger) Note(look Look) News {
 	return news
 }
 
-// decide returns the decisions of a look, and the news about them.
+// decide returns the decisions of a Look, and the News about them.
 func (l *Ledger) decide(look Look, before map[string]decision) (now map[string]decision, news News) {
 	now = map[string]decision{}
 	for _, s := range gravest(look.Steps) {
@@ -129,7 +129,7 @@ func gravest(steps []step.Step) (all []step.Step) {
 }
 
 // gone returns a difference for each object that this daemon would have kept, but
-// that has been deleted since the previous look.
+// that has been deleted since the previous Look.
 func (l *Ledger) gone(look Look, before, now map[string]decision) (found []Difference) {
 	for name, d := range before {
 		if after, still := now[name]; still && after.facts.UID == d.facts.UID {
@@ -174,12 +174,12 @@ func (l *Ledger) happens(d Difference) Difference {
 type Report struct {
 	Since time.Time `json:"since"`
 	// Differences has the remembered differences of the kinds Deleted and
-	// Initialized. Of the other kinds, it has the differences that are not over.
+	// Initialized, and those of the other kinds that are not over.
 	Differences []Difference `json:"differences"`
 	// Dropped is the number of Deleted and Initialized differences that are not in
 	// Differences.
 	Dropped int `json:"dropped,omitempty"`
-	// Idle lists the controllers that do not look, with the reasons.
+	// Idle lists the controllers that decide nothing, with the reasons.
 	Idle []string `json:"idle,omitempty"`
 	// Refused lists the requests and calls of the provider that were refused because
 	// they would have changed something.

@@ -13,8 +13,8 @@ import (
 
 var start = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// seen is the result of one look. The field after is the time since the previous
-// look.
+// seen is the result of one Look. The field after is the time since the previous
+// Look.
 type seen struct {
 	after  time.Duration
 	facts  Facts
@@ -84,7 +84,7 @@ func TestFates(t *testing.T) {
 	}
 }
 
-// A decision is reported once, even if the number in its sentence changes.
+// A decision is reported once, even if a number in its explanation changes.
 func TestSentenceIsNoDecision(t *testing.T) {
 	l := NewLedger()
 	for n := range 3 {
@@ -97,7 +97,7 @@ func TestSentenceIsNoDecision(t *testing.T) {
 	}
 }
 
-// A CIDR with two routes has two steps. If the next look finds the same two steps,
+// A CIDR with two routes has two steps. If the next Look has the same two steps,
 // there is no new decision.
 func TestTwoStepsOfOneObjectAreOneDecision(t *testing.T) {
 	l := NewLedger()

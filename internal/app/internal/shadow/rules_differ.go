@@ -44,16 +44,16 @@ func (w What) Why() string {
 // decided.
 const LastsAfter = 5 * time.Minute
 
-// Facts are the facts in the cluster about the object of a look.
+// Facts has what the cluster says about the object of a Look.
 type Facts struct {
-	// UID is the UID of the object. It is empty if the look is about several
+	// UID is the UID of the object. It is empty if the Look is about several
 	// objects.
 	UID types.UID
 	// Deletes is the kind of the objects that this controller deletes. It is empty
 	// if the controller deletes none.
 	Deletes string
-	// Waits means that the object is a Node to be initialised, and that the controller
-	// of the look initialises Nodes.
+	// Waits means that the object is a Node that is still to be initialised, and
+	// that the Look comes from the controller that initialises Nodes.
 	Waits bool
 }
 
@@ -64,8 +64,8 @@ type decision struct {
 	since time.Time // when it was first decided
 }
 
-// changed reports whether the decision now differs from the decision before. The
-// field Why is not compared, because it may contain a number that changes.
+// changed reports whether the step has changed. The field Why is not compared,
+// because it may contain a number that changes.
 func changed(before, now step.Step) bool {
 	return before.Effect != now.Effect || before.Do != now.Do || before.Reason != now.Reason
 }
@@ -74,7 +74,7 @@ func changed(before, now step.Step) bool {
 // deleted although this daemon would have kept it. Who has deleted it is not known.
 func (d decision) lost() bool {
 	kind, _, _ := strings.Cut(d.step.Object, "/")
-	// An object that was still to be made was never there.
+	// An object that was still to be created has never existed.
 	return kind == d.facts.Deletes && d.step.Effect != step.Delete && d.step.Effect != step.Create
 }
 

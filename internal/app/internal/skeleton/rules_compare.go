@@ -10,7 +10,7 @@ import (
 )
 
 // Difference is an object whose fate differs between the two daemons. Its JSON is
-// part of the output of the sub-command plan: fields may be added, and none is
+// part of the output of the sub-command "plan": fields may be added, and none is
 // renamed.
 type Difference struct {
 	Object   string `json:"object"`

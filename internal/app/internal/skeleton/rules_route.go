@@ -36,7 +36,7 @@ func (t Table) Routes() []step.Step {
 				all = append(all, step.Step{Object: "route/" + cidr, Effect: step.Create, Do: "create", Why: "no listed route leads this CIDR to node " + node.Name})
 			}
 		}
-		if s, ok := t.condition(node); ok && len(all) == before { // Otherwise the condition follows the creation.
+		if s, ok := t.condition(node); ok && len(all) == before { // If a route is missing, the condition is written after its creation.
 			all = append(all, s)
 		}
 	}
@@ -89,8 +89,8 @@ func provides(r cloud.Route, node *corev1.Node, cidr string) bool {
 	return r.CIDR == cidr && r.Node == node.Name && (!r.Addressed || slices.Equal(sorted(r.Addresses), sorted(node.Status.Addresses)))
 }
 
-// condition returns the write of the condition NetworkUnavailable. It applies only
-// if no route is missing (upstream-behaviour 5.3).
+// condition returns the step that writes the condition NetworkUnavailable. It
+// applies only if no route is missing (upstream-behaviour 5.3).
 func (t Table) condition(node *corev1.Node) (s step.Step, written bool) {
 	status, reason := corev1.ConditionFalse, "RouteCreated"
 	if len(cidrsOf(node)) == 0 {

@@ -1,5 +1,5 @@
-// Package providertest has a provider that offers at most instances. It is for the
-// tests of package app and of the packages below it. Only tests import it.
+// Package providertest has a provider that offers instances or nothing. It is for
+// the tests of package app and of the packages below it. Only tests import it.
 package providertest
 
 import (
@@ -9,8 +9,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// Cloud is a provider that offers V2, if it is not nil, and nothing else. Its functions
-// may be nil.
+// Cloud is a provider that offers V2, or nothing if V2 is nil. Its functions may be
+// nil.
 type Cloud struct {
 	cloudprovider.Interface
 
