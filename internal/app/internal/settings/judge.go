@@ -161,7 +161,8 @@ func (s *Settings) takesNext(word, next string) bool {
 	return f.NoOptDefVal == ""
 }
 
-// fromEnvironment is the beginning of a variable that the kubelet replaces.
+// fromEnvironment is the beginning of a reference to a variable that the kubelet
+// replaces.
 const fromEnvironment = "$("
 
 // judge returns what the daemon does with one argument, and sets its flag. The flags

@@ -14,7 +14,7 @@ import (
 )
 
 // defaultConcurrentReads is the number of nodes that are looked up in the cloud at
-// the same time. A flag or the provider can set another number. This number does not
+// the same time. A flag or the provider can set another number. The number does not
 // apply to changes. The limiter keeps the reads within the cloud's quota.
 const defaultConcurrentReads = 16
 
