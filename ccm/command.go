@@ -96,9 +96,9 @@ import (
 //	}
 type Options = app.Options
 
-// NewCommand returns the daemon as a command. It works until the command's context
-// ends. Then it waits for its work in flight and releases its lease. A program that
-// runs the command itself should end that context on SIGTERM.
+// NewCommand returns the daemon as a command. The daemon works until the command's
+// context ends. Then it waits for its work in flight and releases its lease. A
+// program that runs the command itself should end that context on SIGTERM.
 func NewCommand(o Options) *cobra.Command { return app.NewCommand(named(o)) }
 
 func named(o Options) Options {

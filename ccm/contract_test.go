@@ -10,9 +10,9 @@ import (
 )
 
 // The oldest supported contract is that of k8s.io/cloud-provider v0.34.0. A provider
-// with its methods also satisfies today's contract. The methods are copied here.
-// Change them only together with docs/reference/skew.md. `make test-skew` links a
-// real provider.
+// with the methods of that contract also satisfies today's contract. The methods are
+// copied here. Change them only together with docs/reference/skew.md.
+// `make test-skew` links a real provider.
 var (
 	_ cloudprovider.Interface    = oldestInterface(nil)
 	_ cloudprovider.InformerUser = oldestInformerUser(nil)

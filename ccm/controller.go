@@ -13,9 +13,9 @@ import "github.com/fairlead-k8s/fairlead/internal/app"
 //		// Alias is another name for the controller in --controllers, and the label
 //		// of running_managed_controllers. Empty means Name.
 //		Alias string
-//		// ClientName is the end of the controller's user agent. It is also its
-//		// service account in kube-system if --use-service-account-credentials is
-//		// set. Empty means Name.
+//		// ClientName is the last part of the controller's user agent. With
+//		// --use-service-account-credentials, it is also the name of the controller's
+//		// service account in kube-system. Empty means Name.
 //		ClientName string
 //		// OffByDefault means that the controller runs only if --controllers names
 //		// it.

@@ -1,5 +1,5 @@
-// Package ccm makes a cloud-controller-manager of any provider that satisfies
-// cloudprovider.Interface. A complete program is
+// Package ccm turns any provider that satisfies cloudprovider.Interface into a
+// cloud-controller-manager. A complete program is
 //
 //	package main
 //

@@ -17,8 +17,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
-// asDaemon is the environment variable that makes the test binary a daemon. Its
-// value is "program", or names the behaviour of the daemon's provider in Initialize.
+// With the environment variable asDaemon, the test binary runs as a daemon. The
+// variable's value is "program", or names what the daemon's provider does in
+// Initialize.
 const asDaemon = "FAIRLEAD_TEST_DAEMON"
 
 func TestMain(m *testing.M) {

@@ -101,7 +101,7 @@ func check(t *testing.T, file *ast.File) (options int) {
 	return options
 }
 
-// checkOptions checks that every field of the options exists, and every flag in
+// checkOptions checks that all fields of the options exist, and all flags in
 // Defaults.
 func checkOptions(t *testing.T, options *ast.CompositeLit) {
 	t.Helper()
@@ -123,8 +123,9 @@ func checkOptions(t *testing.T, options *ast.CompositeLit) {
 	}
 }
 
-// selected returns "Options" for the expression ccm.Options if of is "ccm". It
-// returns "" for an expression that selects nothing from of.
+// selected returns the name that an expression selects from the package of. For
+// ccm.Options and the package "ccm", it returns "Options". For any other kind of
+// expression, it returns "".
 func selected(e ast.Expr, of string) string {
 	s, ok := e.(*ast.SelectorExpr)
 	if !ok {
@@ -143,7 +144,7 @@ func has(of reflect.Type, name string) bool {
 	return isField || isMethod
 }
 
-// exported returns the names that package ccm declares, unexported ones included.
+// exported returns all names that package ccm declares, including unexported ones.
 func exported(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -178,7 +179,7 @@ func text(e ast.Expr) string {
 
 // The chart's manifest for a cloud can replace the vendor's manifest. The chart's
 // manifest has the provider, the service account and the Lease in
-// docs/guides/known-providers.md. The daemon uses each of its arguments. The daemon
+// docs/guides/known-providers.md. The daemon uses each argument in that manifest. It
 // also starts with the vendor's own arguments.
 func TestChartTakesTheVendorsPlace(t *testing.T) {
 	page := readFile(t, "../docs/guides/known-providers.md")

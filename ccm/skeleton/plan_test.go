@@ -112,7 +112,7 @@ func serveNodes(t *testing.T, nodes *corev1.NodeList) (url string) {
 }
 
 // compared returns the Nodes that the skeleton deletes and the daemon does not,
-// according to plan --compare-with=upstream.
+// according to "plan --compare-with=upstream".
 func compared(t *testing.T, nodes *corev1.NodeList) (deleted []string) {
 	t.Helper()
 	cmd := ccm.NewCommand(ccm.Options{ProviderName: "acme", Provider: func(context.Context, ccm.ProviderDeps) (cloudprovider.Interface, error) {
@@ -154,8 +154,8 @@ func compared(t *testing.T, nodes *corev1.NodeList) (deleted []string) {
 	return deleted
 }
 
-// In one round, the skeleton's own lifecycle controller deletes the Nodes
-// that plan names, and no others.
+// In one round, the skeleton's own lifecycle controller deletes the Nodes that the
+// sub-command "plan" names, and no others.
 func TestPlanKnowsWhatTheSkeletonDeletes(t *testing.T) {
 	nodes := fleet()
 	said := compared(t, nodes)
@@ -172,7 +172,7 @@ func TestPlanKnowsWhatTheSkeletonDeletes(t *testing.T) {
 		shared.StartWithContext(ctx)
 		shared.WaitForCacheSyncWithContext(ctx)
 		go c.Run(ctx, controllermetrics.NewControllerManagerMetrics("test"))
-		synctest.Wait() // The first round is over, and the next one an hour away.
+		synctest.Wait() // The first round is over, and the next one begins in an hour.
 		for _, a := range client.Actions() {
 			if a.GetVerb() == "delete" {
 				deleted = append(deleted, a.(interface{ GetName() string }).GetName())
