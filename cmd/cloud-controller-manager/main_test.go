@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// asDaemon is the environment variable that makes the test binary the daemon.
+// With the environment variable asDaemon, the test binary runs as the daemon.
 const asDaemon = "FAIRLEAD_TEST_MAIN"
 
 func TestMain(m *testing.M) {

@@ -21,7 +21,7 @@ const (
 	jsonOutput = "json"
 )
 
-// creation is the command `fairlead new`.
+// creation has the arguments of the command `fairlead new`.
 type creation struct {
 	version  versions.Version
 	name     string

@@ -10,7 +10,7 @@ import (
 )
 
 // waitingIn returns a function that applies the rules of `explain --waiting` to the
-// objects that doctor has read.
+// objects that the command "doctor" has read.
 func waitingIn(reasons explain.Reasons) doctor.Explain {
 	return func(v *doctor.View) any {
 		w := reasons.WaitingIn(explain.Lists{
@@ -22,7 +22,7 @@ func waitingIn(reasons explain.Reasons) doctor.Explain {
 	}
 }
 
-// daemonIn returns the part of doctor's view that is about the daemon.
+// daemonIn returns the part of a doctor.View that is about the daemon.
 func daemonIn(v *doctor.View) explain.DaemonView {
 	d := explain.DaemonView{Name: v.DaemonLease()}
 	at := slices.IndexFunc(v.Leases, func(l coordinationv1.Lease) bool { return l.Namespace+"/"+l.Name == d.Name })

@@ -124,7 +124,7 @@ func TestBundleSaysWhatWaits(t *testing.T) {
 	for name, row := range map[string]struct {
 		forbidden string
 		unread    []string
-		without   string // the kind that the bundle leaves out, and without which explain fails
+		without   string // the kind that the bundle leaves out, and without which "explain" fails
 	}{
 		"AllRights":         {},
 		"NoRightToVolumes":  {"persistentvolumes", []string{"Left out, because the right is missing: list persistentvolumes."}, ""},
@@ -136,7 +136,7 @@ func TestBundleSaysWhatWaits(t *testing.T) {
 			inFolder(t)
 			c := waitingCluster{t: t, began: metav1.NewTime(time.Now().Add(-10 * time.Minute).Truncate(time.Second))}
 			if row.without == "" {
-				c.forbidden = row.forbidden // Without the right to list Nodes or Services, explain fails.
+				c.forbidden = row.forbidden // Without the right to list Nodes or Services, "explain" fails.
 			}
 			explained := explainedOf(t, c)
 			c.forbidden = row.forbidden

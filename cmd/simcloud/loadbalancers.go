@@ -97,7 +97,7 @@ func newLoadBalancerCreate(s *session) *cobra.Command {
 	return c
 }
 
-// loadBalancerOptions are the flags of lb create.
+// loadBalancerOptions are the flags of the command "lb create".
 type loadBalancerOptions struct {
 	listeners, backends, ranges, tags []string
 	check, staticIP                   string

@@ -153,7 +153,7 @@ func TestCompletionOfLoadBalancers(t *testing.T) {
 	}
 }
 
-// serving runs the serve command until the test ends, and returns the cloud's URL.
+// serving runs the command "serve" until the test ends, and returns the cloud's URL.
 func serving(t *testing.T, flags ...string) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

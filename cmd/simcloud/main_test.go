@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// asProgram is the environment variable that makes the test binary the program.
+// With the environment variable asProgram, the test binary runs as the program.
 const asProgram = "FAIRLEAD_TEST_MAIN"
 
 func TestMain(m *testing.M) {

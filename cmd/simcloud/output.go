@@ -21,8 +21,8 @@ type columns[T any] struct {
 	row  func(T) []string
 }
 
-// printList prints a list as a table or as JSON. The argument list makes the JSON
-// object of the items.
+// printList prints a list as a table or as JSON. The function list returns the JSON
+// object that holds the items.
 func printList[T any](s *session, out io.Writer, all []T, list func(items []T) any, c columns[T]) error {
 	if s.output == jsonOutput {
 		return printJSON(out, list(append([]T{}, all...))) // [] instead of null

@@ -24,11 +24,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// defaultAddress is the address at which serve listens by default. All other
-// commands call it by default.
+// By default, the command "serve" listens at defaultAddress, and all other commands
+// call this address.
 const defaultAddress = "127.0.0.1:7640"
 
-// serveOptions are the flags of serve.
+// serveOptions are the flags of the command "serve".
 type serveOptions struct {
 	listen      string
 	allowRemote bool

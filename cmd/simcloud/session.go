@@ -41,7 +41,7 @@ type session struct {
 type do func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error
 
 // command turns c into a command that calls a cloud. c gets the flags that all these
-// commands have, and runs do.
+// commands have, and runs the function do.
 func (s *session) command(c *cobra.Command, do do) *cobra.Command {
 	server := os.Getenv(serverVariable)
 	if server == "" {
