@@ -25,7 +25,7 @@ type planner interface {
 	// Keys returns the keys that can be passed to Plan.
 	Keys() []string
 	// Plan returns the steps that the controller would take for an object, as far as
-	// Plan can know them without taking them. It may ask the cloud. It writes
+	// it can know these steps without taking them. It may ask the cloud, and writes
 	// nothing.
 	Plan(ctx context.Context, key string) ([]step.Step, error)
 }

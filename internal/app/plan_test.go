@@ -33,7 +33,8 @@ type answers func(key string, time int) ([]step.Step, error)
 func (answers) Follow(context.Context) (cache.InformerSynced, func(), error) { return nil, nil, nil }
 func (answers) Keys() []string                                               { return nil }
 
-// of returns a look for each key. The planner of each look gets its answers from a.
+// of returns a value of type look for each key. The planners get their answers from
+// the function a.
 func (a answers) of(kind string, keys ...string) (looks []*look) {
 	for _, key := range keys {
 		times := 0

@@ -48,9 +48,9 @@ func (p *program) onlyLook(logger klog.Logger) {
 }
 
 const (
-	// lookAgain is the longest time between two looks at an object.
+	// lookAgain is the longest time before a controller looks at an object again.
 	lookAgain = 5 * time.Minute
-	// leastPause is the shortest time between two looks.
+	// leastPause is the shortest time before it does.
 	leastPause = time.Second
 )
 
@@ -134,7 +134,8 @@ func (s *shadowing) isLate(ctx context.Context, name string) {
 	}
 }
 
-// looks returns the function that looks at a key of a controller.
+// looks returns the function that looks at the object of a key and records the
+// controller's decision.
 func (s *shadowing) looks(l look) loop.Reconcile {
 	return func(ctx context.Context, key string) (loop.Result, error) {
 		steps, err := l.Plan(ctx, key)
@@ -152,10 +153,10 @@ func (s *shadowing) looks(l look) loop.Reconcile {
 }
 
 // retries reports whether the controller of Nodes would ask again after a growing
-// delay. In that case, the shadow looks again after the same delays. If it looked
-// less often, the report would be wrong about some Nodes: it would say that the
-// present manager has initialised them earlier, although this daemon would have been
-// as fast.
+// delay. In that case, a daemon with --shadow looks at the Node again after the same
+// delays. If it looked less often, the report would be wrong about some Nodes: it
+// would say that the present manager has initialised them earlier, although this
+// daemon would have been as fast.
 func retries(controller string, steps []step.Step) bool {
 	return controller == settings.NodeController && slices.ContainsFunc(steps, func(s step.Step) bool {
 		return s.Effect == step.Wait && s.Do == "wait" && s.After == 0
@@ -204,7 +205,7 @@ func (s *shadowing) tell(ctx context.Context, news shadow.News) {
 	}
 }
 
-// pause returns the longest time until the next look at the object.
+// pause returns the longest time until the controller looks at the object again.
 func pause(steps []step.Step) time.Duration {
 	if len(steps) == 0 {
 		return 0 // The object is gone.

@@ -102,6 +102,6 @@ type notOffered string
 func (n notOffered) Error() string { return string(n) }
 
 // misconfigured is the error of a controller that cannot run with its flags. It
-// ends the process only if --controllers names the controller. A controller
-// that runs by default must not stop the others.
+// ends the process only if --controllers names the controller. A controller that
+// runs by default must not stop the other controllers.
 type misconfigured struct{ error }
