@@ -25,10 +25,11 @@ const (
 	maxAnswer = 32 << 20
 )
 
-// Client is a client of a simulated cloud. Each method makes one request, or one
-// request for each page. A Client never retries. If the answer has an error
-// status, the error is an *APIError. If there is no answer, or if the answer
-// cannot be read, the error is a *url.Error. A Client is safe for concurrent use.
+// Client is a client of a simulated cloud. Each method makes one request, except that
+// a method that lists all pages makes one request for each page. A Client never
+// retries. If the answer has an error status, the error is an *APIError. If there is
+// no answer, or if the answer cannot be read, the error is a *url.Error. A Client is
+// safe for concurrent use.
 type Client struct {
 	base     string
 	path     string

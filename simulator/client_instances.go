@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// InstanceQuery selects instances: those with one of the IDs or one of the
-// names. The number of IDs and names together must not exceed the cloud's page
-// size.
+// InstanceQuery selects the instances that have one of the IDs or one of the names.
+// The number of IDs and names together must not exceed the cloud's page size.
 type InstanceQuery struct {
 	IDs   []string
 	Names []string
@@ -35,8 +34,8 @@ func (c *Client) listInstances(ctx context.Context, query url.Values) ([]Instanc
 	return listAll[Instance](ctx, c, "/instances", query)
 }
 
-// InstancePage returns one page of the list of all instances. The token is empty
-// for the first page. For each later page it is the Continue of the page before.
+// InstancePage returns one page of the list of all instances. The token is empty for
+// the first page. For each later page, it is the field Continue of the page before.
 func (c *Client) InstancePage(ctx context.Context, token string) (InstanceList, error) {
 	query := url.Values{}
 	if c.pageSize > 0 {
@@ -50,12 +49,12 @@ func (c *Client) InstancePage(ctx context.Context, token string) (InstanceList, 
 	return page, err
 }
 
-// WatchInstances waits for changes of instances. The argument since is a place in
-// the cloud's log of changes. WatchInstances returns the instances that have changed
-// after that place. If there are none yet, it waits for a change, but not longer
-// than the duration wait. If nothing changes in that time, the result names no
-// instances. If since is empty, WatchInstances returns the present place at once. If
-// the cloud no longer knows the place, IsExpired reports true for the error.
+// WatchInstances returns the instances that have changed after a place in the
+// cloud's log of changes. The argument since is that place. If no instance has
+// changed yet, WatchInstances waits for a change, at most for the time in the
+// argument wait. If nothing changes in that time, the result names no instances. If
+// the argument since is empty, WatchInstances returns the present place at once. If
+// the log no longer contains the place, IsExpired reports true for the error.
 func (c *Client) WatchInstances(ctx context.Context, since string, wait time.Duration) (InstanceChanges, error) {
 	query := url.Values{"since": {since}, "wait": {wait.String()}}
 	var changes InstanceChanges
@@ -70,9 +69,9 @@ func (c *Client) Instance(ctx context.Context, id string) (Instance, error) {
 	return i, err
 }
 
-// CreateInstance creates an instance. ID and State must be empty, because
-// the cloud decides them. If Zone, Region or Type is empty, the cloud sets its
-// default. If there are no addresses, the cloud assigns a free loopback address.
+// CreateInstance creates an instance. ID and State must be empty, because the cloud
+// decides them. If Zone, Region or Type is empty, the cloud sets a default. If there
+// are no addresses, the cloud assigns a free loopback address.
 func (c *Client) CreateInstance(ctx context.Context, i Instance) (Instance, error) {
 	var created Instance
 	err := c.do(ctx, http.MethodPost, c.path+"/instances", i, &created)

@@ -9,9 +9,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// LoadBalancerQuery selects load balancers: those that have one of the IDs or
-// one of the names, and all of the tags. The number of IDs and names together
-// must not exceed the cloud's page size.
+// LoadBalancerQuery selects the load balancers that have one of the IDs or one of
+// the names, and all of the tags. The number of IDs and names together must not
+// exceed the cloud's page size.
 type LoadBalancerQuery struct {
 	IDs   []string
 	Names []string

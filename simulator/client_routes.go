@@ -9,9 +9,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// RouteQuery selects routes: those that have one of the IDs or one of the
-// names, and all of the tags. The number of IDs and names together must not
-// exceed the cloud's page size.
+// RouteQuery selects the routes that have one of the IDs or one of the names,
+// and all of the tags. The number of IDs and names together must not exceed the
+// cloud's page size.
 type RouteQuery struct {
 	IDs   []string
 	Names []string

@@ -25,17 +25,17 @@ type Config struct {
 	// Seed is the seed of all random numbers. With the same seed, the same calls
 	// in the same order meet the same faults.
 	Seed uint64
-	// StateFile is the path of the file that keeps the resources across
-	// restarts; empty keeps them in memory only.
+	// StateFile is the path of the file that keeps the resources across restarts.
+	// If it is empty, they are kept in memory only.
 	StateFile string
 	// PageSize is the default and the maximum size of a page; 0 means
 	// DefaultPageSize.
 	PageSize int
-	// Transition is the time that an instance is pending or stopping.
+	// Transition is how long an instance is pending or stopping.
 	Transition time.Duration
-	// TerminatedFor is the time that a terminated instance is still listed.
+	// TerminatedFor is how long a terminated instance is still listed.
 	TerminatedFor time.Duration
-	// Provisioning is the time that a load balancer is pending.
+	// Provisioning is how long a load balancer is pending.
 	Provisioning time.Duration
 	// MaxLoadBalancers is the maximum number of load balancers in the account.
 	// MaxBackends is the maximum number of backends of each load balancer. 0 means
@@ -59,9 +59,9 @@ type Config struct {
 	// IP addresses and localhost are always allowed. A request with any other host
 	// name is refused, because a website can point its own name at this machine.
 	AllowedHosts []string
-	// Cluster returns the page's description of a cluster that uses this cloud. The
-	// description is a JSON object, which the cloud passes on without reading it.
-	// An error says why the cluster cannot be described. If Cluster is nil, the
+	// Cluster describes a cluster that uses this cloud, for the page for browsers.
+	// The description is a JSON object, which the cloud passes on without reading
+	// it. An error says why the cluster cannot be described. If Cluster is nil, the
 	// page shows only the cloud.
 	Cluster func(context.Context) (json.RawMessage, error)
 	// Standing lists the permanent faults of this cloud, such as its request

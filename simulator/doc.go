@@ -4,10 +4,10 @@
 // while it runs. Its load balancers carry traffic if Config.Traffic is set. Its routes
 // carry no traffic: they are a table that clients read and change.
 //
-// Cloud is the cloud itself, an http.Handler. Client is its client. The cloud
-// serves the same resources twice. /v1 is for customers: calls are counted, and
-// the quota and the faults apply to them. /operator/v1 is for the operator:
-// calls are always answered and never counted.
+// Cloud is the cloud itself, an http.Handler. Client is its client. The cloud serves
+// the same resources under two paths. /v1 is for customers: calls are counted, and the
+// quota and the faults apply to them. /operator/v1 is for the operator: calls are
+// always answered and never counted.
 //
 //	GET    /v1/instances?limit=&continue=&ids=&names=   a page of instances
 //	POST   /v1/instances                                create one

@@ -439,8 +439,8 @@ func TestManyAtOnceChangeRoutes(t *testing.T) {
 	diff(t, "routes", n/2, len(got))
 }
 
-// The creation of a route may give the name of its target instead of the ID.
-// The cloud looks the instance up when it creates the route.
+// A request to create a route may give the name of the target instance instead
+// of its ID. The cloud looks the instance up when it creates the route.
 func TestRouteToATargetByName(t *testing.T) {
 	c := start(t, Config{TerminatedFor: time.Hour})
 	for range 2 {

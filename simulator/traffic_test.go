@@ -59,7 +59,8 @@ func startCarrying(t *testing.T, config Config) served {
 	return s
 }
 
-// await calls ask until ok is true. After 30 seconds, the test fails.
+// await calls the function ask until it returns true. After 30 seconds, the test
+// fails.
 func await(t *testing.T, what string, ask func() (got string, ok bool)) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)

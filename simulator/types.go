@@ -18,7 +18,7 @@ type (
 	InstanceRef = wire.InstanceRef
 	// Address is one address of an instance.
 	Address = wire.Address
-	// AddressType is the type of an address, with the names of Kubernetes.
+	// AddressType is the type of an address, named as in Kubernetes.
 	AddressType = wire.AddressType
 	// State is the state of an instance.
 	State = wire.State
@@ -42,9 +42,9 @@ type (
 	Protocol = wire.Protocol
 	// HealthCheck says how the health of backends is checked.
 	HealthCheck = wire.HealthCheck
-	// Traffic reports the traffic of a load balancer: its open connections, and
-	// its counts. The counts begin when the load balancer is created or the cloud
-	// is started, whichever is later.
+	// Traffic reports the traffic of a load balancer: its open connections, and totals
+	// since the load balancer was created or the cloud was started, whichever is
+	// later.
 	Traffic = wire.Traffic
 	// ListenerTraffic reports the traffic of one listener.
 	ListenerTraffic = wire.ListenerTraffic
@@ -67,7 +67,7 @@ type (
 	Route = wire.Route
 	// RouteList is one page of routes, ordered by ID.
 	RouteList = wire.RouteList
-	// RouteState is the state of a route: it forwards packets or drops them.
+	// RouteState says whether a route forwards packets or drops them.
 	RouteState = wire.RouteState
 	// RouteChange is the creation or the deletion of one route.
 	RouteChange = wire.RouteChange
@@ -147,7 +147,7 @@ const (
 	RouteBlackhole = wire.RouteBlackhole
 )
 
-// The limits of names and calls, and the source range of all addresses.
+// The limits of names and calls, and the source range that contains all addresses.
 const (
 	Everyone            = wire.Everyone
 	MaxLoadBalancerName = wire.MaxLoadBalancerName
@@ -205,7 +205,7 @@ const (
 	DeleteVolume       = wire.DeleteVolume
 )
 
-// The results of calls that are not codes of errors.
+// The results of calls, except for the error codes, which follow.
 const (
 	ResultOK        = wire.ResultOK
 	ResultReplyLost = wire.ResultReplyLost
@@ -249,8 +249,8 @@ func CallNames() []Call { return wire.CallNames() }
 // exist. It reports false for a 404 of a proxy or for an unknown path.
 func IsNotFound(err error) bool { return wire.IsNotFound(err) }
 
-// IsExpired reports whether err is the cloud's answer that it no longer knows the
-// place in its log of changes that the request names.
+// IsExpired reports whether err is the cloud's answer that the request names a
+// place that the log of changes no longer contains.
 func IsExpired(err error) bool { return wire.IsExpired(err) }
 
 // IsAlreadyExists reports whether err is the cloud's answer that the name

@@ -29,7 +29,7 @@ type reading struct {
 	lines *bufio.Scanner
 }
 
-// watch begins a watch, which ends with its context. It reads nothing yet.
+// watch begins a watch, which ends when the context ends. It reads nothing yet.
 func watch(ctx context.Context, t *testing.T, c *Client) *reading {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/operator/v1/watch", http.NoBody)
@@ -69,7 +69,7 @@ func (r *reading) any() (event, bool) {
 	return e, false
 }
 
-// next returns the next event that is not a beat.
+// next returns the next event that is not a "beat".
 func (r *reading) next() event {
 	r.t.Helper()
 	const day = 24 * time.Hour / view.MaxIdle

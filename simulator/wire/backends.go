@@ -15,7 +15,7 @@ type SharedBackends struct {
 	Backends []string `json:"backends"`
 }
 
-// BackendOutcomes is the body of the answer to SharedBackends. The outcomes have the
+// BackendOutcomes is the body of the answer to SharedBackends. The outcomes are in the
 // order of the names.
 type BackendOutcomes struct {
 	Outcomes []BackendResult `json:"outcomes"`

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// Duration is a time.Duration that is written as Go writes it: "1m30s".
+// Duration is a time.Duration that is written in Go's notation, such as
+// "1m30s".
 type Duration time.Duration
 
-// String returns the duration as it is written.
+// String returns the duration in Go's notation.
 func (d Duration) String() string { return time.Duration(d).String() }
 
 // MarshalText implements encoding.TextMarshaler.

@@ -25,7 +25,7 @@ const (
 	FaultNotFound FaultKind = "notFound"
 	// FaultStale answers reads with an old state. Age says how old.
 	FaultStale FaultKind = "stale"
-	// FaultInvisible hides each resource until it is Age old.
+	// FaultInvisible hides each resource for the time Age after its creation.
 	FaultInvisible FaultKind = "invisible"
 	// FaultEmptyList leaves all resources out of a list, and all changes out of a
 	// watch.
@@ -33,8 +33,8 @@ const (
 	// FaultTruncatedList leaves out the last items of a page. Fraction says how
 	// many. The answer says that there are no more pages.
 	FaultTruncatedList FaultKind = "truncatedList"
-	// FaultDoubledList lists the items of a page twice: first in reverse order,
-	// then in their order.
+	// FaultDoubledList lists the items of a page twice: first in reverse order, then
+	// in the usual order.
 	FaultDoubledList FaultKind = "doubledList"
 	// FaultLostReply carries the call out and cuts the connection before the answer.
 	FaultLostReply FaultKind = "lostReply"
@@ -60,8 +60,8 @@ type Fault struct {
 	// Match is a pattern of path.Match, such as "node-1*". It limits the fault to
 	// resources, of any kind, whose ID or name matches. The fault then hits calls
 	// that ask for a matching resource by ID, name or tags. In a list without a
-	// filter, the kinds stale, invisible and emptyList change only the matching
-	// resources.
+	// filter, faults of the kinds "stale", "invisible" and "emptyList" change only
+	// the matching resources.
 	Match string `json:"match,omitempty"`
 	// Skip is the number of calls that the fault lets pass before it hits one.
 	Skip int `json:"skip,omitempty"`
@@ -70,19 +70,19 @@ type Fault struct {
 	// Probability is the probability that the fault hits a call; 0 means always.
 	Probability float64 `json:"probability,omitempty"`
 
-	// Latency and Jitter belong to kind latency. Each call waits for Latency and
-	// a random time up to Jitter.
+	// Latency and Jitter belong to the kind "latency". Each call waits for Latency
+	// and a random time up to Jitter.
 	Latency Duration `json:"latency,omitempty"`
 	Jitter  Duration `json:"jitter,omitempty"`
-	// Rate and Burst belong to kind throttle. Rate is in calls a second.
+	// Rate and Burst belong to the kind "throttle". Rate is in calls a second.
 	Rate  float64 `json:"rate,omitempty"`
 	Burst int     `json:"burst,omitempty"`
-	// Status belongs to kind denied: 401 or 403; 0 means 403.
+	// Status belongs to the kind "denied". It is 401 or 403; 0 means 403.
 	Status int `json:"status,omitempty"`
-	// Fraction belongs to kind truncatedList: the part of a page that is left
-	// out, between 0 and 1; 0 means a half.
+	// Fraction belongs to the kind "truncatedList". It is the part of a page that is
+	// left out, between 0 and 1; 0 means a half.
 	Fraction float64 `json:"fraction,omitempty"`
-	// Age belongs to kinds stale and invisible; 0 means one minute.
+	// Age belongs to the kinds "stale" and "invisible"; 0 means one minute.
 	Age Duration `json:"age,omitempty"`
 
 	// Hits is the number of calls that the fault has hit. The cloud sets it, and

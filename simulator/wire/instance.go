@@ -12,7 +12,7 @@ const (
 	Terminated State = "terminated"
 )
 
-// AddressType is the type of an address, with the names of Kubernetes.
+// AddressType is the type of an address, named as in Kubernetes.
 type AddressType string
 
 // The types of addresses.
@@ -51,7 +51,7 @@ type Instance struct {
 // InstanceChanges names the instances that have changed, and a place in the log of
 // changes.
 type InstanceChanges struct {
-	// Changed are ordered by the time of their last change.
+	// Changed is ordered by the time of each instance's last change.
 	Changed []InstanceRef `json:"changed"`
 	// Resume is the value of the query parameter "since" in a request for later
 	// changes.

@@ -56,13 +56,13 @@ type LoadBalancer struct {
 	// creation, nil means Everyone. An empty list is refused, because it could
 	// mean everyone or no one.
 	SourceRanges []string `json:"sourceRanges,omitzero"`
-	// Affinity is the time that a client IP stays with its backend after its last
-	// connection; 0 means that each connection goes to the next backend.
+	// Affinity is how long a client IP stays with its backend after the client's
+	// last connection; 0 means that each connection goes to the next backend.
 	Affinity    Duration    `json:"affinity,omitempty"`
 	HealthCheck HealthCheck `json:"healthCheck,omitzero"`
-	// Drain is the time that a removed backend keeps its open connections. 0 cuts
-	// them at once, and nil means the cloud's default. A removed backend never
-	// gets new connections.
+	// Drain is how long a removed backend keeps its open connections. 0 cuts them
+	// at once, and nil means the cloud's default. A removed backend never gets new
+	// connections.
 	Drain *Duration `json:"drain,omitempty"`
 
 	// Traffic reports the traffic that the load balancer carries. It is nil in

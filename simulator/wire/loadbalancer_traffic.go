@@ -1,12 +1,13 @@
 package wire
 
-// Traffic reports the traffic of a load balancer: its open connections, and its
-// counts. The counts begin when the load balancer is created or the cloud is
-// started, whichever is later.
+// Traffic reports the traffic of a load balancer: its open connections, and
+// totals since the load balancer was created or the cloud was started,
+// whichever is later.
 type Traffic struct {
 	Listeners []ListenerTraffic `json:"listeners"`
-	// Backends are the backends of the load balancer, in its order. After them
-	// come the removed backends that still drain.
+	// Backends are the backends of the load balancer, in the order of
+	// LoadBalancer.Backends. After them come the removed backends that still
+	// drain.
 	Backends []BackendTraffic `json:"backends"`
 }
 
@@ -35,13 +36,15 @@ type BackendHealth string
 
 // The health of a backend.
 const (
-	// BackendChecking has not passed a check yet, and gets no connections.
+	// BackendChecking means that the backend has not passed a check yet, and gets
+	// no connections.
 	BackendChecking BackendHealth = "checking"
 	BackendHealthy  BackendHealth = "healthy"
-	// BackendUnhealthy gets no new connections, but keeps its open connections.
+	// BackendUnhealthy means that the backend gets no new connections, but keeps
+	// its open ones.
 	BackendUnhealthy BackendHealth = "unhealthy"
-	// BackendDraining was removed and gets no new connections. It keeps its open
-	// connections for the drain time.
+	// BackendDraining means that the backend was removed and gets no new
+	// connections. It keeps its open connections for the drain time.
 	BackendDraining BackendHealth = "draining"
 )
 

@@ -2,15 +2,14 @@ package wire
 
 import "time"
 
-// RouteState is the state of a route: it forwards packets or drops them.
+// RouteState says whether a route forwards packets or drops them.
 type RouteState string
 
 // The states of a route.
 const (
 	RouteActive RouteState = "active"
-	// RouteBlackhole drops the packets. Either the target of the route is neither
-	// pending nor running, or the route was created as a blackhole without a
-	// target.
+	// RouteBlackhole means that the route drops packets. Either its target is neither
+	// pending nor running, or it was created as a blackhole without a target.
 	RouteBlackhole RouteState = "blackhole"
 )
 

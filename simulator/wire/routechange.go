@@ -22,8 +22,8 @@ type RouteChanges struct {
 	Changes []RouteChange `json:"changes"`
 }
 
-// RouteOutcomes is the body of the answer to RouteChanges. The outcomes have the
-// order of the changes.
+// RouteOutcomes is the body of the answer to RouteChanges. The outcomes are in
+// the order of the changes.
 type RouteOutcomes struct {
 	Outcomes []RouteResult `json:"outcomes"`
 }

@@ -74,8 +74,8 @@ func write(w http.ResponseWriter, r *http.Request, answer reply, err error) {
 	}
 }
 
-// cut closes the connection without an answer. If why is errReset, it resets
-// the connection.
+// cut closes the connection without an answer. If the argument why is errReset,
+// it resets the connection.
 func cut(w http.ResponseWriter, r *http.Request, why error) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 // browser on this machine send requests to the cloud.
 //
 // The host of a request must be an IP address, localhost, a name that ends in
-// .localhost, or a name in allowed. An attacker can point any other name at this
-// machine. Requests with any other name are refused from every program, because a
-// browser that reads from that name over plain HTTP does not show that it is a browser.
-// In all remaining requests, a browser names the website that sends them. If it names
-// another website, the request is refused, unless the user has followed a link to the
-// page.
+// .localhost, or a name in the list allowed. An attacker can point any other name at
+// this machine. Requests with another name are refused even if they do not seem to come
+// from a browser: when a browser reads from such a name over plain HTTP, it sends none
+// of the headers that this function checks. In all other requests, a browser names the
+// website that sends them. If it names another website, the request is refused, unless
+// the user has followed a link to the page.
 func refusedBrowser(r *http.Request, allowed []string) string {
 	const page = "/" // only browsers request it
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")

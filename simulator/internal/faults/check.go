@@ -92,7 +92,7 @@ func checkForeign(f wire.Fault) error {
 	return nil
 }
 
-// setting is a field of a fault that only some kinds have.
+// setting is a field that only some kinds of faults have.
 type setting struct {
 	name  string
 	given bool

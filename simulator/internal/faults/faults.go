@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// tenure reports whether a fault stays until it is cleared, or always.
+// tenure says whether a fault can be cleared or is permanent.
 type tenure int
 
 const (
@@ -148,7 +148,7 @@ func (s *Set) List() wire.FaultList {
 	return all
 }
 
-// Decide returns the fate of a call. It counts a hit for each fault that hits
+// Decide returns the Fate of a call. It counts a hit for each fault that hits
 // the call.
 func (s *Set) Decide(call wire.Call, about state.Subject, now time.Time) Fate {
 	s.mu.Lock()
@@ -188,7 +188,8 @@ func (a *activeFault) exhausted() bool { return a.Count > 0 && a.Hits >= a.Count
 
 func (a *activeFault) spares() bool { return a.Probability > 0 && a.random.Float64() >= a.Probability }
 
-// apply adds the fault to a call's fate. It reports whether the fault hit.
+// apply adds the effect of the fault to a call's Fate. It reports whether the
+// fault hit the call.
 func (a *activeFault) apply(f *Fate, now time.Time) bool {
 	switch a.Kind {
 	case wire.FaultLatency:

@@ -14,7 +14,8 @@ import (
 // Claims keep two clouds on one machine from listening at the same addresses. A
 // cloud that carries traffic claims a network of 256 addresses before it assigns
 // one of them to a load balancer. A claim is a listening socket, so no claim
-// outlives its process. The zero value claims nothing until start is called.
+// outlives its process. The zero value claims nothing until its method start is
+// called.
 type Claims struct {
 	mu     sync.Mutex
 	active bool                   // guarded by mu

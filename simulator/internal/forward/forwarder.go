@@ -36,7 +36,7 @@ type Forwarder struct {
 	changed chan struct{}
 
 	carrying sync.Mutex
-	revision int64     // guarded by carrying; the revision of the state that is carried
+	revision int64     // guarded by carrying; the revision of the state at the last update of the traffic
 	problem  string    // guarded by carrying; why some traffic is not carried
 	again    time.Time // guarded by carrying; when to retry after a problem
 }

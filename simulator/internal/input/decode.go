@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// DecodeStrict reads exactly one JSON value, without unknown fields.
+// DecodeStrict reads exactly one JSON value, and refuses unknown fields.
 func DecodeStrict(content []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.DisallowUnknownFields()

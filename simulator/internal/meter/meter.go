@@ -63,7 +63,7 @@ type News struct {
 }
 
 // Since reports all counters, and the remembered calls after the Bookmark. It
-// also returns the Bookmark of the present.
+// also returns a Bookmark for the present position.
 func (m *Meter) Since(read Bookmark) (News, Bookmark) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

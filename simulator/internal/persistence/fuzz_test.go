@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// FuzzStateFile checks that a file is either refused or restored. If a restored
-// state is saved, it can be restored from that file too.
+// FuzzStateFile checks that a file is either refused or restored, and that a
+// restored state can be saved and then restored again.
 func FuzzStateFile(f *testing.F) {
 	for _, seed := range []string{
 		`{"version":3,"lastInstance":0,"instances":[],"lastLoadBalancer":0,"loadBalancers":[],"lastStaticIP":0,"staticIPs":[],"lastRoute":0,"routes":[]}`,

@@ -142,7 +142,8 @@ func (s *Store) checkHolders(m machine) error {
 	return nil
 }
 
-// holder returns the instance other than id that has the address. s.mu is held.
+// holder returns the instance that has the address. It ignores the instance with
+// the given ID. s.mu is held.
 func (s *Store) holder(ip, id string) *machine {
 	for _, m := range s.instances.rows {
 		if m.ID != id && m.State != wire.Terminated && hasIP(m.Instance, ip) {
@@ -156,7 +157,7 @@ func hasIP(i wire.Instance, ip string) bool {
 	return slices.ContainsFunc(i.Addresses, func(a wire.Address) bool { return isIP(a) && a.Address == ip })
 }
 
-// settleInstances applies the changes of instances that are due. s.mu is held.
+// settleInstances applies the due changes of instances. s.mu is held.
 func (s *Store) settleInstances(ctx context.Context, now time.Time) {
 	for _, m := range s.instances.all() {
 		if m.Next == "" || m.NextAt.After(now) {

@@ -135,9 +135,9 @@ func (s *Store) DeleteLoadBalancer(ctx context.Context, id string, v Distortions
 	return b.shown(), nil
 }
 
-// putBalancer checks a load balancer against the other resources, assigns an
-// address if it has none, and stores it. It also records number as the last one
-// used for an ID. s.mu is held.
+// putBalancer checks a load balancer against the other resources, assigns an address
+// if it has none, and stores it. It also records the argument number as the last
+// number used in an ID. s.mu is held.
 func (s *Store) putBalancer(ctx context.Context, now time.Time, b balancer, number int) (balancer, error) {
 	if err := s.checkBalancer(b.LoadBalancer); err != nil {
 		return b, err

@@ -14,7 +14,7 @@ const (
 )
 
 // block is a quarter of all loopback addresses, 127.block.0.0/10. Its value is
-// the lowest second byte of these addresses.
+// the second byte of the lowest address.
 type block byte
 
 const (
@@ -23,7 +23,8 @@ const (
 	blockTotal = blockNets * perNet
 )
 
-// address returns the n-th address. The first address follows the last.
+// address returns the n-th address. After the last address, it begins again with
+// the first.
 func (b block) address(n int) netip.Addr {
 	n %= blockTotal
 	network, host := n/perNet+1, n%perNet+1

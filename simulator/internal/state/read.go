@@ -21,8 +21,8 @@ type Query struct {
 	After string // the last ID of the previous page
 }
 
-// look calls show with the table of one kind, as a caller sees it. show must
-// not keep the table, but it may keep the rows.
+// look calls the function show with the table of one kind, as a caller sees it.
+// The function must not keep the table, but it may keep the rows.
 func look[T any](ctx context.Context, s *Store, of *table[T], v Distortions, show func(*table[T])) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +49,8 @@ func mix[T any](present, past *table[T], d distortion) *table[T] {
 	return mixed
 }
 
-// seen returns one resource as a caller sees it; nil if the caller sees none.
+// seen returns one resource as a caller sees it; nil if the caller does not see
+// it.
 func seen[T any](ctx context.Context, s *Store, of *table[T], v Distortions, id string) *T {
 	var row *T
 	look(ctx, s, of, v, func(t *table[T]) { row = t.row(id) })

@@ -59,9 +59,9 @@ func (s *Store) changeRoute(ctx context.Context, wanted wire.RouteChange, v Dist
 	return outcomes[0].Route, outcomes[0].Err
 }
 
-// ChangeRoutes makes changes one after the other. Each sees the result of those
-// before it, and has its own outcome. If ChangeRoutes returns an error, it has
-// made no change.
+// ChangeRoutes makes changes one after the other. Each change sees the results of
+// the earlier changes, and has its own outcome. If ChangeRoutes returns an error, it
+// has made no change.
 func (s *Store) ChangeRoutes(ctx context.Context, wanted []wire.RouteChange, v Distortions) ([]wire.RouteOutcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,9 +29,9 @@ type Config struct {
 
 // Delays are the durations of the temporary states of resources.
 type Delays struct {
-	Transition   time.Duration // time that an instance is pending or stopping
-	Terminated   time.Duration // time that a terminated instance is listed
-	Provisioning time.Duration // time that a load balancer is pending
+	Transition   time.Duration // how long an instance is pending or stopping
+	Terminated   time.Duration // how long a terminated instance is listed
+	Provisioning time.Duration // how long a load balancer is pending
 }
 
 // Limits are the maximum numbers of resources; 0 means no limit.
@@ -59,7 +59,7 @@ type Store struct {
 	lastStaticIP     int                // guarded by mu
 	lastRoute        int                // guarded by mu
 	lastVolume       int                // guarded by mu
-	nextMove         time.Time          // guarded by mu; when the next change by itself is due
+	nextMove         time.Time          // guarded by mu; when the state will next change by itself
 	revision         int64              // guarded by mu; grows with each change
 	changed          chan struct{}      // guarded by mu; closed at the next change
 	began            time.Time

@@ -2,8 +2,8 @@ package state
 
 import "slices"
 
-// Subject says which resources a call is about: those with one of the IDs or one
-// of the names, and all of the tags.
+// Subject says which resources a call is about: they have one of the IDs or one of
+// the names, and all of the tags.
 type Subject struct {
 	IDs, Names []string
 	Tags       map[string]string

@@ -68,7 +68,7 @@ func (t *table[T]) replace(id string, row *T) {
 }
 
 // exchange replaces a row, and returns the change. The caller passes the change to
-// remember or keep.
+// the method remember or to the function keep.
 func (t *table[T]) exchange(at time.Time, id string, row *T) change[T] {
 	made := change[T]{at: at, id: id, before: t.rows[id]}
 	t.replace(id, row)
@@ -109,7 +109,8 @@ func (t *table[T]) asOf(at time.Time) *table[T] {
 	return was
 }
 
-// where returns the table with only the rows for which keep returns true.
+// where returns the table with only the rows for which the function keep returns
+// true.
 func (t *table[T]) where(keep func(*T) bool) *table[T] {
 	kept := newTable(t.identify)
 	for _, id := range t.ids {

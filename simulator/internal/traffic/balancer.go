@@ -21,7 +21,7 @@ type balancer struct {
 	tallies map[string]*tally      // guarded by mu; by backend
 }
 
-// door is the protocol, address and port of a front.
+// door says at which protocol, address and port a front listens.
 type door struct {
 	protocol Protocol
 	at       netip.AddrPort
@@ -65,7 +65,7 @@ func (b *balancer) giveUp(w Balancer) {
 	}
 }
 
-// apply makes the wanted changes, after giveUp.
+// apply makes the remaining wanted changes. It must be called after giveUp.
 func (b *balancer) apply(w Balancer) error {
 	b.sticky.set(w.Affinity)
 	superfluous := b.prepare(w)
@@ -151,7 +151,8 @@ func (b *balancer) members(w Balancer, l Listener) []membership {
 	return all
 }
 
-// front returns the front of a door. It creates one if there is none.
+// front returns the front that listens at this address and port. It creates one
+// if there is none.
 func (b *balancer) front(d door) *front {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -14,7 +14,7 @@ type link interface {
 // member is a backend in one pool, with its connections there. After it leaves
 // the pool, it drains. Then it either joins the pool again or ends.
 type member struct {
-	membership // off and probe are guarded by pool.mu; the rest never changes
+	membership // off and probe are guarded by pool.mu; the other fields never change
 
 	// dials counts connections that are being opened. A connection is added only
 	// with pool.mu held, and only while the member belongs to the pool.
@@ -37,7 +37,7 @@ func newMember(life context.Context, m membership) *member {
 	return member
 }
 
-// turn cancels the present stay and begins the next. pool.mu is held.
+// turn cancels the context stay and replaces it by a new one. pool.mu is held.
 func (m *member) turn(life context.Context) {
 	m.giveUp()
 	m.stay, m.giveUp = context.WithCancel(life)
@@ -50,7 +50,7 @@ func (m *member) refuse() {
 	m.over = true
 }
 
-// admit accepts a connection, unless the member refuses.
+// admit accepts a connection, unless refuse or end was called.
 func (m *member) admit(l link) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

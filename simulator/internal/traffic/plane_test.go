@@ -35,7 +35,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	mustNotListen(t, w.at())
 	await(t, "goroutines", func() (string, bool) {
 		n := runtime.NumGoroutine()
-		return fmt.Sprintf("%d, and %d before", n, before), n <= before+len(open) // one goroutine of a machine for each open connection
+		return fmt.Sprintf("%d, and %d before", n, before), n <= before+len(open) // the machine at the other end has one goroutine for each open connection
 	})
 	if err := p.Apply([]Balancer{w}); err != nil {
 		t.Error(err)

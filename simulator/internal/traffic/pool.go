@@ -52,9 +52,9 @@ func (p *pool) admits(client netip.Addr) bool {
 	return slices.ContainsFunc(p.ranges, func(r netip.Prefix) bool { return r.Contains(client) })
 }
 
-// pick returns the member for the next connection of a client, and the context
-// for opening the connection. It skips the members in tried. It returns nil if
-// no other member can take connections. The caller must call m.dials.Done when
+// pick returns the member for the next connection of a client, and the context for
+// opening the connection. It skips the members in the list tried. It returns nil
+// if no other member can take connections. The caller must call m.dials.Done when
 // the member has admitted the connection, or when the attempt has failed.
 func (p *pool) pick(client netip.Addr, tried []*member) (*member, context.Context) {
 	p.mu.Lock()
@@ -107,7 +107,7 @@ func (p *pool) set(ranges []netip.Prefix, wanted []membership, drain time.Durati
 }
 
 // replace sets the source ranges and the members. It returns the members that have
-// to drain, each with its context stay. That context ends when the drain ends.
+// to drain, each with a context that ends when its drain ends.
 func (p *pool) replace(ranges []netip.Prefix, wanted []membership) map[*member]context.Context {
 	p.mu.Lock()
 	defer p.mu.Unlock()

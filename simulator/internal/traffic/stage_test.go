@@ -178,7 +178,8 @@ func awaitHealth(t *testing.T, p *Plane, id string, ok func([]Health) bool) {
 	})
 }
 
-// await calls ask until ok is true. After 30 seconds, the test fails.
+// await calls the function ask until it returns true. After 30 seconds, the test
+// fails.
 func await(t *testing.T, what string, ask func() (got string, ok bool)) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)

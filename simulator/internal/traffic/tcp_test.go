@@ -296,7 +296,8 @@ func TestSourceRanges(t *testing.T) {
 	}
 }
 
-// sockets opens the machine's sockets, unless refuse returns an error for the port.
+// sockets opens the machine's sockets, unless the function refuse returns an error
+// for the port.
 type sockets struct {
 	net.ListenConfig
 

@@ -24,10 +24,10 @@ type Balancer struct {
 	// SourceRanges are the sources whose traffic is accepted. Without ranges no
 	// traffic is accepted.
 	SourceRanges []netip.Prefix
-	// Affinity is the time that a client stays with its backend after its last
+	// Affinity is how long a client stays with its backend after the client's last
 	// connection; 0 means that it does not stay.
 	Affinity time.Duration
-	// Drain is the time that a removed backend keeps its connections.
+	// Drain is how long a removed backend keeps its connections.
 	Drain time.Duration
 	Check Check
 }

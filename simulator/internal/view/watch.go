@@ -24,9 +24,9 @@ const (
 	// longer. This limit is needed because a resource that changes by itself does
 	// not wake a watch.
 	MaxIdle = time.Second
-	// pauseFactor determines the pause before the next round: pauseFactor times
-	// the duration of the last round, but at most maxPause. So a watch uses only a
-	// small part of the machine's time.
+	// pauseFactor keeps a watch from using much of the machine's time. Before the next round, the
+	// watch pauses for at least pauseFactor times the duration of the last round, or for maxPause
+	// if that is shorter.
 	pauseFactor = 20
 	maxPause    = 5 * time.Second
 	// WriteTimeout is the time that a watcher has to read the data of one round.

@@ -9,8 +9,8 @@ type watchers struct {
 	all map[chan struct{}]bool // guarded by mu
 }
 
-// join returns a channel. Until leave is called, the channel gets a value
-// whenever something may have changed.
+// join returns a channel that gets a value whenever something may have changed,
+// until the function leave is called.
 func (w *watchers) join() (woken <-chan struct{}, leave func()) {
 	bell := make(chan struct{}, 1)
 	w.mu.Lock()

@@ -54,8 +54,8 @@ func TestNothingElseIsServed(t *testing.T) {
 	}
 }
 
-// TestNothingIsFetchedFromElsewhere checks that the page loads nothing from
-// other hosts, because the policy would block that.
+// TestNothingIsFetchedFromElsewhere checks that the page requests nothing from
+// other hosts. The policy would block such requests.
 func TestNothingIsFetchedFromElsewhere(t *testing.T) {
 	elsewhere := regexp.MustCompile(`(?i)(https?:)?//[a-z0-9.-]+\.[a-z]{2,}|<script>|\son[a-z]+="|\sstyle="`)
 	for _, allowed := range []string{"'unsafe-inline'", "'unsafe-eval'", "*", "http"} {
