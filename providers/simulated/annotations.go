@@ -25,9 +25,9 @@ const (
 	// value must be an address.
 	AnnotationStaticIP Annotation = AnnotationPrefix + "static-ip"
 
-	// AnnotationDrain is the time that a removed node keeps its open connections.
-	// It is a duration such as 30s, at most a day; 0s cuts the connections at
-	// once. Without the annotation, the cloud decides.
+	// AnnotationDrain is how long a removed node keeps its open connections. It is
+	// a duration such as 30s, at most a day; 0s cuts the connections at once.
+	// Without the annotation, the cloud decides.
 	AnnotationDrain Annotation = AnnotationPrefix + "drain"
 
 	// AnnotationSourceRanges lists the CIDRs from which traffic is accepted,

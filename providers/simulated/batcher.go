@@ -66,7 +66,7 @@ func (b *batcher[Q, A]) ask(ctx context.Context, question Q) (A, error) {
 		if !b.leave(a, context.Cause(ctx)) {
 			return none, context.Cause(ctx)
 		}
-		<-a.answered // leave has canceled the call, because this caller was the last; wait for its end
+		<-a.answered // leave has canceled the call, because this caller was the last; wait for the end of the call
 	}
 	return a.answer.value, a.answer.err
 }

@@ -152,8 +152,8 @@ func (c config) limited(ctx context.Context) (context.Context, context.CancelFun
 // ProviderName implements cloudprovider.Interface.
 func (c *Cloud) ProviderName() string { return Name }
 
-// HasClusterID implements cloudprovider.Interface. It always returns true: load
-// balancers and routes carry the name of their cluster.
+// HasClusterID implements cloudprovider.Interface. It always returns true, because
+// load balancers and routes carry the name of their cluster.
 func (c *Cloud) HasClusterID() bool { return true }
 
 // InstancesV2 implements cloudprovider.Interface.

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// FuzzConfig reads a configuration file. If the file is refused, the configuration is
-// empty. Otherwise it has a usable endpoint and no negative numbers.
+// FuzzConfig checks the configuration that is read from a file. If the file is
+// refused, the configuration must be empty. Otherwise it must have a usable endpoint
+// and no negative numbers.
 func FuzzConfig(f *testing.F) {
 	for _, seed := range []string{
 		"endpoint: http://127.0.0.1:7640", "endpoint: https://a\npageSize: 2\ntimeout: 10s\nrouteAddresses: true\nbatchRoutes: false\n",

@@ -23,7 +23,7 @@ const (
 
 const secret = "s3cret-of-the-account"
 
-// shapes are Services with annotations of this provider.
+// shapes returns Services with annotations of this provider.
 func shapes() []conformance.Shape {
 	annotated := func(key simulated.Annotation, value string) func(*corev1.Service) {
 		return func(s *corev1.Service) { s.Annotations = map[string]string{string(key): value} }

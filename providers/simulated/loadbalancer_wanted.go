@@ -133,8 +133,8 @@ func affinity(service *corev1.Service) (simulator.Duration, error) {
 	return simulator.Duration(time.Duration(seconds) * time.Second), nil
 }
 
-// drain returns the time that removed nodes keep their connections; nil if the
-// cloud decides.
+// drain returns how long removed nodes keep their connections; nil if the cloud
+// decides.
 func drain(annotations *kit.Annotations) *simulator.Duration {
 	d, ok := annotations.Duration(string(AnnotationDrain), 0, maxDrain)
 	if !ok {

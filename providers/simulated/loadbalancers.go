@@ -118,7 +118,7 @@ func (b *loadBalancers) resource(cluster string, service *corev1.Service) kit.Re
 }
 
 // making adds the steps that create the wanted load balancer, and the step that
-// changes an existing one into it.
+// changes an existing load balancer into the wanted one.
 func (b *loadBalancers) making(r kit.Resource[simulator.LoadBalancer], wanted simulator.LoadBalancer) kit.Resource[simulator.LoadBalancer] {
 	r.Create = func(ctx context.Context) (simulator.LoadBalancer, error) { return b.create(ctx, wanted) }
 	r.Holder = func(ctx context.Context) ([]simulator.LoadBalancer, error) {

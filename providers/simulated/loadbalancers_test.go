@@ -109,7 +109,7 @@ var writes = []simulator.Call{
 	simulator.CreateStaticIP, simulator.ReleaseStaticIP,
 }
 
-// costs calls do, and checks the number of writes that the cloud gets
+// costs calls the function do, and checks the number of writes that the cloud gets
 // meanwhile.
 func (b balancing) costs(t *testing.T, want int64, what string, do func()) {
 	t.Helper()

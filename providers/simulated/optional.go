@@ -26,10 +26,9 @@ type fastPaths struct {
 
 var _ provider.ConcurrentCaller = (*Cloud)(nil)
 
-// MaxConcurrentCalls implements provider.ConcurrentCaller. Any number of
-// concurrent calls is safe, because the calls keep nothing in memory. Larger
-// numbers would not help: if the cloud has a quota, it would refuse the additional
-// calls.
+// MaxConcurrentCalls implements provider.ConcurrentCaller. Any number of concurrent
+// calls is safe, because the calls keep nothing in memory. Returning larger numbers
+// would not help: a cloud with a quota would refuse the additional calls.
 func (c *Cloud) MaxConcurrentCalls(kind provider.CallKind) int {
 	if c.without.ConcurrentCalls {
 		return 0

@@ -9,7 +9,7 @@ import (
 )
 
 // Interfaces that the daemon got from the provider before a reload use the new
-// configuration after it.
+// configuration after the reload.
 func TestReload(t *testing.T) {
 	before, after := newRouting(t, simulator.Config{}), newRouting(t, simulator.Config{})
 	after.create(t, simulator.Instance{Name: "only-there"})

@@ -37,9 +37,8 @@ var _ cloudprovider.Routes = (*routes)(nil)
 // the controller must not create routes that conflict with them. It skips routes
 // of other clusters.
 //
-// TargetNode is the value of the route's tag TagNode. Without this tag, it is
-// the name of the target instance. If that instance does not exist, it is
-// empty.
+// TargetNode is the value of the route's tag TagNode. Without this tag, it is the
+// name of the target instance. If that instance does not exist, TargetNode is empty.
 func (r *routes) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovider.Route, error) {
 	all, err := r.list(ctx, cluster)
 	if err != nil {

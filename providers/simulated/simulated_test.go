@@ -130,7 +130,8 @@ func TestMetadata(t *testing.T) {
 	})
 }
 
-// The provider's answers about a Node in each situation of its instance.
+// TestPresence checks the provider's answers about a Node in each situation of its
+// instance.
 func TestPresence(t *testing.T) {
 	const id = "simulated://sim-1/i-00000001"
 	present, absent, refused := "present", "absent", "refused"
@@ -186,8 +187,8 @@ func TestPresence(t *testing.T) {
 	}
 }
 
-// keptFor returns the time that the cloud lists terminated instances: an hour for one
-// row, and zero for the others.
+// keptFor returns how long the cloud lists terminated instances in the given test
+// row: an hour in one row, and zero in the others.
 func keptFor(row string) time.Duration {
 	if row == "InstanceListedTerminated" {
 		return time.Hour

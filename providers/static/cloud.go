@@ -16,9 +16,9 @@ func init() {
 	})
 }
 
-// Cloud is the provider. It never changes: when its configuration file changes, the
-// daemon exits so that the kubelet restarts it. The new daemon asks at once about all
-// waiting Nodes.
+// Cloud is the provider. A Cloud never changes. When the configuration file changes,
+// the daemon exits so that the kubelet restarts the daemon. The new daemon asks at
+// once about all waiting Nodes.
 type Cloud struct{ config config }
 
 var _ cloudprovider.Interface = (*Cloud)(nil)

@@ -82,8 +82,8 @@ func (d *document) Check(wrong kit.Wrong) {
 	}
 }
 
-// withoutName matches the rest of a valid template, without the prefix and the
-// name.
+// withoutName matches what remains of a valid template after the prefix and the name
+// are removed.
 var withoutName = regexp.MustCompile(`^[A-Za-z0-9._/-]*$`)
 
 // wrongID returns the problem with the template of provider IDs; empty if there is

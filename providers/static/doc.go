@@ -12,9 +12,9 @@
 //	  externalIPs: fromAnnotation example.com/public-ip # optional; or none
 //	providerID: static://home/{{name}} # or keep
 //
-// If no entry selects a Node, the Node waits. With a template, a Node with the
-// provider ID of another provider waits too. With "providerID: keep", each Node keeps
-// the ID that its kubelet has set, and a Node without an ID waits.
+// If no entry selects a Node, the Node waits. If "providerID" is a template, a Node
+// with the provider ID of another provider waits too. With "providerID: keep", each
+// Node keeps the ID that its kubelet has set, and a Node without an ID waits.
 //
 // The provider never says that a machine does not exist, so it never makes the
 // daemon delete a Node. It has neither load balancers nor routes. It cannot verify

@@ -36,9 +36,8 @@ func (m machines) InstanceShutdown(context.Context, *corev1.Node) (bool, error) 
 // belong to this provider, the error wraps cloudprovider.InstanceNotFound.
 func (m machines) InstanceMetadata(_ context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	if len(node.Labels) == 0 {
-		// Every kubelet labels its Node. A Node without labels is not a real Node:
-		// the daemon passes one to ask whether an instance with this name or ID
-		// exists.
+		// Every kubelet labels its Node. A Node without labels is not a real Node: the daemon
+		// passes such a Node to ask whether an instance with this name or ID exists.
 		return nil, fmt.Errorf("node %s has no labels, and only they say which machine it is: %w", node.Name, cloudprovider.NotImplemented)
 	}
 	found, ok := m.config.entryOf(node)
