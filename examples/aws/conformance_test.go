@@ -60,7 +60,7 @@ func target() conformance.Target {
 	}
 }
 
-// world is EC2, with faults.
+// world is a fake of EC2 whose calls can be made to fail.
 type world struct {
 	ec2    *ec2test.Endpoint
 	server *httptest.Server
@@ -146,8 +146,9 @@ func (w *world) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	w.hit(r).ServeHTTP(to, r)
 }
 
-// hit returns the handler for this call: EC2 or the fault. It counts down the calls
-// that the fault still skips, and the calls that it still hits.
+// hit returns the handler that answers this call: EC2, or the fault that is set. It
+// counts down the calls that the fault still skips, and the calls that it still
+// hits.
 func (w *world) hit(r *http.Request) http.Handler {
 	w.mu.Lock()
 	defer w.mu.Unlock()

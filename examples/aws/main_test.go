@@ -78,8 +78,8 @@ func TestLifeOfNodes(t *testing.T) {
 }
 
 // The provider returns some labels only while the Node lacks them. Refreshes keep
-// these labels and their record. They apply changes, and write nothing if nothing
-// has changed.
+// these labels and the annotation that records them. A refresh writes what has
+// changed, and writes nothing if nothing has changed.
 func TestRefreshes(t *testing.T) {
 	const (
 		zoneID = "topology.k8s.aws/zone-id"
@@ -195,7 +195,7 @@ func gone(ip string) func(context.Context, kubernetes.Interface) error {
 	}
 }
 
-// bed is a control plane without kubelets, and EC2.
+// bed is the test bed: a control plane without kubelets, and a fake of EC2.
 type bed struct {
 	ec2        *ec2test.Endpoint
 	url        string // of EC2

@@ -1,8 +1,8 @@
-// Package cloud has the calls that the provider makes to the cloud acme. HTTP is a
-// client of Fairlead's simulated cloud. With it, everything works before you write
-// your first line. Replace HTTP with your cloud's SDK, and keep the promises of
-// API's methods. They matter: if a method answers that an instance does not exist,
-// its Node is deleted.
+// Package cloud has the calls that the provider makes to the cloud acme. HTTP is
+// a client of Fairlead's simulated cloud. With it, everything works before you
+// write your first line. Replace HTTP with your cloud's SDK, and keep what the
+// comments of the interface API promise. These promises matter: if a method
+// answers that an instance does not exist, its Node is deleted.
 package cloud
 
 import (
@@ -60,7 +60,8 @@ type Address struct {
 	Address string `json:"address"`
 }
 
-// Error is an error in an answer from the cloud, or from a server in its place.
+// Error is an error in an answer from the cloud, or from another server, such as
+// a proxy.
 type Error struct {
 	// Status is the HTTP status.
 	Status int

@@ -6,9 +6,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/kit"
 )
 
-// config is the content of the file in --cloud-config. The file comes from a
-// Secret, so it may contain credentials. The daemon watches the file, so you
-// need not restart the daemon after a change of the file.
+// config is the content of the file that --cloud-config names. The file comes
+// from a Secret, so it may contain credentials. The daemon watches the file, so
+// you need not restart the daemon after a change of the file.
 type config struct {
 	// Endpoint is the URL of the cloud's API.
 	Endpoint kit.Endpoint `json:"endpoint"`

@@ -15,9 +15,9 @@ import (
 // pageSize is the maximum number of instances that the cloud returns at once.
 const pageSize = 3
 
-// TestConformance tests the provider against the contract, with a subtest for each
-// check. Replace the world with a fake of your cloud, or with an account of your
-// own.
+// TestConformance tests the provider against the contract, with a subtest for
+// each check. Replace the World, which is the simulated cloud here, with a fake
+// of your cloud or with an account of your own.
 func TestConformance(t *testing.T) {
 	conformance.Test(t, conformance.Target{
 		Name: Name,
