@@ -31,8 +31,8 @@ func etcdArgs(l layout, at listeners) []string {
 func apiServerArgs(c Config, l layout, at listeners) []string {
 	args := append(serving(l, at.apiServer),
 		"--advertise-address=127.0.0.1",
-		// A reconciler would publish the API server's address. The API server refuses to publish a
-		// loopback address.
+		// There must be no reconciler: it would publish the API server's address, but the API server
+		// refuses to publish a loopback address.
 		"--endpoint-reconciler-type=none",
 		"--etcd-servers="+at.etcdURL(),
 		"--etcd-cafile="+l.etcdPKI("ca.crt"),

@@ -18,7 +18,7 @@ const (
 
 // Config says what kind of control plane to run.
 type Config struct {
-	// Executable is the playground itself, which each child runs.
+	// Executable is the executable of the playground. Each child runs it, too.
 	Executable string
 	// DataDir is the folder of all files. If it contains the data of an earlier control plane, Start
 	// continues that control plane.

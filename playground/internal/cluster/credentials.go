@@ -147,8 +147,8 @@ func (s *credentials) writeKubeconfigs(l layout, server string, now time.Time) e
 	return nil
 }
 
-// writeNodeKubeconfig writes the kubeconfig of a kubelet. Among Nodes and pods, its user
-// may change only the kubelet's own Node and the pods on that Node.
+// writeNodeKubeconfig writes the kubeconfig of a kubelet. The only Node that its user may change
+// is the kubelet's own. The only pods that the user may change are those on that Node.
 func (s *credentials) writeNodeKubeconfig(file, server, node string, now time.Time) error {
 	auth, err := s.certificateAuth(pki.Identity{Name: "system:node:" + node, Groups: []string{"system:nodes"}}, now)
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// fresh is the time for which an answer is reused. Because of it, several
-	// browsers cost as much as one.
+	// fresh is how long an answer is reused. So several browsers cost no more than one.
 	fresh = 500 * time.Millisecond
 	// timeout is the time that the API server has to answer.
 	timeout = 5 * time.Second
@@ -90,7 +89,7 @@ func isLocal(r *http.Request) bool {
 	return err == nil && at.Addr().IsLoopback() && r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Site") == ""
 }
 
-// view returns the last view while that is fresh, and otherwise a new view.
+// view returns the last view while it is fresh, and otherwise a new view.
 func (s *Server) view(ctx context.Context) (View, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

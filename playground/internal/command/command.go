@@ -1,4 +1,4 @@
-// Package command is the command line of the playground.
+// Package command defines the command line of the playground.
 package command
 
 import (

@@ -154,8 +154,8 @@ Ctrl-C ends it all.
 `, e.Kubeconfig, d.cloudURL, aligned(commands), d.session.LogDir)
 }
 
-// questions returns command lines of the program fairlead. If that program is not in the folder of
-// simcloud, it returns none.
+// questions returns command lines of the program fairlead. If that program is not in the same
+// folder as simcloud, questions returns none.
 func (d *demo) questions() [][]string {
 	program := filepath.Join(filepath.Dir(d.Simcloud), "fairlead")
 	if _, err := os.Stat(program); err != nil {

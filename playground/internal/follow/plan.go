@@ -34,10 +34,10 @@ type action struct {
 	why      string
 }
 
-// plan returns the actions that are due. They boot a kubelet for each running instance without
-// one, if possible. They kill the kubelets of instances that are stopped or gone. The keys of
-// machines are the IDs of all instances that were booted and might run again. Kills come first,
-// so that the names of the killed nodes are free for the boots.
+// plan returns the actions that are due. They boot a kubelet for each running instance without one,
+// if possible. They kill the kubelets of instances that are stopped or gone. The keys of the map
+// machines are the IDs of all instances that were booted and might run again. Kills come first, so
+// that the names of the killed nodes are free for the boots.
 func plan(instances []simulator.Instance, machines map[string]machine) []action {
 	known := make(map[string]simulator.Instance, len(instances))
 	for _, i := range instances {

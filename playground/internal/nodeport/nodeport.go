@@ -1,7 +1,7 @@
 // Package nodeport answers on the node ports of Services, like kube-proxy and the pods on a real
 // node. It watches Nodes, Services and EndpointSlices, plans at which addresses each node has to
-// listen, and opens and closes the sockets. There are no containers. So the node itself answers,
-// and the answer contains its name. The rules, in rules.go, are those of kube-proxy.
+// listen, and opens and closes the sockets. There are no containers, so the node itself answers,
+// with its own name in the answer. The rules are those of kube-proxy; they are in rules.go.
 package nodeport
 
 import (
@@ -17,8 +17,8 @@ import (
 // Log is the name of the log that Run writes to.
 const Log = "node-ports"
 
-// period is the interval at which the running machines are listed. Failed attempts to open a door
-// are repeated at the same interval. A door is a port at which a node can listen.
+// period is the interval at which the running machines are listed. Failed attempts to open a port
+// are repeated at the same interval.
 const period = time.Second
 
 // Cluster gives access to the cluster of the nodes.
@@ -35,10 +35,11 @@ type Responder struct {
 	note    func(format string, args ...any)
 
 	open     map[door]*socket
-	problems map[door]string // the reported errors, by the door that could not be opened
+	problems map[door]string // the reported errors, by the port that could not be opened
 }
 
-// New returns a responder for the nodes of cluster. It calls note to report problems to the user.
+// New returns a responder for the nodes of cluster. It calls the function note to report problems
+// to the user.
 func New(cluster Cluster, clock clock.WithTicker, note func(format string, args ...any)) *Responder {
 	return &Responder{
 		cluster: cluster, clock: clock, note: note,
@@ -46,8 +47,7 @@ func New(cluster Cluster, clock clock.WithTicker, note func(format string, args 
 	}
 }
 
-// Run answers until ctx ends. It logs each door that it opens or closes with the
-// logger of ctx.
+// Run answers until ctx ends. The logger of ctx logs each port that Run opens or closes.
 func (r *Responder) Run(ctx context.Context) error {
 	w, err := newWatch(r.cluster)
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *Responder) Run(ctx context.Context) error {
 	return nil
 }
 
-// apply opens the wanted doors and closes the others.
+// apply opens the wanted ports and closes the others.
 func (r *Responder) apply(ctx context.Context, wanted map[door]answer) {
 	for _, a := range plan(wanted, r.answers(ctx)) {
 		switch a.do {
@@ -100,7 +100,8 @@ func (r *Responder) apply(ctx context.Context, wanted map[door]answer) {
 	}
 }
 
-// answers returns the open doors with their answers. A door whose socket has failed counts as closed.
+// answers returns the open ports with their answers. A port whose socket has failed counts as
+// closed.
 func (r *Responder) answers(ctx context.Context) map[door]answer {
 	all := map[door]answer{}
 	for d, s := range r.open {
@@ -116,7 +117,7 @@ func (r *Responder) answers(ctx context.Context) map[door]answer {
 	return all
 }
 
-// openDoor opens a door. If this fails, it reports the error, but only once. The next pass tries
+// openDoor opens a port. If this fails, it reports the error, but only once. The next pass tries
 // again.
 func (r *Responder) openDoor(ctx context.Context, a action) {
 	s, err := open(ctx, a.door, a.answer)

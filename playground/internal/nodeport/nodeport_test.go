@@ -58,7 +58,7 @@ func (r *room) run(nodes ...string) {
 	r.running = nodes
 }
 
-// get returns the status and the body of a TCP door's answer.
+// get returns the status and the body of the answer from a TCP port.
 func get(ctx context.Context, d door) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.at.String()+"/healthz", nil)
 	if err != nil {
@@ -74,7 +74,7 @@ func get(ctx context.Context, d door) (string, error) {
 	return fmt.Sprintf("%d %s", response.StatusCode, strings.TrimSpace(string(body))), err
 }
 
-// ask returns the answer of a UDP door.
+// ask returns the answer from a UDP port.
 func ask(ctx context.Context, d door) (string, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "udp4", d.at.String())
@@ -94,7 +94,7 @@ func ask(ctx context.Context, d door) (string, error) {
 	return strings.TrimSpace(string(buffer[:n])), err
 }
 
-// refused checks that nothing listens at the door.
+// refused checks that nothing listens at the port.
 func refused(ctx context.Context, d door) error {
 	said, err := get(ctx, d)
 	if d.protocol == corev1.ProtocolUDP {
@@ -131,7 +131,7 @@ func awaits(t *testing.T, all ...func(context.Context) error) {
 	}
 }
 
-// awaitClosed waits until nothing listens at the doors.
+// awaitClosed waits until nothing listens at the ports.
 func awaitClosed(t *testing.T, doors ...door) {
 	t.Helper()
 	for _, d := range doors {
@@ -252,7 +252,7 @@ func TestPortThatIsTakenIsTriedAgain(t *testing.T) {
 	}
 }
 
-// If a door cannot be opened, the problem is reported once. It is reported again only if the door
+// If a port cannot be opened, the problem is reported once. It is reported again only if the port
 // was not wanted in between.
 func TestProblemIsForgottenWithItsDoor(t *testing.T) {
 	d := door{corev1.ProtocolTCP, netip.AddrPortFrom(address(), 30080)}

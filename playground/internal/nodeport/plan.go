@@ -9,12 +9,12 @@ import (
 type verb int
 
 const (
-	say    verb = iota // change the answer of an open door
-	listen             // open a door
-	leave              // close a door
+	say    verb = iota // change the answer of an open port
+	listen             // open a port
+	leave              // close a port
 )
 
-// action is one thing to do at one door.
+// action is one thing to do at one port.
 type action struct {
 	do     verb
 	door   door
@@ -22,8 +22,9 @@ type action struct {
 	why    string
 }
 
-// plan returns the actions that open the wanted doors and close all others. The argument open has the doors that are
-// open now, with their answers. Doors are closed before others are opened.
+// plan returns the actions that open the wanted ports and close all others. The
+// argument open has the ports that are open now, with their answers. The plan
+// closes ports before it opens others.
 func plan(wanted, open map[door]answer) []action {
 	var ends, rest []action
 	for _, d := range sorted(open) {

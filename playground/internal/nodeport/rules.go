@@ -33,16 +33,16 @@ type seen struct {
 	slices   []*discoveryv1.EndpointSlice
 }
 
-// door is a protocol, address and port at which a node can listen. No two Services have the same
-// node port.
+// door is a port at which a node can listen, with its protocol and address. No two Services have
+// the same node port.
 type door struct {
 	protocol corev1.Protocol
 	at       netip.AddrPort
 }
 
-// answer is the answer to every client of a door.
+// answer is the answer to every client of a port.
 type answer struct {
-	node, about string // the node of the door, and its Service port or health check
+	node, about string // the node that listens, and the Service port or health check that the port belongs to
 	// closed is the reason why the port of a Service is not open; empty if it is
 	// open.
 	closed string
@@ -50,8 +50,8 @@ type answer struct {
 	body   string
 }
 
-// wanted applies kube-proxy's rules. It returns the doors of all nodes whose machines run. If two
-// nodes have the same address, the node whose name sorts first gets the doors.
+// wanted applies kube-proxy's rules. It returns the ports of all nodes whose machines run. If two
+// nodes have the same address, the node whose name sorts first gets the ports.
 func wanted(s seen) map[door]answer {
 	doors := map[door]answer{}
 	behind := map[types.NamespacedName][]*discoveryv1.EndpointSlice{} // by Service
@@ -90,8 +90,8 @@ func addressOf(n *corev1.Node) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// serviceDoors adds the doors of a node for a Service. The argument behind has
-// the EndpointSlices of the Service.
+// serviceDoors adds the ports that a node opens for a Service. The argument behind has the
+// EndpointSlices of the Service.
 func serviceDoors(service *corev1.Service, behind []*discoveryv1.EndpointSlice, node string, add func(corev1.Protocol, int32, answer)) {
 	if t := service.Spec.Type; t != corev1.ServiceTypeNodePort && t != corev1.ServiceTypeLoadBalancer {
 		return
@@ -119,8 +119,8 @@ func serviceDoors(service *corev1.Service, behind []*discoveryv1.EndpointSlice, 
 	}
 }
 
-// endpointsOf returns the endpoints of the IPv4 slices that have a port which the function accepts.
-// A slice without ports has all ports.
+// endpointsOf returns the endpoints of the IPv4 slices with a port for which the function having
+// returns true. A slice without ports counts as a slice with all ports.
 func endpointsOf(behind []*discoveryv1.EndpointSlice, having func(discoveryv1.EndpointPort) bool) []discoveryv1.Endpoint {
 	var all []discoveryv1.Endpoint
 	for _, slice := range behind {

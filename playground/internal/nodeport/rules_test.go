@@ -62,7 +62,7 @@ func slice(endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
 	}
 }
 
-// texts returns a line for each door, in order. It leaves out the health of nodes that are
+// texts returns a line for each port, in order. It leaves out the health of nodes that are
 // healthy.
 func texts(doors map[door]answer) []string {
 	var all []string

@@ -16,7 +16,7 @@ const (
 	maxDatagram   = 64 << 10
 )
 
-// socket is an open door.
+// socket is an open port.
 type socket struct {
 	answer atomic.Pointer[answer]
 	server io.Closer
@@ -24,7 +24,7 @@ type socket struct {
 	err    error         // the reason why the socket has ended; set before ended is closed
 }
 
-// open listens at a door and answers until the socket is closed.
+// open listens at a port and answers until the socket is closed.
 func open(ctx context.Context, d door, a answer) (*socket, error) {
 	s := &socket{ended: make(chan struct{})}
 	s.answer.Store(&a)

@@ -23,7 +23,8 @@ func To(out io.Writer, clock clock.PassiveClock) *Steps {
 	return &Steps{out: out, clock: clock}
 }
 
-// Do runs step. If it succeeds, Do prints reached. If it fails, Do prints nothing, because the caller reports the error.
+// Do calls the function step. If step succeeds, Do prints the text reached. If
+// step fails, Do prints nothing, because the caller reports the error.
 func (s *Steps) Do(reached string, step func() error) error {
 	return s.Find(func() (string, error) { return reached, step() })
 }

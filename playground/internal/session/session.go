@@ -21,7 +21,7 @@ import (
 type Session struct {
 	// DataDir is the folder of all files. LogDir is its subfolder for the logs of the children.
 	DataDir, LogDir string
-	// Children are its processes.
+	// Children are the processes of the session.
 	Children *supervisor.Supervisor
 
 	work sync.WaitGroup
@@ -30,8 +30,8 @@ type Session struct {
 
 // Run creates a session in dataDir and calls body with it. If dataDir is empty, it uses a temporary
 // folder. The context of body ends when ctx ends, when a child dies, or when work that body has
-// started with Go fails. When body returns, Run kills all children. If the folder is temporary, Run
-// also removes it.
+// started with Session.Go fails. When body returns, Run kills all children. If the folder is
+// temporary, Run also removes it.
 func Run(ctx context.Context, dataDir string, body func(context.Context, *Session) error) (err error) {
 	dir, remove, err := folder(dataDir)
 	if err != nil {
