@@ -7,11 +7,12 @@ import (
 )
 
 // Classify returns the meaning of an error of the cloud. It imports no SDK. It
-// recognises the errors of the common SDKs by their shape: a status or a code
-// in a method or a field, an *http.Response, and the name of a type. Words and
-// numbers in the error's text count, too, because an error may not wrap its
-// cause. Classify returns Classification{} for an error that it cannot read. It
-// never panics, even if a method of the error does.
+// recognises the errors of the common SDKs by their shape: a method or a field
+// with a status or a code, an *http.Response, or the name of the error's type.
+// Words and numbers in the text of the error count, too, because some errors
+// quote their cause without wrapping it. Classify returns Classification{} for
+// an error that it cannot read. It never panics, even if a method of the error
+// does.
 //
 // There is no kind for "not found", because only the provider knows what was not
 // found. The status 400 alone has no kind either: clouds also use it for expired
@@ -20,8 +21,8 @@ func Classify(err error) Classification { return ClassifyAbout(err) }
 
 // ClassifyAbout is Classify for the error of a call about one object. The names are
 // words that the object's owner has chosen. They are removed from the error's text
-// before the text is searched for words. Everything between quotes is removed, too,
-// except a known code behind a word such as "code".
+// before the text is searched for words. Text between quotes is removed, too. The
+// exception is a known code that follows a word such as "code".
 func ClassifyAbout(err error, names ...string) Classification {
 	c := collect(err)
 	t := newText(err, names)
@@ -58,8 +59,9 @@ func (c *clues) classifyCodes(t text) Classification {
 	return Classification{}
 }
 
-// classifyStatus classifies an error in which no code stands for a kind. It
-// uses the status. Without a status, it uses the network error or the text.
+// classifyStatus classifies an error by its status. If the error has no status,
+// it uses the network error or the text. It is for errors whose codes do not
+// decide the kind.
 func (c *clues) classifyStatus(t text) Classification {
 	switch {
 	case len(c.statuses) > 0:
@@ -106,7 +108,7 @@ func (c *clues) kindOfStatus(status int, t text) Classification {
 		return byText(QuotaExceeded)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusProxyAuthRequired:
 		return Classification{Kind: Denied}
-	case c.specific: // The code says what happened, and no kind stands for that.
+	case c.specific: // The code is known, but has no kind.
 		return Classification{Known: true}
 	}
 	switch status {

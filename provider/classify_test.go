@@ -257,7 +257,7 @@ func TestKindsOfSDKs(t *testing.T) {
 	}
 }
 
-// Not every error of a request means that the cloud cannot be reached.
+// An error of a request does not always mean that the cloud cannot be reached.
 func TestErrorsOfTheNetwork(t *testing.T) {
 	request := func(err error) error {
 		return &url.Error{Op: "Get", URL: "https://api.example.com/v1", Err: err}
@@ -378,8 +378,7 @@ func TestRetryAfterWithoutADateOfTheAnswer(t *testing.T) {
 	})
 }
 
-// An error may be known and have no kind. Then its text is not searched for
-// words of a refusal.
+// Some errors are known, but have no kind.
 func TestKnownErrorsOfNoKind(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -423,13 +422,14 @@ func TestBrokenErrorsDoNotPanic(t *testing.T) {
 	}
 }
 
-// A page that was cut off has many braces and quotes that are never closed. The
-// page is not read again from each brace or quote.
+// A page that was cut off has many braces and quotes that are never closed.
+// Such a brace or quote does not cause the remaining page to be read again.
 func TestBrokenTextIsReadOnce(t *testing.T) {
 	for name, piece := range map[string]string{"Objects": `{"a":`, "Braces": "{", "Quotes": `\"`, "Both": `{"a\"`} {
 		t.Run(name, func(t *testing.T) {
-			// Four times the text is four times the work. It would be sixteen times
-			// the work if the rest of the text were read again from each piece.
+			// Reading four times as much text allocates four times as much memory.
+			// It would allocate sixteen times as much if each brace or quote caused
+			// the remaining text to be read again.
 			read := func(size int) (provider.Classification, uint64) {
 				err := errors.New("load balancer limit reached: " + strings.Repeat(piece, size/len(piece)))
 				var before, after runtime.MemStats
@@ -470,7 +470,8 @@ func FuzzClassifyText(f *testing.F) {
 	})
 }
 
-// The limit of a client's own retries is not a quota of the account.
+// An error about the client's own limit of retries is not an error about a
+// quota of the account.
 func TestRetriesAreNoQuota(t *testing.T) {
 	for text, want := range map[string]provider.ErrorKind{
 		"retry limit exceeded: dial tcp 10.0.0.1:443: connection refused": provider.Unavailable,

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxErrors is the largest number of errors that are read. An error may wrap
-// itself.
+// maxErrors is the largest number of wrapped errors that are read. The limit is
+// necessary because an error may wrap itself.
 const maxErrors = 64
 
 // clues has everything that was read from an error and from the errors that it
@@ -24,7 +24,7 @@ const maxErrors = 64
 type clues struct {
 	visited  int
 	codes    []string
-	specific bool // a code says what happened, and no kind stands for that
+	specific bool // a known code was found that has no kind
 	statuses []int
 	headers  []http.Header
 	pauses   []time.Duration
@@ -64,7 +64,7 @@ func (c *clues) visit(err error) {
 }
 
 // unwrap returns the errors that the error wraps. Aggregates of apimachinery and
-// errors of older SDKs have other methods for this.
+// errors of older SDKs have a method other than Unwrap for this.
 func unwrap(err error) (wrapped []error) {
 	safely(func() {
 		switch e := err.(type) { //nolint:errorlint // this is the unwrapping
@@ -116,8 +116,8 @@ func isBroken(e syscall.Errno) bool {
 	return false
 }
 
-// methods calls the methods that errors of SDKs have and whose results have a
-// common type, such as string. The method objects calls the others.
+// methods calls those methods of SDKs' errors whose results have a common type,
+// such as string. The other methods are called by c.objects.
 func (c *clues) methods(err error) {
 	if e, ok := err.(interface{ ErrorCode() string }); ok {
 		safely(func() { c.code(e.ErrorCode()) })
@@ -174,8 +174,8 @@ var statusMethods = []func(error) int{
 	},
 }
 
-// kubernetes reads an error of an API server, which is the cloud of some
-// providers.
+// kubernetes reads the status in an error of a Kubernetes API server. For some
+// providers, such as KubeVirt's, an API server is the cloud.
 func (c *clues) kubernetes(s metav1.Status) {
 	c.status(int(s.Code))
 	c.code(string(s.Reason))

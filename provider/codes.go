@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// kindOfCode returns the kind of a code, in the spelling of any cloud. Some known codes have
-// no kind, because they say what is wrong with one object.
+// kindOfCode returns the kind of a code. The code may have the spelling of any cloud. Some
+// known codes have no kind, because they say what is wrong with one object.
 func kindOfCode(code string) (kind ErrorKind, known bool) {
 	code = plain(code)
 	for _, spelling := range []string{code, short(code)} {
@@ -90,7 +90,7 @@ var codes = byKind(map[ErrorKind]string{
 		invalidatedretrytoken retryable serverlocked resourceconflict notready externalserverincorrectstate immutable`,
 	QuotaExceeded: `quotaexceeded quotasexceeded overquota resourcelimitexceeded limitexceeded limitsexceeded limitreached quota quotalimit
 		insufficientquota accountlimit accountlimitreached resourcequotaexceeded`,
-	// These codes say what happened, but no kind stands for that.
+	// These codes are known, but no kind fits them.
 	Unclassified: `notfound resourcenotfound alreadyexists uniqueness duplicate duplicated protected gone unknown notauthorizedornotfound
 		notacceptable notimplemented`,
 })

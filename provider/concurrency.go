@@ -8,7 +8,7 @@ package provider
 // Without it, the defaults of flags such as --concurrent-route-syncs apply.
 type ConcurrentCaller interface {
 	// MaxConcurrentCalls returns the number of calls of a kind that may be under
-	// way at the same time, each for another object. 0 means the default. A
+	// way at the same time, each for a different object. 0 means the default. A
 	// provider returns 0 for kinds that it does not know. The answer must be
 	// constant.
 	MaxConcurrentCalls(kind CallKind) int
@@ -25,11 +25,11 @@ const (
 	// ExistenceCalls are the calls about silent Nodes: InstanceExists and
 	// InstanceShutdown.
 	ExistenceCalls CallKind = "existence"
-	// LoadBalancerCalls are the calls that change load balancers, each for
-	// another Service. If the LoadBalancer is a ConcurrentLoadBalancer, its
+	// LoadBalancerCalls are the calls that change load balancers, each for a
+	// different Service. If the LoadBalancer is a ConcurrentLoadBalancer, its
 	// MaxConcurrentServices counts instead.
 	LoadBalancerCalls CallKind = "load balancers"
-	// RouteCalls are the calls that create and delete routes, each for another
-	// destination.
+	// RouteCalls are the calls that create and delete routes, each for a
+	// different destination.
 	RouteCalls CallKind = "routes"
 )

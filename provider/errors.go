@@ -40,15 +40,15 @@ type Classification struct {
 	// cloud named no time. RetryAfter is ignored unless Kind is Throttled,
 	// Unavailable or Conflict.
 	RetryAfter time.Duration
-	// Known means that the provider knows the error, although no kind stands for
-	// it. An example is the error for an object that is not found. No other rule
-	// then classifies the error. If Kind is set, Known is ignored.
+	// Known means that the provider knows the error, although no kind fits it.
+	// An example is the error for an object that is not found. If Known is set,
+	// no other rule classifies the error. If Kind is set, Known is ignored.
 	Known bool
 	// FromText means that the kind was read from words or a number in the text of
-	// the error. That text may quote names that users have chosen. So the kind says
-	// something about the object of the call, but by itself nothing about the whole
-	// cloud. A classifier that recognises its error by a type, a status or a code
-	// leaves FromText false.
+	// the error. That text may quote names that users have chosen. So the kind
+	// applies to the object of the call, but alone it proves nothing about the
+	// whole cloud. A classifier that recognises its error by a type, a status or a
+	// code leaves FromText false.
 	FromText bool
 }
 

@@ -9,7 +9,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// plain is a provider whose load balancers have source ranges and one annotation.
+// plain is a provider whose load balancers support source ranges and one
+// annotation.
 type plain struct{ cloudprovider.Interface }
 
 func (plain) LoadBalancerFeatures() provider.LoadBalancerFeatures {

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// maxRetryAfter is the longest time to wait that is returned. A larger number
+// maxRetryAfter is the longest time that retryAfter returns. A larger number
 // could overflow.
 const maxRetryAfter = 24 * time.Hour
 
 // retryAfter returns the time that the cloud asks to wait, or 0 if it names
-// none. Some clouds say in each answer when the quota of requests is reset.
-// Those headers count only if the quota is used up and no other header or error
-// names a time to wait.
+// none. Some clouds say in headers of each answer when the quota of requests is
+// reset. These headers count only if the quota is used up and no other header
+// or error names a time to wait.
 func (c *clues) retryAfter(kind ErrorKind, now time.Time) time.Duration {
 	var asked, reset time.Duration
 	for _, pause := range c.pauses {

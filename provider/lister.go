@@ -9,8 +9,8 @@ import (
 
 // InstanceLister is a cloudprovider.InstancesV2 that lists all instances of this cluster, page
 // by page. If a Node agrees with the list, the daemon makes no call for that Node. For each
-// other Node it calls InstanceMetadata or InstanceMetadataBatch. So the daemon writes or
-// deletes nothing because of a list alone.
+// other Node it calls InstanceMetadata or InstanceMetadataBatch. So a list alone never makes
+// the daemon write or delete anything.
 //
 // Without it, the daemon asks the cloud about each Node once in each period
 // (--node-status-update-frequency).

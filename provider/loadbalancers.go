@@ -14,7 +14,7 @@ import (
 // ConcurrentCaller or a flag allows more.
 type ConcurrentLoadBalancer interface {
 	// MaxConcurrentServices returns the number of calls that may be under way
-	// at the same time, each for another Service. It must be positive and
+	// at the same time, each for a different Service. It must be positive and
 	// constant.
 	MaxConcurrentServices() int
 }
@@ -22,9 +22,9 @@ type ConcurrentLoadBalancer interface {
 // BackendSetter is a cloudprovider.LoadBalancer that gives many load balancers the same nodes with
 // one call to the cloud. The daemon calls SetBackends when only the nodes have changed. Calls
 // about one Service never overlap: during a call of SetBackends, EnsureLoadBalancer,
-// UpdateLoadBalancer and EnsureLoadBalancerDeleted are not called for its Services. The call may
-// fail as a whole, with an error that one Service may have caused. Then the daemon updates the
-// Services one by one.
+// UpdateLoadBalancer and EnsureLoadBalancerDeleted are not called for its Services. If a call of
+// SetBackends fails as a whole, the daemon updates the Services one by one, because a single
+// Service may have caused the error.
 //
 // Without it, UpdateLoadBalancer is called for each Service.
 type BackendSetter interface {

@@ -8,19 +8,19 @@ import (
 
 // RouteApplier is a cloudprovider.Routes that creates and deletes many routes with
 // one call to the cloud. Calls that change the same destination never overlap, and
-// no two changes of a call have the same destination. The call may fail as a
-// whole, with an error that one route may have caused. Then the daemon makes the
-// changes one by one.
+// no two changes of a call have the same destination. If a call fails as a whole,
+// the daemon makes the changes one by one, because a single route may have caused
+// the error.
 //
 // Without it, CreateRoute and DeleteRoute are called for each route.
 type RouteApplier interface {
 	// ApplyRoutes carries out the changes in any order and returns a result for each
 	// of them. If one change fails, the others are still made. An error of the whole
 	// call is returned without results. If a change has no result, or two different
-	// results, the daemon makes that change alone, with CreateRoute or DeleteRoute. So
-	// when its context ends, ApplyRoutes may return the results that it has. Making a
-	// change a second time must succeed, as with CreateRoute and DeleteRoute. The
-	// changes are copies, so ApplyRoutes may keep them.
+	// results, the daemon makes that change alone, with CreateRoute or DeleteRoute.
+	// ApplyRoutes can therefore return an incomplete list of results when ctx ends.
+	// Making a change a second time must succeed, as with CreateRoute and DeleteRoute.
+	// The changes are copies, so ApplyRoutes may keep them.
 	ApplyRoutes(ctx context.Context, clusterName string, changes []RouteChange) ([]RouteResult, error)
 	// MaxRouteChanges is the largest number of changes for one call. It must be
 	// positive and constant.

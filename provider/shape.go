@@ -20,9 +20,9 @@ var (
 	durationType = reflect.TypeFor[time.Duration]()
 )
 
-// objects calls the methods that errors of SDKs have and whose results have a type of the SDK. The
-// names of the methods are constants: if a program looks up a method by a variable, the linker
-// keeps all methods of the program.
+// objects calls those methods of SDKs' errors whose results have a type of the SDK. The names of
+// the methods are constants, because the linker keeps all methods of a program that looks up a
+// method by a variable.
 func (c *clues) objects(v reflect.Value) {
 	for _, m := range []reflect.Value{v.MethodByName("Response"), v.MethodByName("HTTPResponse")} {
 		safely(func() { c.response(result(m), maxDepth) })
@@ -99,7 +99,7 @@ func (c *clues) items(list reflect.Value) {
 	}
 }
 
-// response reads an *http.Response, or the one within a type that wraps it.
+// response reads an *http.Response, or a type that contains one.
 func (c *clues) response(v reflect.Value, depth int) {
 	v = concrete(v)
 	switch {

@@ -8,7 +8,7 @@ import (
 )
 
 // The types of this file have the shapes of errors that SDKs of clouds return. They
-// are not copies of the SDKs' types. They share only what other packages can see,
+// are not copies of the SDKs' types. They imitate only what other packages can see,
 // such as exported fields, methods and texts.
 
 // answer returns an answer of a cloud.
@@ -69,7 +69,8 @@ type linode struct {
 func (e *linode) Error() string   { return fmt.Sprintf("[%03d] %s", e.Code, e.Message) }
 func (e *linode) StatusCode() int { return e.Code }
 
-// vultr returns an error like those of govultr. It has only the body of the answer.
+// vultr returns an error like those of govultr. Such an error contains nothing but
+// the body of the answer.
 func vultr(body string) error { return errors.New(body) }
 
 // ResponseError is the error of Scaleway's SDK.
@@ -143,8 +144,8 @@ func neutron(status int, body string, headers ...string) error {
 	return openStack{"https://network.example.com:9696/v2.0/ports", status, []byte(body), answer(status, headers...).Header}
 }
 
-// amazon returns an error like those of the SDK of AWS: an operation that wraps
-// an answer that wraps a code.
+// amazon returns an error like those of the SDK of AWS. The outermost error has
+// the operation, the next one the answer, and the innermost one the code.
 func amazon(status int, code, message string, headers ...string) error {
 	return &operation{&amazonResponse{&smithyResponse{answer(status, headers...)}, &amazonCode{code, message}}}
 }
@@ -216,7 +217,7 @@ func (e oracle) Error() string {
 func (e oracle) GetHTTPStatusCode() int { return e.status }
 func (e oracle) GetCode() string        { return e.code }
 
-// vsphere is the error of govmomi: the type of a fault.
+// vsphere is the error of govmomi. The type of its fault says what happened.
 type vsphere struct {
 	fault any
 	text  string
@@ -245,7 +246,8 @@ func (e *retrieve) Error() string {
 	return fmt.Sprintf("oauth2: %q %q", e.ErrorCode, "Invalid JWT Signature.")
 }
 
-// remote is the error of grpc-go: a status whose code has a String method.
+// remote is the error of grpc-go. It has a status whose code has a String
+// method.
 type (
 	remote       struct{ code remoteCode }
 	remoteStatus struct{ code remoteCode }
@@ -288,7 +290,7 @@ type ring struct{}
 func (e *ring) Error() string { return "again" }
 func (e *ring) Unwrap() error { return e }
 
-// hollow has a nil pointer on the way to its promoted fields.
+// hollow embeds a nil pointer, so its promoted fields cannot be read.
 type hollow struct{ *http.Response }
 
 func (e hollow) Error() string { return "hollow" }

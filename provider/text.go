@@ -11,12 +11,13 @@ import (
 	"strings"
 )
 
-// maxText is the largest number of bytes of a text that are read. Some SDKs return whole pages.
+// maxText is the number of bytes after which the rest of a text is ignored. Some SDKs return
+// whole pages.
 const maxText = 16 << 10
 
-// maxBroken is the number of bytes that may be read as JSON in vain. After them, the search
-// for JSON objects ends. In a page that was cut off, each brace may begin an object that does
-// not end.
+// maxBroken is the number of bytes that may be read as JSON in vain. After that many, the
+// search for JSON objects ends. Without this limit, each brace in a page that was cut off
+// could cause the rest of the page to be read.
 const maxBroken = 2 * maxText
 
 // text has everything that was read from the text of an error.
@@ -77,7 +78,7 @@ func inWord(b byte) bool {
 // JSON object with its messages.
 func (t *text) unquoted(said string) string {
 	var rest strings.Builder
-	var unclosed [256]bool // by quote: one was not closed, so no later one is
+	var unclosed [256]bool // by kind of quote: one was not closed, so no later one is closed
 	for i := 0; i < len(said); {
 		switch b := said[i]; {
 		case b == '{':
@@ -192,17 +193,20 @@ var (
 	// codeFollows matches the words before a quoted code in the texts of oauth2
 	// and Azure.
 	codeFollows = regexp.MustCompile(`(?i)\b(?:oauth2|code)\s*[:=]\s*$`)
-	// statedCodes match, in this order: a code behind a word, as in the texts
-	// of AWS, Azure and Oracle; a code in brackets at the end, as in Hetzner's;
-	// words in capitals, joined by underscores; and a code behind a status.
+	// statedCodes match these codes, in this order:
+	//   - a code after a word such as "reason", as in the texts of AWS, Azure
+	//     and Oracle
+	//   - a code in brackets at the end, as in the texts of Hetzner
+	//   - words in capitals that are joined by underscores
+	//   - a code after a status
 	statedCodes = []*regexp.Regexp{
 		regexp.MustCompile(`(?i)\b(?:api error|error code|service error|code|reason)\s*[:=]?\s*([a-z][a-z0-9_.]+)`),
 		regexp.MustCompile(`\(([A-Za-z]+(?:_[A-Za-z]+)*)(?:, [0-9a-zA-Z-]+)?\)\s*$`),
 		regexp.MustCompile(`\b([A-Z]+(?:_[A-Z]+)+)\b`),
 		regexp.MustCompile(`\b[45]\d\d ([A-Z][a-z]+(?:[A-Z][a-z]+)+)\b`),
 	}
-	// statedNumbers match a status before or behind certain words, and a status in
-	// square brackets at the start of a text or behind a colon.
+	// statedNumbers match a status before or after certain words, and a status in
+	// square brackets at the start of a text or after a colon.
 	statedNumbers = []*regexp.Regexp{
 		regexp.MustCompile(`(?i)\b(?:status|http(?:/\d(?:\.\d)?)?|error|code|response|got|answered)[\s:=\[(]{1,3}([45]\d\d)\b`),
 		regexp.MustCompile(`\b([45]\d\d) (?:\(request|instead)\b`),
@@ -212,7 +216,7 @@ var (
 )
 
 // findCodes reads the codes that the text states. A word counts only if it is
-// in the list of codes, because any word may stand there.
+// in the list of codes, because the expressions also match other words.
 func (t *text) findCodes(said string) {
 	for _, stated := range statedCodes {
 		for _, found := range stated.FindAllStringSubmatch(said, maxItems) {

@@ -8,8 +8,8 @@ package provider
 // If the wrapper does not have an interface, the daemon looks for the interface in the result of
 // Unwrap, as errors.As does. Methods that the wrapper itself declares come first. For example,
 // RouteApplier replaces CreateRoute: if the wrapper declares CreateRoute itself, the daemon does
-// not look for a RouteApplier behind it. The daemon calls only the accessors of the wrapper,
-// never those of the wrapped provider.
+// not look for a RouteApplier in the wrapped value. The daemon calls only the accessors of the
+// wrapper, never those of the wrapped provider.
 //
 // Without it, a wrapper hides the optional interfaces that it does not have itself. If it
 // embeds the wrapped value, the log names the hidden interfaces when the daemon starts.

@@ -38,8 +38,8 @@ type InstanceChanges struct {
 	// Changed lists the instances that were created, changed or deleted. It is
 	// empty if nothing has happened.
 	Changed []InstanceRef
-	// Resume is the token for the next call. A call with it misses no change after
-	// this answer. It must not be empty.
+	// Resume is the token for the next call. A call with this token misses none of
+	// the changes after this answer. It must not be empty.
 	Resume string
 }
 

@@ -37,7 +37,7 @@ func (t *text) saysThrottled() bool {
 	return t.says(throttledWords) || t.says(quotaWords) && t.says(perTime)
 }
 
-// kind returns the kind for the words alone.
+// kind returns the kind that the words alone indicate.
 func (t *text) kind() ErrorKind {
 	switch {
 	case t.saysThrottled(), t.says(rateWords):

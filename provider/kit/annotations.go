@@ -23,10 +23,10 @@ type Annotations struct {
 	problems map[string]error
 }
 
-// NewAnnotations returns a reader for the annotations. The prefix is the one of
-// the provider's own keys, such as "acme.example.com/". A key with this prefix
+// NewAnnotations returns a reader for the annotations. The provider's own keys
+// begin with the prefix, such as "acme.example.com/". A key with this prefix
 // that is never read, such as "acme.example.com/drian", is an error. With an
-// empty prefix, unknown keys are not found.
+// empty prefix, unknown keys are not reported.
 func NewAnnotations(values map[string]string, prefix string) *Annotations {
 	return &Annotations{values: values, prefix: prefix, problems: map[string]error{}}
 }

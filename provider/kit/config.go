@@ -42,12 +42,12 @@ type Wrong func(key, format string, args ...any)
 //
 // The name of a key is in the json or yaml tag of its field. The keys of an embedded
 // struct without a tag belong to the struct around it. A value that the file does
-// not set stays as it is, so set defaults first. Each of these is an error: an
-// unknown key, a duplicate key, and a second document. A value of another type is an
-// error, too: 1 is not true, and "10" is not a duration. Text is taken as it is
-// written, even if YAML would read it as a number. A type that implements
-// encoding.TextUnmarshaler, such as Endpoint or netip.Prefix, reads its own text.
-// Each struct that is a Checker checks its values.
+// not set stays as it is, so set defaults first. An unknown key, a duplicate key and
+// a second document are errors. A value of the wrong type is an error, too: 1 is not
+// true, and "10" is not a duration. Text is taken as it is written, even if YAML
+// would read it as a number. A type that implements encoding.TextUnmarshaler, such
+// as Endpoint or netip.Prefix, reads its own text. Each struct that is a Checker
+// checks its values.
 //
 // A nil file means that the flag is missing. That is an error. If a provider can
 // work without a file, it must not call ReadConfig with nil.
@@ -120,8 +120,9 @@ func parse(text []byte) (document, another *yaml.Node, err error) {
 	return documents[0].Content[0], another, nil
 }
 
-// readable returns the parser's error in one line. If the error quotes the file,
-// readable returns another one, because the quotation may be a password.
+// readable returns the parser's error in one line. If the parser's error quotes
+// the file, readable returns an error without the quotation, because the quoted
+// text may be a password.
 func readable(err error) error {
 	text := strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", " ")
 	if strings.Contains(text, "unknown anchor") {

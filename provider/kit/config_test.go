@@ -248,7 +248,7 @@ func TestConfigThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A file has at most a certain number of values, because aliases of aliases make a
+// The number of values in a file is limited, because aliases of aliases can make a
 // small file large.
 func TestFileHasABoundedNumberOfValues(t *testing.T) {
 	var text strings.Builder

@@ -63,7 +63,7 @@ func (d *decoder) value(path string, node *yaml.Node, into reflect.Value) {
 		d.text(path, node, func(text string) error { return own.UnmarshalText([]byte(text)) })
 		return
 	}
-	switch into.Kind() { //nolint:exhaustive // scalars are the rest
+	switch into.Kind() { //nolint:exhaustive // all other kinds are scalars
 	case reflect.Struct:
 		d.mapping(path, node, into, d.fields)
 	case reflect.Map:
@@ -75,7 +75,8 @@ func (d *decoder) value(path string, node *yaml.Node, into reflect.Value) {
 	}
 }
 
-// text passes the text of a single value to set, and records the error of set.
+// text passes the text of a single value to the function set, and records the
+// error of that function.
 func (d *decoder) text(path string, node *yaml.Node, set func(string) error) {
 	text, ok := d.scalar(path, node)
 	if !ok {
@@ -127,7 +128,8 @@ func form(node *yaml.Node) string {
 	return "one value"
 }
 
-// mapping calls read for a mapping. For null it does nothing, so the defaults stay.
+// mapping calls the function read for a mapping. For null it does nothing, so the
+// defaults stay.
 func (d *decoder) mapping(path string, node *yaml.Node, into reflect.Value, read func(string, *yaml.Node, reflect.Value)) {
 	switch {
 	case node.Kind == yaml.MappingNode:
@@ -139,7 +141,8 @@ func (d *decoder) mapping(path string, node *yaml.Node, into reflect.Value, read
 	}
 }
 
-// each calls do for each key. A duplicate key is a problem.
+// each calls the function do for each key, and records duplicate keys as
+// problems.
 func (d *decoder) each(path string, node *yaml.Node, do func(key, value *yaml.Node)) {
 	seen := map[string]bool{}
 	for n := 0; n+1 < len(node.Content); n += 2 {
@@ -194,7 +197,8 @@ func (d *decoder) fields(path string, node *yaml.Node, into reflect.Value) {
 	})
 }
 
-// instead returns the end of the message about an unknown key. It suggests another key.
+// instead returns the end of the message about an unknown key, which suggests a known
+// key.
 func instead(key string, known []string) string {
 	if question := suggest.Question(suggest.Near(key, known)); question != "" {
 		return question
@@ -283,7 +287,7 @@ func setScalar(tag, text string, into reflect.Value) error {
 		into.SetInt(int64(duration))
 		return nil
 	}
-	switch into.Kind() { //nolint:exhaustive // the rest is refused
+	switch into.Kind() { //nolint:exhaustive // all other kinds are refused
 	case reflect.String:
 		into.SetString(text)
 		return nil

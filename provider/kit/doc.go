@@ -5,8 +5,8 @@
 //   - Instances finds the instances of Nodes, and AllPages reads a whole list.
 //   - Annotations reads the annotations of Services.
 //   - Resource makes, adopts, changes and removes a load balancer or another resource
-//     of the cloud, even if replies are lost. Status and Pending make what the
-//     provider returns about it.
+//     of the cloud, even if replies are lost. Status makes the status of a
+//     load balancer, and Pending the error for one that is not ready yet.
 //
 // Each part works without the others and calls the cloud only through functions
 // that the provider passes. No part keeps anything in memory between two calls,

@@ -86,9 +86,9 @@ type Found[T any] struct {
 }
 
 // FindAll returns an answer for each Node, in the order of nodes. It makes no call
-// for a Node whose instance is in the list. About each other Node it asks the
-// cloud separately. So a list that is incomplete, old or of another region makes
-// no instance absent.
+// for a Node whose instance is in the list. It asks the cloud separately about
+// each other Node. So no instance counts as absent because the list is incomplete,
+// old or of another region.
 func (i Instances[T]) FindAll(ctx context.Context, nodes []*corev1.Node, list []T) []Found[T] {
 	byID, byName := map[string][]T{}, map[string][]T{}
 	for _, instance := range list {

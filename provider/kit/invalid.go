@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// InvalidError is an error that stays until somebody changes something that
-// they have written, such as an annotation or the configuration file.
+// InvalidError is an error that stays until somebody corrects what they have
+// written, such as an annotation or the configuration file.
 type InvalidError struct{ err error }
 
 // Invalidf returns an *InvalidError. Its arguments are those of fmt.Errorf.

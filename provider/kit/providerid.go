@@ -20,20 +20,22 @@ var (
 	// ErrForeignProviderID means that the provider ID has the scheme of another cloud.
 	// Its Node belongs to another provider.
 	ErrForeignProviderID = errors.New("it belongs to another provider")
-	// ErrMalformedProviderID means that a provider ID fits no form, although it is not
-	// one of another cloud. It is empty, has no scheme, or has a scheme of this cloud.
+	// ErrMalformedProviderID means that a provider ID fits no form, but does not have
+	// the scheme of another cloud. It is empty, has no scheme, or has a scheme of this
+	// cloud.
 	ErrMalformedProviderID = errors.New("it is malformed")
 )
 
-// NewProviderIDs returns provider IDs of the form written, such as
-// "acme://{region}/{id}". The names in braces are the parts. Print uses only the form
-// written. Parse also reads the legacy forms, such as "acme:///{id}", or "{id}" for IDs
+// NewProviderIDs returns provider IDs of one form. The first argument is this form, such
+// as "acme://{region}/{id}". The names in braces are the parts. Print uses only this
+// form. Parse also reads the legacy forms, such as "acme:///{id}", or "{id}" for IDs
 // without a scheme. If several forms fit, the first one counts. Between two slashes, a
 // form can have nothing, a part, a word, or a word before a part, as in "acme://bm-{id}".
 // NewProviderIDs panics for a form that has anything else between two slashes, no part,
-// or the same part twice. It also panics if the form written has no scheme.
+// or the same part twice. It also panics if the first argument has no scheme.
 //
-// Do not change the form written, because the provider ID of a Node can never change.
+// Later versions of a provider must not change the first argument, because the
+// provider ID of a Node can never change.
 func NewProviderIDs(written string, legacy ...string) *ProviderIDs {
 	ids := &ProviderIDs{valid: map[string]func(string) bool{}}
 	for _, text := range append([]string{written}, legacy...) {
@@ -49,10 +51,10 @@ func NewProviderIDs(written string, legacy ...string) *ProviderIDs {
 	return ids
 }
 
-// Where returns the same provider IDs, with a rule for one part. Without a rule, a
-// part can have only letters, digits, dots, hyphens and underscores. Whatever the
-// rule is, a part is never empty, "." or "..". It never has a character that could
-// change the path of a request.
+// Where returns a copy that has the function valid as a rule for one part. Without
+// a rule, a part can have only letters, digits, dots, hyphens and underscores.
+// Whatever the rule is, a part is never empty, "." or "..". It never has a
+// character that could change the path of a request.
 func (p *ProviderIDs) Where(part string, valid func(string) bool) *ProviderIDs {
 	ids := &ProviderIDs{forms: p.forms, valid: map[string]func(string) bool{part: valid}}
 	for other, rule := range p.valid {
@@ -63,9 +65,9 @@ func (p *ProviderIDs) Where(part string, valid func(string) bool) *ProviderIDs {
 	return ids
 }
 
-// Print returns the provider ID with these parts. The parts are in the order of
-// the form written (see NewProviderIDs). Print returns an error if Parse could
-// not read the result.
+// Print returns the provider ID with these parts. The parts have the same order
+// as in the first argument of NewProviderIDs. Print returns an error if Parse
+// could not read the result.
 func (p *ProviderIDs) Print(parts ...string) (string, error) {
 	form := p.forms[0]
 	text, left := form.scheme+"://", parts

@@ -141,8 +141,9 @@ func TestWhereLeavesTheOthersAsTheyAre(t *testing.T) {
 	}
 }
 
-// FuzzProviderID checks that no part can change a path. It also checks that
-// Print reproduces each provider ID that Parse reads in the form written.
+// FuzzProviderID checks that no part can change the path of a request. It also
+// checks that Print reproduces each provider ID that Parse reads in the form of
+// Print.
 func FuzzProviderID(f *testing.F) {
 	for _, seed := range []string{"acme://eu/i-1", "acme:///i-1", "aws:////i", "hcloud://bm-1", "azure:///subscriptions/a/resourceGroups/b/vm/c", "a://../.."} {
 		f.Add(seed)

@@ -20,16 +20,17 @@ var ErrExists = errors.New("it exists already")
 //
 // This works only if the call that creates the resource also marks it with its owner.
 // The mark is a tag, or a name that is made of the cluster's name and the UID of the
-// Service. If a later call set the mark, a crash between the two calls would leave a
-// resource that nobody finds.
+// Service. Suppose that a later call set the mark. Then a crash between the two calls
+// would leave a resource that nobody finds.
 type Resource[T any] struct {
 	// Kind is the word for the resource in messages, such as "load balancer".
 	Kind string
 	// Owned asks the cloud for all resources with the owner's mark, in whatever state.
 	// If the cloud's list may be incomplete, Owned returns an error. Lists may lag
 	// behind and not show a new resource yet. Ensure adopts the new resource
-	// nevertheless, because Create returns ErrExists. Remove does not see it. So if the
-	// cloud can find a new resource by its name at once, Owned should ask for the name.
+	// nevertheless, because Create returns ErrExists. Remove, however, does not see the
+	// new resource. So Owned should ask for the name if the cloud can find a new
+	// resource by its name at once.
 	Owned func(ctx context.Context) ([]T, error)
 	// Create creates the resource as it is wanted.
 	Create func(ctx context.Context) (T, error)

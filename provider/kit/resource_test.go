@@ -181,8 +181,8 @@ type vendor struct {
 }
 
 var vendors = map[string]vendor{
-	// This cloud has labels at creation and unique names. Its calls are done when they
-	// return. Its lists lag behind.
+	// This cloud sets labels at creation, and its names are unique. Its calls are done
+	// when they return. Its lists lag behind.
 	"LikeHcloud": {
 		cloud: func() *account { return &account{uniqueNames: true, lag: 3} },
 		ensure: func(ctx context.Context, a *account, targets string) error {
@@ -239,8 +239,8 @@ var vendors = map[string]vendor{
 }
 
 // Any two calls fail, before or after the cloud has carried them out. Nevertheless, in the
-// end there is one load balancer as it is wanted, and after its removal there is nothing.
-// The things of other owners stay as they are.
+// end there is exactly one load balancer, with the wanted settings, and nothing is left
+// after its removal. The things of other owners stay as they are.
 func TestResourceSurvivesAnyTwoFailures(t *testing.T) {
 	for name, v := range vendors {
 		t.Run(name, func(t *testing.T) {
