@@ -36,7 +36,7 @@ func balanced(f func(*balancing)) func(*trial) {
 	}
 }
 
-// in returns a balancing of the same trial for the cluster.
+// in returns a balancing with which the same check works in another cluster.
 func (b *balancing) in(cluster string) *balancing {
 	other := &balancing{trial: b.trial, cluster: cluster, gone: b.gone, known: b.known}
 	for _, r := range other.resources() {
@@ -46,7 +46,7 @@ func (b *balancing) in(cluster string) *balancing {
 }
 
 // resources returns the resources that the world finds in the cluster. It returns
-// nil if the world is no Inventory.
+// nil if the world does not implement Inventory.
 func (b *balancing) resources() []Resource {
 	inventory, ok := worldAs[Inventory](b.world, NeedInventory)
 	if !ok {
@@ -133,8 +133,8 @@ func (b *balancing) deleted(s *corev1.Service) {
 	b.gone[s.UID] = true
 }
 
-// repeated calls f until its error does not ask for another call, or the cloud takes
-// longer than the target allows.
+// repeated calls f as long as its error asks for another call, but not for longer
+// than the target allows.
 func (t *trial) repeated(f func() error) error {
 	ctx, cancel := context.WithTimeout(t.ctx, t.suite.target.EventuallyWithin)
 	defer cancel()
@@ -228,8 +228,8 @@ func (b *balancing) byProviderID(backends []string) []string {
 	return all
 }
 
-// only waits until the check has made exactly one load balancer in the cloud, and f
-// returns nil for it.
+// only waits until the cloud has exactly one load balancer of this check, and f
+// returns nil for that load balancer.
 func (b *balancing) only(when string, f func(LoadBalancer) error) LoadBalancer {
 	var found LoadBalancer
 	b.eventually(func() error {

@@ -261,8 +261,8 @@ func (t *trial) watch(watcher provider.InstanceWatcher, token string) provider.I
 	return changes
 }
 
-// maxAnswers is the number of answers in which the change must appear. A watch may
-// report other changes first.
+// maxAnswers is the number of answers within which the change must appear. A watch
+// may report other changes first.
 const maxAnswers = 100
 
 func fastWatch(t *trial) {

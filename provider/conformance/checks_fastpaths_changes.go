@@ -27,7 +27,7 @@ func fastRoutes(r *routing) {
 	call := fmt.Sprintf("ApplyRoutes(cluster %q, create %s, create %s, delete %s)", r.cluster, showRoute(keep), showRoute(nowhere), showRoute(is))
 	given := *nowhere
 	alone := r.routes().CreateRoute(r.ctx, r.cluster, hint(nowhere), &given)
-	for range 2 { // The same changes again have the same results.
+	for range 2 { // Making the same changes again has the same results.
 		failed := r.applied(applier, call, changes)
 		if failed[0] != nil || failed[2] != nil || (failed[1] == nil) != (alone == nil) {
 			r.failf("%s = the errors %v; want nil for the first and the last, and for the other what CreateRoute returns: %v", call, failed, shown(alone))

@@ -27,7 +27,7 @@ const (
 	sourceContext  = "the ctx of each method, as package context says"
 )
 
-// These costs are used by more than one check.
+// These texts are the Cost of more than one check.
 const (
 	costDeleted   = "The Node of a machine that runs is deleted, with its pods."
 	costNeverGone = "The Node of a machine that is gone is never deleted, and its pods are not started elsewhere."
@@ -88,8 +88,8 @@ func (t *trial) is(n *corev1.Node, m Machine) error {
 	return nil
 }
 
-// callTime is the time limit of the method brief. In the checks that use brief, the
-// cloud answers a call at once, or not at all.
+// callTime is the time limit of t.brief. In the checks that call t.brief, the cloud
+// answers a call at once, or not at all.
 const callTime = 2 * time.Second
 
 // brief calls f with a context that ends soon.

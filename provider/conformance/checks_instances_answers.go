@@ -72,7 +72,8 @@ func addresses(t *trial) {
 	if hostnames > 1 {
 		t.errorf("InstanceMetadata(%s) has %d addresses of type Hostname; want at most one", show(joined(m)), hostnames)
 	}
-	// One repetition is not enough: even a map may yield two addresses in the same order.
+	// One repetition is not enough, because even a map may yield two addresses in the
+	// same order.
 	for range 20 {
 		if again := t.metadata(joined(m)).NodeAddresses; !slices.Equal(first, again) {
 			t.failf("InstanceMetadata(%s) had the addresses %v and has then %v", show(joined(m)), first, again)

@@ -32,7 +32,7 @@ func changeChecks() []Check {
 	}
 }
 
-// down returns an error unless InstanceShutdown returns want.
+// down returns an error unless InstanceShutdown returns the wanted answer.
 func (t *trial) down(n *corev1.Node, want bool) error { //nolint:revive // the wanted answer
 	if down, err := t.instances().InstanceShutdown(t.ctx, n); down != want || err != nil {
 		return fmt.Errorf("InstanceShutdown(%s) = %v, %w; want %v, nil", show(n), down, shown(err), want)

@@ -57,7 +57,7 @@ func (t *trial) under(f Fault, call func()) bool {
 	t.must(fmt.Sprintf("set fault %s", f.Kind), err)
 	restore = sync.OnceFunc(restore)
 	defer restore()
-	// If call hangs, the fault must not hit the next check.
+	// The fault must not hit the next check if the function call hangs.
 	t.cleanup(fmt.Sprintf("clear fault %s", f.Kind), func(context.Context) error { restore(); return nil })
 	call()
 	return true

@@ -52,9 +52,9 @@ func goneChecks() []Check {
 	}
 }
 
-// onGone creates and terminates a machine, and then waits for a while until the provider
-// says that the machine does not exist. It returns a function that asks the question about
-// the machine's Node.
+// onGone creates and terminates a machine. It then waits, but not forever, until the
+// provider says that the machine does not exist. It returns a function that calls question
+// for the machine's Node.
 func onGone(t *trial, node func(Machine) *corev1.Node, question func(*corev1.Node) error) func() error {
 	m := t.machine("a")
 	n := node(m)

@@ -147,7 +147,7 @@ func malformedID(t *trial) {
 		wait.Go(func() {
 			for n := range nodes {
 				t.caught("a call with "+show(n), func() {
-					_, _ = t.exists(t.ctx, n) // any answer is right: it may be the ID of an instance that does not exist
+					_, _ = t.exists(t.ctx, n) // any answer is right, because there may be no instance with this ID
 					_, _ = t.instances().InstanceMetadata(t.ctx, n)
 				})
 			}

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// timeChecks returns the checks of time: the cloud does not answer a call, or its answer
-// names the time of the next call.
+// timeChecks returns the checks in which the cloud does not answer a call, or asks the
+// provider to wait before the next call.
 func timeChecks() []Check {
 	needs := []Need{NeedMachines, NeedFaulter}
 	return []Check{
@@ -37,8 +37,8 @@ func timeChecks() []Check {
 	}
 }
 
-// much is the time in which a call must return after its context has ended. It
-// is generous, because the machine may be busy.
+// much is the time within which a call must return after its context has ended.
+// It is generous, because the machine may be busy.
 const much = 5 * time.Second
 
 func canceled(t *trial) {
@@ -129,8 +129,8 @@ func othersHang(t *trial) {
 	}
 }
 
-// promptly fails the check if a call through the method brief has returned long after
-// the end of its context.
+// promptly fails the check if a call through t.brief has returned long after the end
+// of its context.
 func (t *trial) promptly(n *corev1.Node, began time.Time) {
 	if took := time.Since(began); took > callTime+much {
 		t.failf("while another caller waits for the cloud, InstanceExists(%s) has taken %v; its context had ended after %v", show(n), took.Truncate(time.Second), callTime)

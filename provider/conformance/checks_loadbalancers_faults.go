@@ -79,7 +79,7 @@ func lbTwoClusters(b *balancing) {
 	other.nothingLeft("after both were deleted")
 }
 
-// lbNotMine accepts an error, and a load balancer with another name.
+// lbNotMine accepts both an error and a new load balancer with another name.
 func lbNotMine(b *balancing) {
 	s, nodes := b.newService("a"), b.nodes(1)
 	foreigner := b.world.(Foreigner) //nolint:forcetypeassert // the check says that it needs one
@@ -125,9 +125,9 @@ func lbDrift(b *balancing, what Drift) {
 const maxWrites = 20
 
 // failing makes the calls that f returns, one after the other. A fault hits the first write
-// of the first call, the second write of the second call, and so on. The last call is the
-// one with so few writes that the fault hits none of them. After each call, failing calls
-// the function then.
+// of the first call, the second write of the second call, and so on. After each call,
+// failing calls the function then. It ends with the first call that makes so few writes
+// that the fault hits none of them.
 func (b *balancing) failing(kind FaultKind, f func(k int) (*corev1.Service, func() error), then func(s *corev1.Service, when string)) {
 	for k := range maxWrites {
 		s, call := f(k)

@@ -51,7 +51,7 @@ func fieldChecks() []Check {
 
 // field is a field of Services that a provider may implement or refuse.
 type field struct {
-	id      string // name of its check; empty if it has only the check not-ignored
+	id      string // name of its check; empty if only the check "not-ignored" tries it
 	feature Feature
 	name    string
 	set     func(*corev1.Service)
@@ -59,8 +59,8 @@ type field struct {
 	works func(*corev1.Service, LoadBalancer, *corev1.LoadBalancerStatus) bool
 }
 
-// sentence returns the name of a field for the beginning of a sentence. The
-// spelling of the field itself stays.
+// sentence returns the name of a field for the beginning of a sentence. It
+// changes only the article "a", because names of fields are case-sensitive.
 func sentence(name string) string {
 	if rest, found := strings.CutPrefix(name, "a "); found {
 		return "A " + rest

@@ -283,7 +283,7 @@ func (b *balancing) hold(s *corev1.Service) (release func()) {
 			release()
 		}
 	}()
-	b.keep(s) // This is registered first, so it runs last: some clouds do not delete a load balancer that is not ready.
+	b.keep(s) // This is registered first so that it runs last, because some clouds do not delete a load balancer that is not ready.
 	b.cleanup("let load balancers become ready", func(context.Context) error { release(); return nil })
 	listed = true
 	return release

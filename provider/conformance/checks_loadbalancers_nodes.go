@@ -73,8 +73,8 @@ func lbForeignNode(b *balancing) {
 
 func lbNoProviderID(b *balancing) { b.withNode(identified("node-that-is-not-initialized", "")) }
 
-// withNode passes a node that cannot be a backend. It requires that the other
-// nodes become backends nevertheless.
+// withNode gives the load balancer a node that cannot be a backend, together
+// with other nodes. It requires that the other nodes become backends.
 func (b *balancing) withNode(other *corev1.Node) {
 	s, nodes := b.newService("a"), b.nodes(2)
 	other.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}}

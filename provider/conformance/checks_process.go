@@ -139,8 +139,8 @@ func stopsAll(t *trial) {
 }
 
 // goroutines returns the stacks of the goroutines that could be the provider's, by
-// number. It leaves out the goroutines of package net/http. They only keep
-// connections open, and that does no harm.
+// number. It leaves out the goroutines of package net/http, because they only keep
+// connections open.
 func goroutines() map[string]string {
 	text := make([]byte, 1<<20)
 	text = text[:runtime.Stack(text, true)]

@@ -97,7 +97,7 @@ func (s *suite) runInChild(run context.Context, check Check) judged {
 	if result.Outcome != Passed && result.Outcome != Failed {
 		return result
 	}
-	for _, judge := range []func(Target, string) string{check.judge, races} { // An expected failure of the check must not hide the problems that these find.
+	for _, judge := range []func(Target, string) string{check.judge, races} { // An expected failure of the check must not hide the problems that these functions find.
 		if judge == nil {
 			continue
 		}

@@ -274,7 +274,7 @@ const (
 )
 
 // repeatedly calls remove until it returns nil or NotImplemented. If that takes too long,
-// repeatedly returns its last error.
+// repeatedly returns the last error of remove.
 func repeatedly(ctx context.Context, remove func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
 	defer cancel()

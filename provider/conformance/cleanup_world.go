@@ -34,7 +34,7 @@ type AddressFinder interface {
 // not enough: in another account, another thing may have the same ID.
 var errByHand = fmt.Errorf("%w: find it by its name; look for it by hand", ErrCannot)
 
-// removeForeign removes a foreign resource. The world has created it as a person would.
+// removeForeign removes a resource that the world has created as a person would.
 func (w *cleaner) removeForeign(ctx context.Context, e Entry) (string, error) {
 	foreigner, ok := worldAs[Foreigner](w.world, NeedForeigner)
 	if !ok {

@@ -2,11 +2,11 @@
 // k8s.io/cloud-provider. The contract is the doc comments of that module and
 // the behaviour on which daemons rely.
 //
-// A vendor writes a [Target]. It makes the provider and the world around the provider.
-// Through the world, the suite creates machines, sets faults and counts calls. The world is
-// any value that implements some of the interfaces of this package, such as [Machines]. If
-// a check needs an interface that the world does not have, the check is not run. The report
-// then names that interface.
+// A vendor writes a [Target]. It makes the provider and a second value, which is called the
+// world. Through the world, the suite itself has access to the cloud: it creates machines,
+// sets faults and counts calls. Any value that implements some of the interfaces of this
+// package, such as [Machines], can be a world. If a check needs an interface that the world
+// does not have, the check is not run. The report then names that interface.
 //
 //	func TestConformance(t *testing.T) {
 //		conformance.Test(t, conformance.Target{

@@ -27,8 +27,9 @@ const (
 	leftPipes = 2 * time.Second
 )
 
-// Executable is a world that is a program, for live accounts and for any language.
-// It is started once for each verb, as
+// Executable is a world that is a separate program. It is useful for live
+// accounts, and the program can be written in any language. The program is started
+// once for each verb, as
 //
 //	PATH VERB [ARGUMENT…]
 //

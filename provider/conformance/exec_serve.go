@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Serve carries out one verb of an Executable whose world is written in Go. The program
-// has to print the result as JSON. If the error wraps ErrCannot, the program has to
-// exit with code 3. An unknown verb is one such error. The function clearFaults takes
-// away all faults, also those of other processes. If clearFaults is nil, Serve does not
-// know the verbs for faults. If the world is no HoldReleaser, Serve does not know the
-// verbs for holds.
+// Serve carries out one verb. The program of an Executable can call it if the world is
+// written in Go. The program has to print the result as JSON. If the error wraps
+// ErrCannot, the program has to exit with code 3. An unknown verb is one such error.
+// The function clearFaults takes away all faults, also those of other processes. If
+// clearFaults is nil, Serve does not know the verbs for faults. If the world does not
+// implement HoldReleaser, Serve does not know the verbs for holds.
 func Serve(ctx context.Context, world any, arguments []string, clearFaults func(context.Context) error) (any, error) {
 	s := server{world: world, clear: clearFaults}
 	if len(arguments) == 0 || arguments[0] == "verbs" {
@@ -64,9 +64,9 @@ func (s server) known() []string {
 	return all
 }
 
-// takesBack reports whether another process can end the faults or holds of the need.
-// That is necessary, because the process that sets a fault or a hold exits before the
-// check ends.
+// takesBack reports whether a later process can end the faults or holds that meet the
+// need. That is necessary, because the process that sets a fault or a hold exits
+// before the check ends.
 func (s server) takesBack(n Need) bool {
 	_, releases := s.world.(HoldReleaser)
 	return (n != NeedFaulter || s.clear != nil) && (n != NeedHolder || releases)

@@ -162,8 +162,8 @@ func (r *recorder) DeleteForeign(_ context.Context, f Resource) error {
 	return r.add("delete-foreign %s %s", f.Kind, f.ID)
 }
 
-// worldRecords is the environment variable that makes this test binary a world. Its
-// value is the file for the records of that world's calls.
+// With the environment variable worldRecords, this test binary runs as a world. The
+// value of the variable is the file in which that world records its calls.
 const worldRecords = "CONFORMANCE_TEST_WORLD"
 
 func TestMain(m *testing.M) {
@@ -267,8 +267,9 @@ func TestServeAndExecutableAgree(t *testing.T) {
 	}
 }
 
-// If the world is no HoldReleaser, Serve does not know the verbs for holds. The
-// process that begins a hold exits at once, and nothing else could end the hold.
+// If the world does not implement HoldReleaser, Serve does not know the verbs
+// for holds. The process that begins a hold exits at once, and nothing else
+// could end the hold.
 func TestServeDoesNotHoldWhatItCannotRelease(t *testing.T) {
 	world := struct{ Holder }{&recorder{}}
 	answer, err := Serve(t.Context(), world, nil, nil)

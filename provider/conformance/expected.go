@@ -20,8 +20,9 @@ type expectation struct {
 // ofWorld is the prefix of a failure of the world, such as "world: set fault garbage: …".
 const ofWorld = "world: "
 
-// covers reports whether the failure is expected. In a failure of the world, the provider
-// was not tried. So only an empty text, or one that begins with ofWorld, covers it.
+// covers reports whether the failure is expected. A failure of the world says nothing
+// about the provider. So an expectation covers it only if its text is empty or begins
+// with ofWorld.
 func (e expectation) covers(failure string) bool {
 	if e.text != "" && strings.HasPrefix(failure, ofWorld) && !strings.HasPrefix(e.text, ofWorld) {
 		return false

@@ -41,12 +41,12 @@ func (h hostile) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider
 	return nil, nil
 }
 
-// habit is the environment variable that names the hostile provider to child
-// processes.
+// The environment variable habit tells child processes the name of the hostile
+// provider.
 const habit = "CONFORMANCE_HABIT"
 
 // hostiles returns functions that panic, hang, do nothing, or end the process or the
-// goroutine. The function that hangs returns when the channel is closed.
+// goroutine. The function that hangs returns when the channel release is closed.
 func hostiles(release <-chan struct{}) map[string]func() {
 	return map[string]func(){
 		"Panics":      func() { panic("out of order") },

@@ -51,7 +51,8 @@ func OpenLedger(path, provider string) (*FileLedger, error) {
 	return l, nil
 }
 
-// ExistingLedger is OpenLedger for an existing file.
+// ExistingLedger is like OpenLedger, but returns an error if the file does not
+// exist.
 func ExistingLedger(path, provider string) (*FileLedger, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
@@ -196,10 +197,10 @@ func (l *FileLedger) read() (c content, err error) {
 	}
 }
 
-// parseLine reads a line and reports whether the line is whole. If it was cut off,
-// parseLine returns an empty line: Begin had not returned, so nothing was created. After
-// a loss of power, some file systems have zero bytes in place of the bytes that were not
-// written yet.
+// parseLine reads a line and reports whether the line is whole. If the line was cut off,
+// parseLine returns an empty line. Nothing was created for such a line, because Begin
+// had not returned. After a loss of power, some file systems have zero bytes in place of
+// the bytes that were not written yet.
 func parseLine(text []byte) (line ledgerLine, whole bool, err error) {
 	text = bytes.TrimSpace(text)
 	written := bytes.TrimRight(text, "\x00")

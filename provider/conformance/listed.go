@@ -8,10 +8,10 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// If a check has Writes, these types wrap the provider's LoadBalancer and Routes. Before
-// the provider creates something, they write it into the ledger. Once the provider has
-// deleted it, they remove it from the ledger. The function optional finds optional
-// interfaces through Unwrap.
+// These types wrap the provider's LoadBalancer and Routes for a check whose Writes is
+// true. Before the provider creates something, they write it into the ledger. Once the
+// provider has deleted it, they remove it from the ledger. The function optional calls
+// their method Unwrap to find the optional interfaces of the provider.
 type (
 	listedLoadBalancer struct {
 		cloudprovider.LoadBalancer

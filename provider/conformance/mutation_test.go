@@ -59,7 +59,8 @@ func configured(text string) func(context.Context, any) (cloudprovider.Interface
 	}
 }
 
-// flawVariable names the flaw to the child processes of this test.
+// The environment variable flawVariable tells the child processes of this test
+// the name of the flaw.
 const flawVariable = "CONFORMANCE_FLAW"
 
 // implied returns, for each check, the other checks that may also find its flaw.

@@ -88,8 +88,8 @@ func (t *trial) terminate(m Machine) {
 	t.must("terminate machine "+m.Name, t.world.(Machines).TerminateMachine(t.ctx, m)) //nolint:forcetypeassert // this world has created the machine
 }
 
-// begin writes an entry into the ledger: before the creation without the ID, and again
-// once the ID is known.
+// begin writes an entry into the ledger. It is called before the creation, when the
+// entry has no ID, and again once the ID is known.
 func (t *trial) begin(entry *Entry) {
 	entry.Check, entry.Cluster = t.check.ID, t.cluster
 	if ledger := t.suite.options.Ledger; ledger != nil {
@@ -127,7 +127,7 @@ func (t *trial) counted(f func()) Calls {
 	return Calls{after.Reads - before.Reads, after.Writes - before.Writes, after.Refused - before.Refused}
 }
 
-// named returns the machine's Node before it has a provider ID.
+// named returns the machine's Node as it is before it gets a provider ID.
 func named(m Machine) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: m.Name, Labels: map[string]string{corev1.LabelHostname: m.Name}},

@@ -104,8 +104,8 @@ func (t *trial) setHold() (release func(), err error) {
 }
 
 // listedUntilEnd lets the world begin a fault or a hold that outlasts this process. This
-// process may be killed before it ends the fault or the hold. So the entry is in the ledger
-// until the returned function has ended it.
+// process may be killed before it ends the fault or the hold. So the entry stays in the
+// ledger until the returned function has ended the fault or the hold.
 func (t *trial) listedUntilEnd(entry Entry, begin func() (end func(), err error)) (end func(), err error) {
 	t.begin(&entry)
 	endInWorld, err := begin()
@@ -161,8 +161,7 @@ func (s *suite) claim(ctx context.Context) error {
 }
 
 // takeBack ends the faults and holds that a check has not ended itself. While a fault or a
-// hold cannot be ended, no other check is tried. The fault or the hold would affect its
-// result.
+// hold cannot be ended, no other check is tried, because its result could be wrong.
 func (s *suite) takeBack(run context.Context) {
 	s.stuck = nil
 	left, listed, err := s.lasting()

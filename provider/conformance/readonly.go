@@ -44,8 +44,8 @@ func (readingRoutes) DeleteRoute(context.Context, string, *cloudprovider.Route) 
 // Lender is a world that lends existing machines. A run with Options.ReadOnly uses
 // only such machines.
 type Lender interface {
-	// LendMachine returns another machine at each call, with Borrowed set. Once there is
-	// none left, it returns ErrCannot.
+	// LendMachine returns a different machine at each call, with Borrowed set. Once no
+	// machine is left, it returns ErrCannot.
 	LendMachine(ctx context.Context) (Machine, error)
 }
 

@@ -79,8 +79,8 @@ const (
 	// is Unsupported. The result of a run ignores the profiles whose result is Nothing.
 	Success Verdict = "success"
 	// Partial means that no core check has failed unexpectedly, but that success is
-	// not proved. A core check was not run, was skipped or is expected to fail, or
-	// there was no race detector.
+	// not proved. The reason is that a core check was not run, was skipped or is
+	// expected to fail, or that the race detector was off.
 	Partial Verdict = "partial"
 	// Failure means that a core check has failed unexpectedly.
 	Failure Verdict = "failure"
@@ -159,8 +159,8 @@ const (
 	// NotRun means that the world or the target lacks something, that the options do not
 	// allow the check, or that the run ended before the check.
 	NotRun Outcome = "notRun"
-	// Unsupported means that the provider does not offer the subject of the check, or
-	// that the target says so.
+	// Unsupported means that the provider does not offer what the check tests, or
+	// that the target declares it as unsupported.
 	Unsupported Outcome = "unsupported"
 )
 

@@ -82,9 +82,9 @@ func (r *routing) free(wanted *cloudprovider.Route) {
 	}
 }
 
-// overlap reports whether two ranges have common addresses. A default route has
-// all addresses. So if one range is that of a default route, overlap returns true
-// only if both ranges are the same.
+// overlap reports whether two ranges have common addresses. The range of a
+// default route has all addresses, but it counts as overlapping only with the
+// same range.
 func overlap(a, b string) bool {
 	x, err1 := netip.ParsePrefix(a)
 	y, err2 := netip.ParsePrefix(b)
@@ -92,8 +92,8 @@ func overlap(a, b string) bool {
 }
 
 // machine returns a machine that the suite has created. A borrowed machine is not enough,
-// because a route changes its target: some clouds turn off the address check of the
-// machine, and others let more addresses through the machine's port.
+// because the creation of a route changes the route's target. Some clouds turn off the
+// address check of the machine, and others let more addresses through the machine's port.
 func (r *routing) machine(role string) Machine {
 	m := r.trial.machine(role)
 	if m.Borrowed {

@@ -155,8 +155,8 @@ func TestReportSchema(t *testing.T) {
 	}
 }
 
-// InvalidBySchema returns the violations of the schema by a report. It checks the report
-// in JSON and in YAML.
+// InvalidBySchema lists where a report violates the schema. It checks the report in JSON
+// and in YAML.
 func InvalidBySchema(r *Report) ([]string, error) {
 	var rules map[string]any
 	file, err := os.ReadFile(schemaFile)
@@ -176,8 +176,8 @@ func InvalidBySchema(r *Report) ([]string, error) {
 	return problems, errors.Join(err, err1, err2)
 }
 
-// invalid returns the violations of a schema by a value. It knows only the keywords in
-// the type schema.
+// invalid lists where a value violates a schema. It knows only the keywords in the
+// type schema.
 func invalid(at string, rules map[string]any, value any) (problems []string) {
 	wrong := func(at, format string, args ...any) {
 		problems = append(problems, at+": "+fmt.Sprintf(format, args...))

@@ -22,12 +22,12 @@ type Options struct {
 	Profiles []Profile
 	// Only lists the IDs of the checks to run. Empty means all checks.
 	Only []string
-	// Skip lists checks that are not run. It has the reason for each of them, by ID.
+	// Skip maps the ID of each check that is not to be run to the reason.
 	Skip map[string]string
-	// ExpectFailure lists checks that are known to fail. It has the issue for each of them,
-	// by ID. With the key "ID: TEXT", only failures that contain TEXT in the report are
-	// expected, and every other failure of the check counts. If an expected failure does not
-	// happen, the check counts as failed, so that the list stays true.
+	// ExpectFailure maps the ID of each check that is known to fail to the issue that tracks
+	// the failure. With a key such as "ID: TEXT", only failures that contain TEXT in the
+	// report are expected, and every other failure of the check counts. If an expected
+	// failure does not happen, the check counts as failed, so that the list stays true.
 	ExpectFailure map[string]string
 	// ReadOnly keeps the suite from changing the cloud. Checks that would change
 	// the cloud are not run.
@@ -38,8 +38,8 @@ type Options struct {
 	// slower, but the report is complete even if the provider ends the process in the
 	// middle of a call.
 	Isolate bool
-	// Ledger records each machine, load balancer, route and reserved address before the
-	// creation and after the removal. If the world is a FaultClearer, Ledger also records
+	// Ledger records each machine, load balancer, route and reserved address before it is
+	// created and after it is removed. If the world is a FaultClearer, Ledger also records
 	// each fault. If the world is a HoldReleaser, Ledger also records each hold. Ledger may
 	// be nil.
 	Ledger Ledger

@@ -144,8 +144,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// only returns a change of the target. After the change, the target's world is the value
-// that part returns.
+// only returns a function that changes a target. The target's world is then the value
+// that the function part returns.
 func only(part func(*broken.Cloud) any) func(*conformance.Target) {
 	return func(t *conformance.Target) {
 		cloud := broken.New("")
@@ -195,8 +195,8 @@ func (cannot) SetFault(context.Context, conformance.Fault) (func(), error) {
 	return nil, conformance.ErrCannot
 }
 
-// neverSaysHowLong is a cloud that throttles without a time to wait. It has no
-// other fault.
+// neverSaysHowLong is a cloud that does not name a time to wait when it
+// throttles. It has no other fault.
 type neverSaysHowLong struct{ *broken.Cloud }
 
 func (c neverSaysHowLong) SetFault(ctx context.Context, f conformance.Fault) (func(), error) {

@@ -14,7 +14,7 @@ import (
 )
 
 // trial is one run of a check. The function of the check uses it as a test uses
-// testing.T: a method that ends the check calls runtime.Goexit.
+// testing.T. To end the check, methods such as failf call runtime.Goexit.
 type trial struct {
 	ctx   context.Context
 	suite *suite

@@ -95,14 +95,14 @@ type FaultClearer interface {
 // Fault is a deliberate failure of the cloud's API.
 type Fault struct {
 	Kind FaultKind `json:"kind"`
-	// Skip is the number of calls that the fault first spares. Only calls that the
-	// fault can hit count, such as lists or changes. Count is the number of calls that
-	// the fault then hits. 0 means no limit.
+	// Skip is the number of calls that the fault spares before it hits the first one.
+	// Only calls that the fault can hit count, such as lists or changes. Count is the
+	// number of calls that the fault then hits. 0 means no limit.
 	Skip  int `json:"skip,omitempty"`
 	Count int `json:"count,omitempty"`
-	// RetryAfter is the time to wait that a throttled answer names. 0 means that the
-	// answer names no time. If the cloud never names a time, SetFault returns ErrCannot
-	// for other values.
+	// RetryAfter is the time to wait that the answer to a throttled call names. 0 means
+	// that the answer names no time. If the cloud never names a time, SetFault returns
+	// ErrCannot for other values.
 	RetryAfter time.Duration `json:"retryAfter,omitempty"`
 }
 

@@ -39,7 +39,7 @@ func (w *World) SetFault(ctx context.Context, f conformance.Fault) (restore func
 		return nil, err
 	}
 	return sync.OnceFunc(func() {
-		_ = w.operator.ClearFault(context.WithoutCancel(ctx), native.Name) // after an error, the fault of a cloud of New ends with the cloud
+		_ = w.operator.ClearFault(context.WithoutCancel(ctx), native.Name) // after an error, the fault stays until the cloud ends
 	}), nil
 }
 

@@ -319,7 +319,7 @@ func (c *Cloud) StopMachine(_ context.Context, m conformance.Machine) error {
 }
 
 // StartMachine implements conformance.PowerSwitch. The machine then stays in the
-// state starting.
+// state "starting".
 func (c *Cloud) StartMachine(_ context.Context, m conformance.Machine) error {
 	return c.change(m, func(m *machine) { m.state = starting })
 }

@@ -27,7 +27,7 @@ type loadBalancers struct {
 	slots   map[types.UID]bool
 }
 
-// remembered is the memory that a provider with a flaw has of a Service.
+// remembered has what a provider with a flaw remembers about a Service.
 type remembered struct {
 	service *corev1.Service
 	status  *corev1.LoadBalancerStatus
@@ -37,7 +37,7 @@ type remembered struct {
 
 func (l *loadBalancers) has(flaw string) bool { return l.cloud.has("loadbalancers/" + flaw) }
 
-// memory returns the memory of a Service.
+// memory returns what the provider remembers about a Service.
 func (l *loadBalancers) memory(uid types.UID) *remembered {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()
@@ -120,7 +120,7 @@ func (l *loadBalancers) EnsureLoadBalancer(ctx context.Context, cluster string, 
 }
 
 // full reports whether there is no room for the Service, because the provider has the
-// flaw sixteen-services.
+// flaw "sixteen-services".
 func (l *loadBalancers) full(uid types.UID) bool {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()
@@ -133,8 +133,8 @@ func (l *loadBalancers) full(uid types.UID) bool {
 	return !l.slots[uid]
 }
 
-// told returns the status for the caller of EnsureLoadBalancer. With the flaws create and
-// again, the address may be missing.
+// told returns the status for the caller of EnsureLoadBalancer. With the flaw "create" or
+// "again", the address may be missing.
 func (l *loadBalancers) told(uid types.UID, status *corev1.LoadBalancerStatus) *corev1.LoadBalancerStatus {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()
@@ -229,7 +229,7 @@ func (l *loadBalancers) adopt(ctx context.Context, wanted balancer) (*balancer, 
 	return &found[0], l.cloud.updateBalancer(ctx, found[0].ID, func(b *balancer) { b.cluster, b.uid = wanted.cluster, wanted.uid })
 }
 
-// ensureGroups makes a group for each port, and removes the others.
+// ensureGroups makes a group for each port, and removes all other groups.
 func (l *loadBalancers) ensureGroups(ctx context.Context, wanted balancer) error {
 	is, err := l.cloud.listGroups(ctx, wanted.cluster, wanted.uid)
 	if err != nil {
@@ -366,8 +366,8 @@ func (l *loadBalancers) deleteGroups(ctx context.Context, cluster string, uid ty
 	return nil
 }
 
-// fresh reports whether this is the first provider of the cloud and no load balancer for
-// the Service was requested from it.
+// fresh reports whether this is the first provider of the cloud, and was never asked for
+// a load balancer of the Service.
 func (l *loadBalancers) fresh(uid types.UID) bool {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()
