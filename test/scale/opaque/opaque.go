@@ -1,7 +1,7 @@
 // Package opaque has two providers for the simulated cloud. As in the providers of many
-// vendors, errors about instances and routes lose their type, and so their status. With
-// the provider "simulated-text", errors keep their text. With "simulated-unreadable",
-// all errors have the same text.
+// vendors, errors about instances and routes lose their type and thus their status.
+// With the provider "simulated-text", errors keep their text. With
+// "simulated-unreadable", all errors have the same text.
 //
 // Errors that wrap InstanceNotFound, NotImplemented or an error of a context stay
 // unchanged.

@@ -137,7 +137,7 @@ func (p *Plane) Silence(ctx context.Context, names []string, now time.Time) erro
 	})
 }
 
-// Beat writes a heartbeat without any news, as an idle kubelet does.
+// Beat writes a heartbeat that changes nothing else, as an idle kubelet does.
 func (p *Plane) Beat(ctx context.Context, name string, now time.Time) error {
 	patch := fmt.Appendf(nil, `{"status":{"conditions":[{"type":%q,"lastHeartbeatTime":%q}]}}`, corev1.NodeReady, now.UTC().Format(time.RFC3339))
 	_, err := p.Client.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")

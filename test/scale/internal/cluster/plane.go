@@ -1,5 +1,6 @@
-// Package cluster is the Kubernetes side: a real control plane, plain Node
-// objects without kubelets, and counts of the requests to the API server.
+// Package cluster has the Kubernetes side of a benchmark: a real control plane,
+// plain Node objects without kubelets, and counts of the requests to the API
+// server.
 package cluster
 
 import (
@@ -21,7 +22,7 @@ import (
 
 const readyWithin = 3 * time.Minute
 
-// LeaseName is the lease of every cloud-controller-manager.
+// LeaseName is the name of the lease of every cloud-controller-manager.
 const LeaseName = "cloud-controller-manager"
 
 // PodCIDRs has room for 32,768 Nodes.

@@ -42,7 +42,8 @@ type Provider string
 const (
 	Simulated Provider = simulated.Name
 	Listing   Provider = listing.Name
-	// Text and Unreadable are the simulated provider with errors that have lost their type.
+	// Text and Unreadable are variants of the simulated provider whose errors have lost
+	// their type.
 	Text       Provider = opaque.Text
 	Unreadable Provider = opaque.Unreadable
 )

@@ -10,14 +10,14 @@ import (
 )
 
 // line is a line of the README's table. If no result has the scenarios of the
-// line, the table does not have it.
+// line, the table leaves the line out.
 type line struct {
 	scenarios []string
 	// what returns the first cell. Its arguments are the figures of the scenarios, in
-	// the same order.
+	// the order of the field scenarios.
 	what func(...found) string
 	// cell returns the cell of a contender. Its arguments are the contender's
-	// rows of the scenarios, in the same order.
+	// rows of the scenarios, in the order of the field scenarios.
 	cell func(...report.Row) string
 }
 
@@ -75,8 +75,8 @@ func exposing(format string) func(...found) string {
 	return func(f ...found) string { return fmt.Sprintf(format, report.Grouped(f[0].services)) }
 }
 
-// bound returns a text with the time that the quota alone needs. It is empty if that
-// time is not known.
+// bound returns a text with the time that all calls need because of the quota alone.
+// It is empty if that time is not known.
 func (f found) bound() string {
 	if fact, known := f.fairlead.Fact(report.QuotaNeeds); known {
 		return " (the quota alone needs " + fact.Text() + ")"
@@ -84,8 +84,8 @@ func (f found) bound() string {
 	return ""
 }
 
-// with returns the value of a flag of Fairlead's, between the texts before and after.
-// It returns an empty text if Fairlead ran with the default.
+// with returns the value of one of Fairlead's flags, between the texts before and
+// after. It returns an empty text if Fairlead ran with the default.
 func (f found) with(before, flag, after string) string {
 	for _, given := range f.fairlead.Flags {
 		if value, is := strings.CutPrefix(given, flag+"="); is {

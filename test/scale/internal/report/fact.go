@@ -45,8 +45,8 @@ func Never(what string, within time.Duration) Fact {
 	return Fact{What: what, NotWithin: within.Seconds()}
 }
 
-// Number returns the fact that there were n of something. The argument of is the
-// largest possible number, or 0 if there is no such number.
+// Number returns the fact that there were n of something. The last argument is
+// the largest possible number, or 0 if there is no such number.
 func Number(what string, n, of int) Fact { return Fact{What: what, Count: &n, Of: of} }
 
 // Quantity returns the fact that there was this quantity of something.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Report is a whole benchmark.
+// Report has the results of a whole benchmark.
 type Report struct {
 	Date     string    `json:"date"` // RFC 3339
 	Machine  Machine   `json:"machine"`

@@ -53,7 +53,7 @@ func NewSeries(samples []Sample) *Series {
 }
 
 // Unevenness returns the calls in the busiest ten seconds, as a multiple of the
-// mean of ten seconds. The last ten seconds do not count, because they may be
+// mean for ten seconds. The last ten seconds do not count, because they may be
 // incomplete. Without calls the result is 0.
 func (s *Series) Unevenness() float64 {
 	tens := chunks(s.Calls, 10/s.EverySeconds)

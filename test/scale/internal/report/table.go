@@ -31,7 +31,7 @@ func (r Row) cells() []string {
 }
 
 // refused returns a text with the number of calls that the quota refused, and their
-// part of all calls.
+// share of all calls.
 func (r Row) refused() string {
 	if r.Throttled == 0 {
 		return "0"

@@ -14,8 +14,8 @@ import (
 )
 
 // driftPeriod returns the period after which Nodes are refreshed. It is at least 10
-// seconds. In a larger cluster it is longer, so that a call for each Node in each
-// period takes half of the quota.
+// seconds. In a larger cluster it is longer, so that one call for each Node in each
+// period uses half of the quota.
 func (s Settings) driftPeriod() time.Duration {
 	return max(10*time.Second, time.Duration(2*s.Nodes/s.Quota)*time.Second)
 }
@@ -69,9 +69,9 @@ var drift = Scenario{
 }
 
 // driftings returns the scenario drift with fast paths and without. With fast
-// paths, Fairlead runs alone: it notices a change so soon that another run at the
-// same time would distort the result. Without fast paths, the scenario mostly waits
-// for a refresh.
+// paths, Fairlead runs alone, because it notices a change so soon that another run
+// at the same time would distort the result. Without fast paths, the scenario
+// mostly waits for a refresh.
 func driftings() []Scenario {
 	both := withPlain(drift)
 	both[0].Alone = []contender.Name{contender.Fairlead}
@@ -82,8 +82,8 @@ func driftings() []Scenario {
 // scenario measures the time until a change is seen.
 func (s Settings) changed() int { return min(s.percent(5), 50) }
 
-// follow returns a function that checks Nodes. That function returns nil if holds
-// returns true for the Nodes of all instances.
+// follow returns a function that checks Nodes. That function returns nil if the
+// function holds returns true for the Nodes of all instances.
 func follow(instances []simulator.Instance, holds func(simulator.Instance, *corev1.Node) bool) func(map[string]*corev1.Node) error {
 	return func(nodes map[string]*corev1.Node) error {
 		done := 0

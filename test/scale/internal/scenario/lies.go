@@ -40,8 +40,8 @@ func lie(name, answer string, silent int, p contender.Provider, kind simulator.F
 	}
 }
 
-// believe runs a scenario of a lie. It counts the Nodes that are deleted although their
-// instances run.
+// believe runs a scenario in which the cloud answers wrongly. It counts the Nodes that
+// are deleted although their instances run.
 func (t *trial) believe(ctx context.Context, lie simulator.Fault, silent int) error {
 	instances, err := t.fleet(ctx, cluster.Initialized)
 	if err != nil {

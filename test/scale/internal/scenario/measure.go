@@ -61,7 +61,7 @@ func (t *trial) usage() (cpu time.Duration, peak int64, err error) {
 }
 
 // calm waits until the daemon has written nothing to the API server for a while.
-// When the work is done, the daemon may still write events.
+// After its work is done, the daemon may still write Events for a while.
 func (t *trial) calm(ctx context.Context) error {
 	const (
 		quiet = 2 * time.Second

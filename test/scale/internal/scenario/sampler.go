@@ -12,10 +12,10 @@ import (
 type sampler struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	samples []report.Sample // used only by the sampler's goroutine until that has ended
+	samples []report.Sample // used only by the sampler's goroutine until that goroutine has ended
 }
 
-// sample starts a sampler, which runs until stop.
+// sample starts a sampler, which runs until stop is called.
 func (t *trial) sample(ctx context.Context) *sampler {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &sampler{cancel: cancel}

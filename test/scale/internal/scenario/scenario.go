@@ -17,7 +17,7 @@ type Settings struct {
 	Nodes        int
 	Services     int
 	Latency      time.Duration // of each call of the cloud
-	Quota, Burst int           // calls that the cloud allows in a second, and at once after a rest
+	Quota, Burst int           // calls that the cloud allows in a second, and at once after a pause
 	IdleFor      time.Duration
 	OutageFor    time.Duration
 	LieFor       time.Duration
@@ -59,7 +59,7 @@ func AllFastPaths() []FastPaths { return []FastPaths{On, Off} }
 // Scenario is something that happens to a cluster.
 type Scenario struct {
 	Name string
-	// What is a sentence for the reader.
+	// What returns a sentence that tells readers what happens in the scenario.
 	What func(Settings) string
 	// Provider is the provider of both contenders.
 	Provider contender.Provider
@@ -98,7 +98,7 @@ func (s Scenario) sized(settings Settings) Settings {
 // of reports whether the scenario measures the contender.
 func (s Scenario) of(c contender.Name) bool { return s.Only == "" || s.Only == c }
 
-// Explain returns the sentence for the reader with these sizes.
+// Explain returns the sentence of What for these sizes.
 func (s Scenario) Explain(settings Settings) string { return s.What(s.sized(settings)) }
 
 // All returns all scenarios, in the order of the tables.
@@ -163,8 +163,9 @@ func Restrict(all []Scenario, errors []Errors, fastPaths []FastPaths) []Scenario
 	})
 }
 
-// Select returns the scenarios with these names; without names, all scenarios. A name
-// is also a prefix: "lies" stands for all names that begin with "lies-".
+// Select returns the scenarios with these names. Without names, it returns all
+// scenarios. A name can also be a prefix: "lies" selects all scenarios whose names
+// begin with "lies-".
 func Select(names []string) ([]Scenario, error) {
 	if len(names) == 0 {
 		return All(), nil

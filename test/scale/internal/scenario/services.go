@@ -106,7 +106,7 @@ func oneWorker(s Scenario) Scenario {
 	return s
 }
 
-// quiet returns the scenario with Fairlead in Quiet.
+// quiet returns the scenario with Fairlead in its list Quiet.
 func (s Scenario) quiet() Scenario {
 	s.Quiet = []contender.Name{contender.Fairlead}
 	return s
@@ -159,9 +159,9 @@ const bulk = 128 << 10
 // because the API server keeps all Services in memory.
 func (s Settings) others() int { return 10 * min(s.Services, 100) }
 
-// ofServices returns a scenario that begins when the daemon leads and has done the
-// work of its start. The argument what is a format for the number of Services and
-// the number of Nodes.
+// ofServices returns a scenario that begins when the daemon holds the lease and
+// has done its work at startup. The argument what is a format for the number of
+// Services and the number of Nodes.
 func ofServices(name, what string, run func(context.Context, *trial) error) Scenario {
 	return Scenario{
 		Name:     name,

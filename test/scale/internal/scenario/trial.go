@@ -19,8 +19,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// trial is one scenario with one contender. Each trial has its own cloud and
-// its own control plane.
+// trial is one run of one scenario with one contender. Each trial has its own
+// cloud and its own control plane.
 type trial struct {
 	Settings
 
@@ -157,9 +157,9 @@ func (t *trial) replica() (*contender.Daemon, error) {
 	return d, err
 }
 
-// lead starts a daemon. It waits until the daemon leads and has done the work of its
-// start. That work counts as done once the cloud gets at most about 1.5 times
-// callsPerSecond.
+// lead starts a daemon. It waits until the daemon holds the lease and has done its
+// work at startup. That work counts as done once the cloud gets at most about 1.5
+// times callsPerSecond.
 func (t *trial) lead(ctx context.Context, callsPerSecond float64) error {
 	const (
 		within = 2 * time.Minute
@@ -208,8 +208,8 @@ func (t *trial) lead(ctx context.Context, callsPerSecond float64) error {
 	return err
 }
 
-// even returns the number of calls in a second for asking about each Node once in
-// five minutes. That is the default period of both contenders.
+// even returns how many calls per second are needed to ask about each Node once
+// in five minutes. That is the default period of both contenders.
 func (t *trial) even() float64 { return float64(t.Nodes) / (5 * time.Minute).Seconds() }
 
 // poll calls check every 100 ms until check returns nil. When the time is over, poll
