@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The alert on a hold of many objects fires within two minutes, and before the first
-// Node or route is deleted. So somebody can still act.
+// When the deletion of many objects is held, an alert fires within two minutes, and
+// before the first Node or route is deleted. So somebody can still act.
 func TestMassHoldsFireBeforeTheDeletion(t *testing.T) {
 	nodesWait := flag(t, "node-deletion-over-budget-after") - max(flag(t, "node-deletion-absent-for"), flag(t, "node-deletion-young-absent-for"))
 	routesWait := flag(t, "route-deletion-over-budget-after") - flag(t, "route-deletion-stray-for")
@@ -31,9 +31,9 @@ func TestMassHoldsFireBeforeTheDeletion(t *testing.T) {
 	}
 }
 
-// flag returns the default of a flag from the page that is generated from the code.
-// It does not import the code, because the code would then be compiled a second
-// time, with the library versions that Prometheus needs.
+// flag returns the default of a flag from the page that is generated from the code. It
+// does not import the code, because this module would compile the code a second time,
+// with the library versions that Prometheus needs.
 func flag(t *testing.T, name string) time.Duration {
 	t.Helper()
 	match := regexp.MustCompile("(?m)^\\| `--" + name + "` \\| `([^`]+)`").FindStringSubmatch(read(t, "flags.md"))
@@ -47,7 +47,7 @@ func flag(t *testing.T, name string) time.Duration {
 	return value
 }
 
-// Each reason that an alert names is on the page of events.
+// The page of events documents each event reason that an alert names.
 func TestReasonsExist(t *testing.T) {
 	events, found := read(t, "events.md"), 0
 	for name, rule := range alertsInFile(t) {
@@ -148,7 +148,7 @@ func gone(metric string) series {
 	return series{metric, func(now time.Duration) (float64, bool) { return 1, now <= 0 }}
 }
 
-// healthy returns copies of the series in which the trouble never starts.
+// healthy returns copies of the series. In the copies, the trouble never starts.
 func healthy(all []series) []series {
 	var calm []series
 	for _, s := range all {
