@@ -10,7 +10,7 @@ func TestCallsAreShownAsTheyCome(t *testing.T) {
 	c := startCloud(t)
 	c.operate("create node-1")
 	p := openLive(t, c)
-	p.see("#calls", "None yet.") // so calls of the page itself do not count
+	p.see("#calls", "None yet.") // the page's own calls are not counted
 
 	c.call("instances/i-00000001")
 	p.see("#calls", "GetInstance node-1 200 OK")
@@ -71,8 +71,8 @@ func TestCallsArePausedAndForgotten(t *testing.T) {
 	p.miss("#calls", "ListLoadBalancers")
 }
 
-// TestCallsThatComeTooFast checks that the page also counts the calls that the cloud
-// has forgotten before it could tell the page about them.
+// TestCallsThatComeTooFast checks that the page also counts calls that the cloud has
+// forgotten before it could tell the page about them.
 func TestCallsThatComeTooFast(t *testing.T) {
 	c := startCloud(t)
 	p := openLive(t, c)

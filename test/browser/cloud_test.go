@@ -172,7 +172,7 @@ func (b *backend) greet() {
 		if err != nil {
 			return
 		}
-		_, _ = io.WriteString(conn, b.address+"\n") // a health check does not wait for it
+		_, _ = io.WriteString(conn, b.address+"\n") // a health check does not wait for the greeting
 		_ = conn.Close()
 	}
 }

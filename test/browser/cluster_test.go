@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// clusterView stands for the program that describes a cluster.
+// clusterView is a fake of the program that describes a cluster to the page.
 type clusterView struct {
 	url string
 
 	mu   sync.Mutex
-	body string // guarded by mu; empty: the cluster does not answer
+	body string // guarded by mu; empty means that the cluster does not answer
 }
 
 func startClusterView(t *testing.T) *clusterView {
@@ -90,7 +90,7 @@ func TestTheClusterIsShown(t *testing.T) {
 
 	c.set("")
 	p.see("#cluster", "not ready yet")
-	p.see("#nodes", "node-1") // as it was
+	p.see("#nodes", "node-1") // unchanged
 	c.set("<html>")
 	p.see("#cluster", "does not describe a cluster")
 	c.set(calm)

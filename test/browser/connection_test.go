@@ -20,7 +20,7 @@ func TestLostConnection(t *testing.T) {
 	c.kill()
 	p.see("#live", "connection lost")
 	p.see("#lost", "The connection to the simulated cloud is lost.")
-	p.see(instancesSection, "node-1") // as it was
+	p.see(instancesSection, "node-1") // unchanged
 	p.press(rowOf("node-1"), "Stop")
 	p.see(instancesSection, "The simulated cloud does not answer.")
 
@@ -29,7 +29,7 @@ func TestLostConnection(t *testing.T) {
 	p.eventually("the sign is gone", func() (string, bool) {
 		return p.text("#lost"), evaluate[bool](p, `document.querySelector("#lost").hidden`)
 	})
-	p.see("#calls", "None yet.") // another process, other calls
+	p.see("#calls", "None yet.") // a new process has recorded no calls yet
 	c.operate("create node-2")
 	p.see(instancesSection, "node-2")
 	c.call("routes")

@@ -101,8 +101,8 @@ func deleteService(t *testing.T, kubeconfig string) {
 //
 //	make test-browser DEMO_PICTURE=docs/pictures/cause-and-effect.png
 //
-// On a busy machine, a kubelet might fall silent meanwhile. So after the fault the test
-// looks at the Service only.
+// On a busy machine, a kubelet might fall silent during the test. So after the fault, the
+// test checks only the Service.
 func TestCauseAndEffect(t *testing.T) {
 	t.Parallel()
 	url, kubeconfig := startDemo(t)

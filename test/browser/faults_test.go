@@ -7,13 +7,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// toggle presses the switch of a kind of faults.
+// toggle presses the switch for this kind of fault.
 func (p *page) toggle(kind string) {
 	p.t.Helper()
 	p.do(chromedp.Click(chromedp.CSS(`[role=switch][data-fault="` + kind + `"]`)))
 }
 
-// seeSwitch waits until a switch is on or off.
+// seeSwitch waits until the attribute aria-checked of a switch has the value in checked.
 func (p *page) seeSwitch(kind, checked string) {
 	p.t.Helper()
 	p.eventually("the switch of "+kind+" is "+checked, func() (string, bool) {
@@ -117,7 +117,7 @@ func TestFaultsOfOthersAreShown(t *testing.T) {
 	p.see("#faults", "Always on, set when the cloud was started: --quota (all calls · rate 50 · burst 100 · hit 0 calls).")
 	c.operate("fault set stale --name slow-lists --calls ListInstances --age 10s")
 	p.see(`[data-key="stale"]`, "slow-lists · ListInstances · age 10s · hit 0 calls")
-	p.seeSwitch("stale", "false") // the switch shows a fault only if the fault's name is its kind
+	p.seeSwitch("stale", "false") // the switch shows a fault only if the fault has its kind as its name
 	p.toggle("stale")
 	p.seeSwitch("stale", "true")
 	p.see("#faults", "Faults 2 on")

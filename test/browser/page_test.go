@@ -74,8 +74,8 @@ func (p *page) complain(text string) {
 	p.complaints = append(p.complaints, text)
 }
 
-// expect allows complaints that contain the text. It is needed because browsers log
-// each answer that is an error, even if the page handles it.
+// expect allows complaints that contain the text. It is needed because browsers log each
+// HTTP error status, even if the page handles the error.
 func (p *page) expect(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,14 +171,15 @@ func (p *page) miss(css, text string) {
 	})
 }
 
-// press clicks on the button with this label. within is the XPath of the row or
-// section around it. So press finds the button as a person does.
+// press clicks on the button with this label. The argument within is the XPath of the row
+// or section that contains the button.
 func (p *page) press(within, label string) {
 	p.t.Helper()
 	p.do(chromedp.Click(fmt.Sprintf(`//%s//button[normalize-space()=%q]`, within, label)))
 }
 
-// rowOf returns the XPath of the row of the resource with this name, for press.
+// rowOf returns the XPath of the table row for the resource with this name. It is an
+// argument for press.
 func rowOf(name string) string { return fmt.Sprintf(`tr[th/strong=%q]`, name) }
 
 // fill replaces the content of a field by typing a text.

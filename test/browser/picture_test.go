@@ -35,8 +35,8 @@ func save(t *testing.T, path string, taken []byte) {
 	t.Logf("the picture is %s", path)
 }
 
-// fewColours returns a picture with its 256 most frequent colours. A page has few
-// colours, but many shades of them at the edges of letters.
+// fewColours reduces a picture to its 256 most frequent colours. A page has few colours,
+// but many shades of them at the edges of letters.
 func fewColours(picture image.Image) image.Image {
 	bounds := picture.Bounds()
 	counts := map[color.Color]int{}

@@ -23,7 +23,7 @@ func scene(t *testing.T) *page {
 	c.operate("route create node-1 10.244.1.0/24 --target node-1")
 	c.operate("fault set denied --match node-2 --calls GetInstance")
 	for _, path := range []string{"instances/i-00000001", "instances/i-00000002", "instances"} {
-		c.call(path) // one of them is denied
+		c.call(path) // one of these calls is denied
 	}
 	p := openLive(t, c)
 	p.see("#calls", "Calls 3")
@@ -76,7 +76,7 @@ func TestEverythingHasAName(t *testing.T) {
 			}
 		}
 	}
-	look() // the dialog, which hides the rest
+	look() // checks the dialog, which hides the rest of the page
 	p.press("dialog", "Cancel")
 	look()
 	for _, role := range []string{"button", "switch", "textbox", "searchbox", "checkbox", "table", "dialog", "status", "heading", "row"} {

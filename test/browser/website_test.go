@@ -27,10 +27,10 @@ const outcome = `(async (...request) => {
 	catch (error) { return "failed"; }
 })`
 
-// TestOtherWebsitesReachNothing checks that other websites cannot use the cloud
-// through a browser. A browser sends another website's simple request without
-// asking the cloud first. It only hides the answer from the website. So the cloud
-// has to refuse the request.
+// TestOtherWebsitesReachNothing checks that other websites cannot use the cloud through a
+// browser. If another website makes a simple request (as CORS defines it), the browser
+// sends the request without asking the cloud first. The browser only hides the answer
+// from the website. So the cloud has to refuse the request.
 func TestOtherWebsitesReachNothing(t *testing.T) {
 	c := startCloud(t)
 	c.operate("create node-1")
@@ -71,14 +71,14 @@ func TestThePageCannotBeFramed(t *testing.T) {
 }
 
 // TestNamesThatPointHereReachNothing checks that requests for other host names are
-// refused. A website can point its own name at this machine. It then has the same
-// origin as the cloud.
+// refused. A website can point its own name at this machine. For the browser, the website
+// then has the same origin as the cloud.
 func TestNamesThatPointHereReachNothing(t *testing.T) {
 	c := startCloud(t)
 	c.operate("create node-1")
 	p := open(t, strings.Replace(c.url, "127.0.0.1", rebound, 1))
-	p.see("body", "the simulated cloud must be reached by its IP address") // so the name does point here
-	p.expect("favicon.ico")                                                // this document is not the page, and names no icon
+	p.see("body", "the simulated cloud must be reached by its IP address") // so the name does point to this machine
+	p.expect("favicon.ico")                                                // the refusal names no icon, so the browser asks for the default one
 	p.expect("403 (Forbidden)")
 	for _, request := range []string{
 		`"operator/v1/instances/i-00000001", {method: "DELETE"}`,
