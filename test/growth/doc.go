@@ -1,3 +1,3 @@
-// Package growth has a test that compares the cost of each Node in a cluster of
-// 1,000 Nodes with its cost in a cluster of 20,000.
+// Package growth has a test that compares the cost per Node in a cluster of 1,000 Nodes
+// with the cost per Node in a cluster of 20,000 Nodes.
 package growth

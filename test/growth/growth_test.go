@@ -29,12 +29,12 @@ type cluster struct {
 	vendor
 
 	size   int
-	looked atomic.Int64 // number of looks at a Node by the rules
+	looked atomic.Int64 // how often the controllers have checked a Node
 	told   atomic.Int64 // number of events
 	began  time.Time
 }
 
-// vendor is a provider that offers nothing beyond the contract.
+// vendor is a provider that offers none of Fairlead's optional interfaces.
 type vendor struct {
 	cloudprovider.Interface
 
@@ -136,10 +136,10 @@ func (c *cluster) start(t *testing.T) (stop func()) {
 	}
 }
 
-// costs are the numbers of looks at a Node, calls, writes and events.
+// costs has the numbers of checks of a Node (looks), calls, writes and events.
 type costs struct{ looks, calls, writes, events int64 }
 
-// cost calls f, waits for the given time, and returns the costs of that time.
+// cost calls f, waits for the time after, and returns the costs since the call.
 func (c *cluster) cost(f func(), after time.Duration) costs {
 	c.looked.Store(0)
 	c.calls.Store(0)
@@ -188,7 +188,7 @@ func live(t *testing.T, size int) map[string]costs {
 }
 
 // The cost of a Node does not depend on the number of Nodes, even while half of them fail
-// at once. The test counts looks at Nodes, calls, writes and events, because times would
+// at once. The test counts checks of Nodes, calls, writes and events, because times would
 // depend on the machine.
 func TestCostOfEachNodeIsFlat(t *testing.T) {
 	if testing.Short() {

@@ -28,7 +28,7 @@ type plane struct {
 	nodes   map[string]*corev1.Node // guarded by mu; a Node is replaced and never changed
 	version int                     // guarded by mu
 	writes  int                     // by the daemon; guarded by mu
-	events  chan watch.Event        // of the one watch; guarded by mu
+	events  chan watch.Event        // of the only watch; guarded by mu
 }
 
 func newPlane() *plane {
@@ -45,10 +45,10 @@ func (p *plane) Lister() listersv1.NodeLister {
 }
 
 func (p *plane) list(context.Context, metav1.ListOptions) (runtime.Object, error) {
-	return nil, apierrors.NewMethodNotSupported(corev1.Resource("nodes"), "list") // Everything is streamed.
+	return nil, apierrors.NewMethodNotSupported(corev1.Resource("nodes"), "list") // The informer gets the Nodes from the watch.
 }
 
-// watch streams all Nodes, then a bookmark, then their changes.
+// watch streams all Nodes, then a bookmark, and then the changes of the Nodes.
 func (p *plane) watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,7 +67,7 @@ type stream struct{ events chan watch.Event }
 func (stream) Stop()                            {}
 func (s stream) ResultChan() <-chan watch.Event { return s.events }
 
-// change changes a Node in the place of a writer other than the daemon.
+// change changes a Node, as a writer other than the daemon would.
 func (p *plane) change(name string, edit func(*corev1.Node)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
