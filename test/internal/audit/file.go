@@ -14,8 +14,8 @@ import (
 // File is the path of the log that the API server writes.
 type File string
 
-// End returns the length of the log. A request that was already answered is
-// before this position.
+// End returns the length of the log. Requests that have already been answered are before
+// this position.
 func (f File) End() (int64, error) {
 	info, err := os.Stat(string(f))
 	if err != nil {
@@ -25,8 +25,8 @@ func (f File) End() (int64, error) {
 }
 
 // Since returns the requests that were written to the log after the mark. It leaves out
-// requests that the API server had received before the mark. A test can see the effect
-// of a request before the request is written to the log.
+// requests that the API server had received before the mark: a test can see the effect of
+// a request, and call End, before the request is written to the log.
 func (f File) Since(mark int64) (Requests, error) {
 	file, err := os.Open(string(f))
 	if err != nil {

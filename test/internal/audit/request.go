@@ -13,14 +13,14 @@ import (
 // server.
 const DaemonUser = "cloud-controller-manager"
 
-// TestProgram is the name of the daemon with the providers of these tests. The
-// daemon has it in its user agent.
+// TestProgram is the name of the daemon with the providers of these tests. The daemon's
+// user agent contains this name.
 const TestProgram = "testccm"
 
 // TestAgent is the program name in the user agent of the tests.
 const TestAgent = "e2e"
 
-// Request is a request that the API server has answered, as in the audit log.
+// Request is a request that the API server has answered, as the audit log records it.
 type Request struct {
 	Verb      string `json:"verb"`
 	UserAgent string `json:"userAgent"`
@@ -61,7 +61,7 @@ func (r Request) What() string {
 	return r.Verb + " " + r.Resource()
 }
 
-// needs returns the right that the request needs. It includes the object's name
+// needs returns the right that the request needs. The right includes the object's name
 // for resources whose rights are given by name.
 func (r Request) needs() string {
 	switch r.Object.Resource {
@@ -139,10 +139,11 @@ func (all Requests) Rights() map[string]bool {
 	return rights
 }
 
-// OutsideEnvelope describes each request that the daemon must not make even with
-// the right to make it (C1), and each request for which the daemon had no right. An
-// API server that has just started refuses requests because it does not know the
-// rights yet. So a refused request is not reported if rights contains its right.
+// OutsideEnvelope describes each request that the daemon must not make even with the
+// right to make it (C1), and each request for which the daemon had no right. An API
+// server that has just started refuses requests because it does not know the rights yet.
+// So a refused request is not reported if the argument rights contains the right that it
+// needs.
 func (all Requests) OutsideEnvelope(rights map[string]bool) []string {
 	var problems []string
 	for _, r := range all {

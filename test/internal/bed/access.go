@@ -22,9 +22,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/rights"
 )
 
-// giveRights gives the daemon's user the rights of the manifest in the Config. If
-// the Config names no manifest, the user keeps the chart's rights. The playground
-// has given it those.
+// giveRights gives the daemon's user the rights of the manifest in the Config. If the
+// Config names no manifest, the user keeps the chart's rights, which the playground has
+// given it.
 func (b *Bed) giveRights(ctx context.Context) (err error) {
 	if b.usual, err = b.AccessIn(cmp.Or(b.Access, rights.Chart)); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (b *Bed) UseRightsOf(t *testing.T, file string) {
 	expect.Cleanup(t, func(ctx context.Context) error { return b.give(ctx, b.usual) })
 }
 
-// UseRights gives the daemon these rights until others are given.
+// UseRights gives the daemon these rights until other rights are given.
 func (b *Bed) UseRights(t *testing.T, all rights.Access) {
 	t.Helper()
 	if err := b.give(t.Context(), all); err != nil {
@@ -124,9 +124,9 @@ func (b *Bed) awaitRights(ctx context.Context, all rights.Access) error {
 	return nil
 }
 
-// holder has two clients: who is the client of the user whose rights are checked,
-// and unprivileged is the client of a user with only the rights that every user
-// has.
+// holder has two clients. The first client (who) belongs to the user whose rights are
+// checked. The second (unprivileged) belongs to a user with only the rights that every
+// user has.
 type holder struct {
 	who, unprivileged kubernetes.Interface
 	account           string // of a controller; empty means the daemon's user

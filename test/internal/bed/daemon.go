@@ -33,7 +33,7 @@ func (b *Bed) Daemon(t *testing.T, s daemon.Setup) *daemon.Daemon {
 	return d
 }
 
-// Planned is the output of the sub-command plan. It has only the fields that tests read.
+// Planned is the output of the sub-command "plan". It has only the fields that tests read.
 type Planned struct {
 	Steps []struct {
 		Object, Controller, Effect, Do, Reason, Why string
@@ -48,7 +48,7 @@ type Planned struct {
 	}
 }
 
-// Plan runs the sub-command plan with the arguments of a daemon of this setup, and with
+// Plan runs the sub-command "plan" with the arguments of a daemon of this setup, and with
 // the additional arguments in more. It returns the output and the exit code.
 func (b *Bed) Plan(t *testing.T, s daemon.Setup, more ...string) (p Planned, code int) {
 	t.Helper()

@@ -1,3 +1,3 @@
-// Package bed is a test bed. It has a control plane with kubelets, and the simulated
-// cloud that the kubelets follow. It can run daemons between the two.
+// Package bed is a test bed. It has a control plane, a simulated cloud, and a kubelet for
+// each instance of the cloud. It can run daemons.
 package bed

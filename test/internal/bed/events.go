@@ -47,7 +47,7 @@ func (b *Bed) EventsAbout(ctx context.Context, kind, name, source string) ([]str
 }
 
 // AwaitEvent waits for an event that begins with start. Events are written in the
-// background, so an event can come a little later than the change.
+// background, so an event can come a little later than the change that it reports.
 func (b *Bed) AwaitEvent(t *testing.T, node string, within time.Duration, start string) {
 	t.Helper()
 	expect.Within(t, within, func(ctx context.Context) error {

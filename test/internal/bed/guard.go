@@ -29,8 +29,8 @@ type guard struct {
 func newGuard() *guard { return &guard{waiting: map[types.UID]bool{}, spared: map[string]bool{}} }
 
 // watch checks Nodes until the context ends. If the connection breaks, watch continues
-// after the last version, so that it misses none. If the API server no longer has that
-// version, watch starts again with the current Nodes.
+// after the last version that it has seen, so that it misses no version. If the API
+// server no longer has that version, watch starts again with the current Nodes.
 func (g *guard) watch(ctx context.Context, client kubernetes.Interface) {
 	version := ""
 	for ctx.Err() == nil {

@@ -18,9 +18,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// Kubelet creates an instance and waits until its kubelet has registered the Node,
-// with the taint. A running daemon might have removed the taint by then. In that
-// case the Node has a provider ID, which no kubelet of a bed sets.
+// Kubelet creates an instance and waits until its kubelet has registered the Node. It
+// checks that the kubelet has set the taint. A Node with a provider ID may lack the
+// taint: no kubelet of a bed sets a provider ID, so a running daemon has removed the
+// taint.
 func (b *Bed) Kubelet(t *testing.T, i simulator.Instance) simulator.Instance {
 	t.Helper()
 	return b.Kubelets(t, i)[0]

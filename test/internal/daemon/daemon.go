@@ -23,8 +23,8 @@ type Setup struct {
 	// Provider is a provider of testccm. Empty means the released program with
 	// its own provider.
 	Provider string
-	// Static is the configuration of the provider static, which then replaces the
-	// simulated one.
+	// Static is the configuration of the provider "static". If it is set, that provider
+	// replaces the simulated one.
 	Static string
 	// As is another name for the program, its log and its user agent. With it, the
 	// audit log shows which of several daemons has made a request.
@@ -70,8 +70,8 @@ func (s Setup) ProviderName() string {
 	return "simulated"
 }
 
-// Config returns the provider's configuration. usual is the URL of the cloud if
-// s.Cloud is empty.
+// Config returns the provider's configuration. The argument usual is the URL of the cloud
+// if s.Cloud is empty.
 func (s Setup) Config(usual string) string {
 	if s.Static != "" {
 		return s.Static
@@ -101,8 +101,8 @@ func (d *Daemon) AwaitExit(t *testing.T, within time.Duration) int {
 // Logged reports whether the log has a line with all of these words.
 func (d *Daemon) Logged(words ...string) bool { return d.CountLogged(words...) > 0 }
 
-// AwaitLogged waits for a line of the log with all of these words. The line can
-// come later than its change is visible in the cloud or in the API server.
+// AwaitLogged waits for a line of the log with all of these words. The daemon can log a
+// change after the change is visible in the cloud or in the API server.
 func (d *Daemon) AwaitLogged(t *testing.T, words ...string) {
 	t.Helper()
 	expect.Within(t, expect.Soon, func(context.Context) error {
@@ -151,7 +151,7 @@ func (d *Daemon) Request(ctx context.Context, path, token string) (status int, b
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // its certificate is self-signed
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // the daemon's certificate is self-signed
 	defer client.CloseIdleConnections()
 	resp, err := client.Do(req)
 	if err != nil {

@@ -14,16 +14,16 @@ import (
 // Soon is the timeout for something that takes a second or two on an idle machine.
 const Soon = 30 * time.Second
 
-// Within calls check until it returns nil. When the time is over, it fails the test
-// with the last error. While the condition is not true yet, check must return an
-// error. It must not call t.Fatal.
+// Within calls check until it returns nil. When the time is over, it fails the test with
+// the last error. The function check must return an error while the condition is not true
+// yet, and must not call t.Fatal.
 func Within(t *testing.T, within time.Duration, check func(context.Context) error) {
 	t.Helper()
 	WithinContext(t.Context(), t, within, check)
 }
 
-// WithinContext does the same as Within with another context. Cleanups need it,
-// because the test's own context has ended then.
+// WithinContext does the same as Within with another context. Cleanups need it, because
+// the test's own context has ended by then.
 func WithinContext(ctx context.Context, t *testing.T, within time.Duration, check func(context.Context) error) {
 	t.Helper()
 	deadline := time.Now().Add(within)

@@ -1,4 +1,3 @@
-// Package lbservice creates Services of type LoadBalancer, which have a daemon of
-// their own. It compares the Services' status and conditions with the load balancers
-// of the cloud.
+// Package lbservice creates Services of type LoadBalancer for one daemon. It compares the
+// status and the conditions of the Services with the load balancers of the cloud.
 package lbservice

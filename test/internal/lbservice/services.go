@@ -36,7 +36,7 @@ const (
 	// under way.
 	ConditionProvisioning = "LoadBalancerProvisioning"
 
-	serviceSource = "service-controller" // of our events
+	serviceSource = "service-controller" // the source of the daemon's events about Services
 
 	// RetriesWithin is the timeout for something that is tried again after 5, 10 and 20
 	// seconds.
@@ -88,8 +88,8 @@ func (s Services) Replicas(t *testing.T, with daemon.Setup) (leader, standby rep
 	return replicas.Pair(t, s.Bed, s.Cloud, s.Of(with))
 }
 
-// MayLeadBy gives the daemons the right to use this Lease for their election. The
-// manifest does not name the Lease.
+// MayLeadBy gives the daemons the right to use this Lease for their election. The rights
+// in the manifest do not include this Lease.
 func MayLeadBy(t *testing.T, b *bed.Bed, lease string) {
 	t.Helper()
 	meta, rbac := metav1.ObjectMeta{Name: lease}, b.Admin.RbacV1()
@@ -108,8 +108,8 @@ func MayLeadBy(t *testing.T, b *bed.Bed, lease string) {
 	}
 }
 
-// Of returns the setup of a daemon for these Services. If the Services have a class,
-// the daemon runs no other controller, because several daemons share the bed.
+// Of returns the setup of a daemon for these Services. If the Services have a class, the
+// daemon runs only the service controller, because several daemons share the bed.
 func (s Services) Of(with daemon.Setup) daemon.Setup {
 	with.Cloud = cmp.Or(with.Cloud, s.Cloud.URL)
 	if s.Class != "" {
@@ -229,7 +229,7 @@ func (s Services) AwaitService(t *testing.T, name string, within time.Duration, 
 	return service
 }
 
-// AwaitServing waits until the Service has only one load balancer and shows its
+// AwaitServing waits until the Service has exactly one load balancer and shows its
 // address. The load balancer must have exactly these instances as backends. The
 // conditions of the Service must show that nothing is left to do.
 func (s Services) AwaitServing(t *testing.T, name string, instances ...simulator.Instance) simulator.LoadBalancer {
@@ -285,8 +285,8 @@ func (s Services) AwaitGone(t *testing.T, name string) {
 	})
 }
 
-// AwaitInternal waits until the old load balancer of a Service is gone, and the
-// Service has no trace of it. The Service no longer has the type LoadBalancer.
+// AwaitInternal is for a Service that no longer has the type LoadBalancer. It waits until
+// the old load balancer is gone, and the Service has no trace of it.
 func (s Services) AwaitInternal(t *testing.T, name string) {
 	t.Helper()
 	s.AwaitService(t, name, expect.Soon, func(service *corev1.Service) error {
@@ -377,8 +377,8 @@ func (s Services) created(t *testing.T) int64 {
 	return n
 }
 
-// Misbehaves returns an edit for the creation of a Service. The provider of testccm
-// then fails for this Service until Behaves is called.
+// Misbehaves returns an edit of a new Service. After this edit, the provider of testccm
+// fails for the Service until Behaves is called.
 func (s Services) Misbehaves(t *testing.T, how string) func(*corev1.Service) {
 	return func(service *corev1.Service) {
 		t.Helper()

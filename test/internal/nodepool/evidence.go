@@ -82,9 +82,8 @@ func (m *Member) About(all []Answer) []Answer {
 	return slices.DeleteFunc(slices.Clone(all), func(a Answer) bool { return a.instance != m.Instance.ID && a.instance != m.Instance.Name })
 }
 
-// AwaitAsked waits until the cloud has been asked about each of the members. Only
-// questions after the start of AwaitAsked count, and times is the number of them
-// that each member needs.
+// AwaitAsked waits until the cloud has been asked about each of the members. The argument
+// times is the number of questions about each member. Earlier questions do not count.
 func (p *Pool) AwaitAsked(t *testing.T, times int, members ...*Member) {
 	t.Helper()
 	before := len(AnswersOf(t, p.Cloud))
@@ -99,8 +98,8 @@ func (p *Pool) AwaitAsked(t *testing.T, times int, members ...*Member) {
 	})
 }
 
-// AwaitAbsences waits until the cloud has said of each member's instance that it
-// does not exist. times is the number of these answers that each member needs.
+// AwaitAbsences waits until the cloud has said of each member's instance that it does not
+// exist. The argument times is the number of such answers about each member.
 func (p *Pool) AwaitAbsences(t *testing.T, times int, members ...*Member) {
 	t.Helper()
 	expect.Within(t, 2*time.Minute, func(context.Context) error {
@@ -209,9 +208,8 @@ func (p *Pool) since(at time.Time) time.Time {
 	return since
 }
 
-// unproven describes the gap in the evidence for a deletion, according to the
-// cloud's own answers. Evidence from before the Node or the daemon existed does not
-// count.
+// unproven says what the evidence for a deletion lacked, according to the cloud's own
+// answers. Evidence from before the Node or the daemon existed does not count.
 func (m *Member) unproven(all []Answer, deleted, since time.Time) string {
 	if m.CreationTimestamp.After(since) {
 		since = m.CreationTimestamp.Time

@@ -19,7 +19,7 @@ func TestUnproven(t *testing.T) {
 	for name, row := range map[string]struct {
 		answers  string
 		rules    Rules
-		unproven string // a part of the problem; empty if the deletion is proven
+		unproven string // a part of what unproven returns; empty if the deletion is proven
 	}{
 		"ConfirmationBeforeTheLastAbsence":    {"AAWA", Rules{}, ""},
 		"TooFewAbsences":                      {"AWA", Rules{}, "absent 2 times"},

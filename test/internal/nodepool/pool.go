@@ -29,9 +29,8 @@ const (
 	// ConditionMissing is the type of the condition of a Node whose instance is
 	// missing.
 	ConditionMissing = corev1.NodeConditionType("CloudInstanceMissing")
-	// ShownWithin is the timeout for the condition ConditionMissing. The condition
-	// is due after a minute, and is written when the daemon looks at the Node
-	// again.
+	// ShownWithin is the timeout for the condition ConditionMissing. The condition is due
+	// after a minute, and the daemon writes it at its next check of the Node.
 	ShownWithin = 2 * time.Minute
 
 	// Absences is the number of absences that a deletion needs in these tests.
@@ -57,16 +56,16 @@ func AbsentAfter(d time.Duration) []string {
 	}
 }
 
-// Pool is a set of initialised Nodes without kubelets, whose instances are in a
+// Pool is a set of initialised Nodes. They have no kubelets, and their instances are in a
 // cloud of their own.
 type Pool struct {
 	*bed.Bed
 
-	Label   string // the value of the label Label of the Nodes
+	Label   string // the value of the Nodes' label with the key Label
 	Cloud   *bed.Cloud
 	Members []*Member
 	Mark    int64 // the end of the audit log before the pool was made
-	Lists   bool  // the provider searches lists, so the cloud's log says nothing about single instances
+	Lists   bool  // the provider finds instances in lists, so the cloud's log has no calls about single instances
 	// Begun has the times at which daemons were started. Evidence from before the start
 	// of a daemon does not count.
 	Begun []time.Time
@@ -89,7 +88,7 @@ type Rules struct {
 	AbsentFor time.Duration
 	Alone     bool // the Node may be deleted without a witness
 	// Compared means that the comparison of all Nodes with the cloud asks about the Node
-	// every few seconds. It might do that while the Node is being deleted.
+	// every few seconds. It might also ask while the Node is being deleted.
 	Compared bool
 }
 
@@ -180,7 +179,7 @@ func (p *Pool) create(t *testing.T, node *corev1.Node, i simulator.Instance) *Me
 	return &Member{Node: created, Instance: i, Rules: Rules{Absences: Absences, AbsentFor: AbsentFor}}
 }
 
-// together calls do for all members, several at a time.
+// together calls the function do for all members, for several of them at a time.
 func together(all []*Member, do func(int, *Member)) {
 	const parallel = 20
 	numbers := make(chan int)
@@ -300,7 +299,7 @@ func (p *Pool) AwaitGone(t *testing.T, within time.Duration, members ...*Member)
 	})
 }
 
-// Stay fails the test if one of these Nodes is deleted.
+// Stay fails the test if one of these Nodes has been deleted.
 func (p *Pool) Stay(t *testing.T, members ...*Member) {
 	t.Helper()
 	there, err := p.left(t.Context())
@@ -377,6 +376,6 @@ func (p *Pool) Deletions(t *testing.T) audit.Requests {
 	})
 }
 
-// Label is the label of all Nodes of a pool. Its value names the pool. So the Nodes of
-// a pool can be deleted together.
+// Label is the key of a label that all Nodes of a pool have. The value names the pool, so
+// that the Nodes of a pool can be deleted together.
 const Label = "e2e/fleet"

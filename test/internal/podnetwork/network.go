@@ -138,8 +138,8 @@ func NodesWithCIDRs(ctx context.Context, b *bed.Bed) ([]corev1.Node, error) {
 	return list.Items, nil
 }
 
-// wanted returns the routes of all Nodes, for comparison. Each Node must have an instance
-// in this cloud.
+// wanted returns the routes that the Nodes must have, for comparison. Each Node must have
+// an instance in this cloud.
 func (n *Network) wanted(ctx context.Context) ([]string, error) {
 	nodes, err := NodesWithCIDRs(ctx, n.Bed)
 	if err != nil {
@@ -244,10 +244,10 @@ func ConditionsWritten(t *testing.T, b *bed.Bed, mark int64) []string {
 	return all
 }
 
-// Changes counts the calls that create and delete routes, with any result.
+// Changes has the numbers of calls that create and delete routes, whatever their result.
 type Changes struct{ Created, Deleted int64 }
 
-// RouteChanges counts the calls that the cloud has got so far.
+// RouteChanges returns the numbers of these calls that the cloud has received so far.
 func RouteChanges(t *testing.T, c *bed.Cloud) Changes {
 	t.Helper()
 	report, err := c.Calls(t.Context())
@@ -276,7 +276,7 @@ func AwaitListings(t *testing.T, c *bed.Cloud, times int64) {
 	})
 }
 
-// CountOnLease counts the route controller's events on the lease. It counts only
+// CountOnLease counts the route controller's events about the Lease. It counts only
 // events that begin with start and contain all words.
 func CountOnLease(t *testing.T, b *bed.Bed, start string, words ...string) int {
 	t.Helper()
@@ -287,7 +287,7 @@ func CountOnLease(t *testing.T, b *bed.Bed, start string, words ...string) int {
 	return countWith(all, start, words)
 }
 
-// AwaitOnLease waits until CountOnLease counts this many events.
+// AwaitOnLease waits until CountOnLease returns this number of events.
 func AwaitOnLease(t *testing.T, b *bed.Bed, times int, start string, words ...string) {
 	t.Helper()
 	expect.Within(t, expect.Soon, func(ctx context.Context) error {
@@ -306,7 +306,7 @@ func countWith(all []string, start string, words []string) int {
 	return expect.CountPrefix(slices.DeleteFunc(slices.Clone(all), func(told string) bool { return !expect.HasWords(told, words) }), start)
 }
 
-// toldOnLease returns the events of the route controller about the process's lease.
+// toldOnLease returns the events of the route controller about the daemon's Lease.
 func toldOnLease(ctx context.Context, b *bed.Bed) ([]string, error) {
 	list, err := b.Admin.CoreV1().Events(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Lease,involvedObject.name=" + daemon.LeaseName})
 	if err != nil {

@@ -47,13 +47,13 @@ func (p *Process) Usage() (Usage, error) {
 	return Usage{CPU: cpu, Peak: peak, Resident: resident}, err
 }
 
-// tick is the unit of the times in stat, the same on every Linux.
+// tick is the unit of the times in /proc/PID/stat. It is the same on every Linux.
 const tick = 10 * time.Millisecond
 
 // cpuOf reads /proc/PID/stat. The second field is the program's name in
 // brackets. The name may contain anything, even brackets.
 func cpuOf(stat []byte) (time.Duration, error) {
-	const user, system = 11, 12 // fields after the name
+	const user, system = 11, 12 // indices in the fields after the name
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) <= system {
 		return 0, fmt.Errorf("/proc/PID/stat has %d fields after the name", len(fields))

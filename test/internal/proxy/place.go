@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Place identifies a request in a sequence of requests that is repeated. The request
-// is the N-th of its kind, counted from 1. N does not count all requests, because a
-// retry of another kind would shift that number.
+// Place identifies a request in a sequence of requests that is repeated. The request is
+// the N-th of its kind, counted from 1. If N counted the requests of all kinds, a retry
+// of another kind would shift it.
 type Place struct {
 	Kind string
 	N    int

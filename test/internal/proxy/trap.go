@@ -39,7 +39,7 @@ const (
 // Trap stops one request.
 type Trap struct {
 	match  Match
-	n      int // number of the request to trap among the matching ones from now on; guarded by book.mu
+	n      int // matching requests still to come, including the one to trap; guarded by book.mu
 	at     Point
 	sprung chan struct{}
 	// decision is closed by Release or Cut, after cut is written.
@@ -88,7 +88,7 @@ func (t *Trap) Cut() {
 	})
 }
 
-// spring holds the request, and then reports whether it continues.
+// spring holds the request until Release or Cut. It reports whether the request continues.
 func (t *Trap) spring() bool {
 	close(t.sprung)
 	<-t.decision

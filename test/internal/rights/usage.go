@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/audit"
 )
 
-// Usage records for each right the tests in which the daemon has used it.
+// Usage records, for each right, the tests in which the daemon has used the right.
 type Usage struct {
 	mu    sync.Mutex
 	tests map[Right][]string // guarded by mu

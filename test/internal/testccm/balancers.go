@@ -8,8 +8,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// balancers fails in the way that the label of an instance says. The instance has
-// the name of the Service, and exists only to carry this label.
+// balancers fails in the way that a label names. The label is on an instance that has the
+// name of the Service, and that exists only to carry this label.
 type balancers struct {
 	cloudprovider.LoadBalancer
 	switches

@@ -13,18 +13,18 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// absentFor is the time for which a provider with a cache returns "absent" from the cache.
-// For the young Nodes of a provider with a cache, the tests require evidence over a longer
+// absentFor is the time for which a provider with a cache returns "absent" from the
+// cache. For young Nodes of such a provider, the tests require evidence over a longer
 // time.
 const absentFor = 12 * time.Second
 
-// memory is the state of a faulty provider between calls.
+// memory is the state that a faulty provider keeps between calls.
 type memory struct {
 	clock clock.PassiveClock
 
 	mu     sync.Mutex
 	asked  map[string]int       // by node; guarded by mu
-	absent map[string]time.Time // by node: the time at which the cloud said so; guarded by mu
+	absent map[string]time.Time // by node: when the cloud last called its instance absent; guarded by mu
 }
 
 func newMemory() *memory {
@@ -45,7 +45,7 @@ func (f faulty) InstanceExists(ctx context.Context, node *corev1.Node) (bool, er
 	return ask()
 }
 
-// flap returns absent twice, and then the right answer.
+// flap returns "absent" twice, and then the right answer.
 func (m *memory) flap(node string, ask func() (bool, error)) (bool, error) {
 	m.mu.Lock()
 	m.asked[node]++
@@ -58,8 +58,8 @@ func (m *memory) flap(node string, ask func() (bool, error)) (bool, error) {
 	return ask()
 }
 
-// cached returns absent for a while after the cloud has said so once, without
-// asking again.
+// cached returns "absent" for a while after the cloud has said so once. Meanwhile it does
+// not ask the cloud again.
 func (m *memory) cached(node string, ask func() (bool, error)) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

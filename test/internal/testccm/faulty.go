@@ -15,7 +15,7 @@ import (
 // instance fail in the way that the value of the label names.
 const labelFault = "provider-fault"
 
-// switches reads the labels of the instances.
+// switches reads the label labelFault of the instances.
 type switches struct{ operator *simulator.Client }
 
 // faulty fails in the way that the instance's label says.

@@ -28,12 +28,12 @@ func init() {
 type kind string
 
 const (
-	// modern offers the simulated provider's InstancesV2 with the faults of type
-	// faulty. Each call is about one Node. All kinds have the faults of balancers.
+	// modern offers the simulated provider's InstancesV2 with the faults of the type
+	// faulty. Each call is about one Node. All kinds have the faults of the type
+	// balancers.
 	modern kind = "modern"
-	// listing offers the simulated provider's InstancesV2 without the faults of
-	// type faulty. It searches a list of all instances to find out whether an
-	// instance exists.
+	// listing offers the simulated provider's InstancesV2 without the faults of the type
+	// faulty. It searches a list of all instances to find out whether an instance exists.
 	listing kind = "listing"
 	// legacy offers only the older interfaces Instances and Zones.
 	legacy kind = "legacy"
@@ -48,14 +48,14 @@ const (
 type config struct {
 	Endpoint string `json:"endpoint"`
 	Provider kind   `json:"provider"`
-	// Quirks are names of habits in package quirks. If there is one, the provider
-	// offers none of Fairlead's own interfaces.
+	// Quirks are names of quirks in package quirks. If there are any, the provider offers
+	// none of Fairlead's own interfaces.
 	Quirks []string `json:"quirks"`
 }
 
 // cloud is the simulated provider with other interfaces and with faults.
 type cloud struct {
-	cloudprovider.Interface  // the simulated provider, without its method of provider.Reloader
+	cloudprovider.Interface  // the simulated provider, without the method of provider.Reloader
 	provider.ErrorClassifier // that of the simulated provider
 
 	kind     kind

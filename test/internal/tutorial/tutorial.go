@@ -1,4 +1,5 @@
-// Package tutorial makes the changes that a page describes in a project of "fairlead new".
+// Package tutorial applies the changes that a page describes to a project that "fairlead
+// new" has written.
 package tutorial
 
 import (
@@ -13,8 +14,8 @@ type Block struct {
 	// File is the text of the comment before the block: a file of the project, or the test
 	// that runs the commands.
 	File string
-	// Language is go for a part of a new file, diff for a change of a file, sh for
-	// commands, and text for what a command prints.
+	// Language is "go" for a part of a new file, "diff" for a change of a file, "sh" for
+	// commands, and "text" for the output of a command.
 	Language string
 	Text     string
 }
@@ -34,9 +35,9 @@ func Blocks(page string) ([]Block, error) {
 	return all, nil
 }
 
-// Apply makes the changes of the blocks in a project. The map files has the text of each
-// file by its path. A go block begins a new file, or continues a file that an earlier
-// block has begun. A diff block changes a file at the only place where it fits.
+// Apply applies the blocks to a project. The map files has the text of each file by its
+// path. A "go" block begins a new file, or continues a file that an earlier block has
+// begun. A "diff" block changes a file at the only place where the diff fits.
 func Apply(files map[string]string, blocks []Block) error {
 	var begun []string
 	for _, b := range blocks {
