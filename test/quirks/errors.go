@@ -34,8 +34,8 @@ var RetryAfterADay = failing("RetryAfterADay", func(string) error {
 	return api.NewRetryError("maintenance", 24*time.Hour)
 })
 
-// failing returns a habit that fails each question about an instance and each change of
-// a load balancer.
+// failing returns a quirk that fails each question about an instance and each change of a
+// load balancer.
 func failing(name string, err func(object string) error) Quirk {
 	return Quirk{Name: name, apply: func(p *Provider) {
 		if p.instances != nil {

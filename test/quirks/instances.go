@@ -14,8 +14,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// instances is InstancesV2 with one habit: each function that is not nil
-// replaces a method.
+// instances is an InstancesV2 with one quirk. Each function that is not nil replaces a
+// method.
 type instances struct {
 	cloudprovider.InstancesV2
 
@@ -71,7 +71,7 @@ func before(inner cloudprovider.InstancesV2, f func(context.Context, *corev1.Nod
 	}
 }
 
-// described wraps inner so that change can edit the metadata of each instance.
+// described wraps inner so that the function change can edit the metadata of each instance.
 func described(inner cloudprovider.InstancesV2, change func(*corev1.Node, *cloudprovider.InstanceMetadata)) cloudprovider.InstancesV2 {
 	return instances{
 		InstancesV2: inner,
@@ -137,9 +137,9 @@ func HangsFor(name string) Quirk {
 	}}
 }
 
-// SpellsIDsWith answers with a provider ID whose scheme is not the Node's. hcloud
-// does so for dedicated servers (hcloud://bm-1 and hrobot://1). OpenStack's
-// provider IDs vary in another way: some contain a region, and others do not.
+// SpellsIDsWith answers with provider IDs of another scheme than the Node has. hcloud
+// does so for dedicated servers (hcloud://bm-1 and hrobot://1). OpenStack's provider IDs
+// vary in another way: some contain a region, and others do not.
 func SpellsIDsWith(scheme string) Quirk {
 	return Quirk{Name: "SpellsIDsWith", Argument: scheme, apply: func(p *Provider) {
 		if p.instances != nil {

@@ -11,8 +11,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// balancers is LoadBalancer with one habit: each function that is not nil
-// replaces a method.
+// balancers is a LoadBalancer with one quirk. Each function that is not nil replaces a
+// method.
 type balancers struct {
 	cloudprovider.LoadBalancer
 

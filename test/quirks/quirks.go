@@ -11,18 +11,18 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// Quirk is one habit of a provider.
+// Quirk is one unusual behaviour of a provider.
 type Quirk struct {
-	// Name is the habit's name in a configuration.
+	// Name is the quirk's name in a configuration.
 	Name string
-	// Argument is an argument of the habit, such as the name of an object.
+	// Argument is an argument of the quirk, such as the name of an object.
 	Argument string
 	// apply changes the parts that the provider offers. It runs once, before the first
 	// call.
 	apply func(*Provider)
 }
 
-// Provider is a provider with habits.
+// Provider is a provider with quirks.
 type Provider struct {
 	cloudprovider.Interface
 
@@ -34,20 +34,20 @@ type Provider struct {
 	instances cloudprovider.InstancesV2
 	balancers cloudprovider.LoadBalancer
 	routes    cloudprovider.Routes
-	// offers reports whether an accessor offers its value now. If it is nil, each accessor
-	// does.
+	// offers reports whether an accessor offers its value now. If offers is nil, each
+	// accessor does.
 	offers func(accessor string) bool
 
 	mu     sync.Mutex
 	client kubernetes.Interface // guarded by mu
 }
 
-// Wrap returns the provider with these habits. The first one is the innermost.
+// Wrap returns the provider with these quirks. The first one is the innermost.
 func Wrap(inner cloudprovider.Interface, habits ...Quirk) *Provider {
 	return &Provider{Interface: inner, quirks: habits}
 }
 
-// Initialize keeps a client for the habits that write objects themselves.
+// Initialize keeps a client for the quirks that write objects themselves.
 func (p *Provider) Initialize(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
 	if client, err := clients.Client("quirks"); err == nil {
 		p.UseClient(client)
@@ -55,7 +55,7 @@ func (p *Provider) Initialize(clients cloudprovider.ControllerClientBuilder, sto
 	p.Interface.Initialize(clients, stop)
 }
 
-// UseClient sets the client for the habits that write objects themselves. A test that
+// UseClient sets the client for the quirks that write objects themselves. A test that
 // does not call Initialize must call it.
 func (p *Provider) UseClient(client kubernetes.Interface) {
 	p.mu.Lock()
@@ -90,9 +90,8 @@ func (p *Provider) Routes() (cloudprovider.Routes, bool) {
 
 func (p *Provider) offered(accessor string) bool { return p.offers == nil || p.offers(accessor) }
 
-// open asks the inner accessors and applies the habits. This happens at the
-// first call of an accessor, because some providers know what they offer only
-// after Initialize.
+// open calls the inner accessors and applies the quirks. This happens at the first call
+// of an accessor, because some providers know what they offer only after Initialize.
 func (p *Provider) open() {
 	p.once.Do(func() {
 		if v2, ok := p.Interface.InstancesV2(); ok {
@@ -110,8 +109,7 @@ func (p *Provider) open() {
 	})
 }
 
-// Parse returns the habit that a configuration names, as "Name" or
-// "Name=argument".
+// Parse returns the quirk that a configuration names, as "Name" or "Name=argument".
 func Parse(text string) (Quirk, error) {
 	name, argument, _ := strings.Cut(text, "=")
 	for _, known := range all() {
@@ -128,7 +126,7 @@ func Parse(text string) (Quirk, error) {
 	return Quirk{}, fmt.Errorf("quirk %q is unknown", text)
 }
 
-// entry is a habit that a configuration can name.
+// entry is a quirk that a configuration can name.
 type entry struct {
 	Name          string
 	needsArgument bool
@@ -143,7 +141,7 @@ func withArgument(make func(string) Quirk) entry {
 	return entry{Name: make("").Name, needsArgument: true, make: make}
 }
 
-// all lists the habits. Add each new habit here.
+// all lists the quirks. Add each new quirk here.
 func all() []entry {
 	return []entry{
 		// Instances.

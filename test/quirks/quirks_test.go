@@ -16,8 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
-// plain is a provider without habits. It knows one instance, one address and one
-// route.
+// plain is a provider without quirks. It knows one instance, one address and one route.
 type plain struct {
 	cloudprovider.Interface
 

@@ -7,7 +7,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// routes is Routes with one habit: its functions replace two methods.
+// routes is a Routes with one quirk. The two functions replace two methods.
 type routes struct {
 	cloudprovider.Routes
 
@@ -24,13 +24,13 @@ func (r routes) DeleteRoute(ctx context.Context, cluster string, route *cloudpro
 }
 
 // ListsTwoTables lists each route twice, as if there were two tables with the same
-// content. The routes of the second table have other names. AWS does so with one
-// table for each subnet. If a route is deleted from one table, both lose it.
+// content. The routes of the second table have other names. AWS does so with one table
+// for each subnet. If a route is deleted from one table, both tables lose it.
 var ListsTwoTables = Quirk{Name: "ListsTwoTables", apply: func(p *Provider) {
 	if p.routes == nil {
 		return
 	}
-	const second = "second/" // before the names of the second table
+	const second = "second/" // begins the names of the routes in the second table
 	inner := p.routes
 	p.routes = routes{
 		Routes: inner,
