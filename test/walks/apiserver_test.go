@@ -65,8 +65,8 @@ func otherUID(name string) error {
 	}}
 }
 
-// serve answers the writes that come through the client: those of the daemon and
-// of EchoesStatus.
+// serve answers the writes that come through the client: those of the daemon, and those
+// of the quirk EchoesStatus.
 func (w *world) serve(action clienttesting.Action) (bool, runtime.Object, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -21,7 +21,7 @@ type machine struct {
 	address   string
 	gone      bool // terminated
 	down      bool // stopped
-	rack      int  // the newest value of its label
+	rack      int  // the newest value of the label that the cloud gives it
 	reporting bool // its kubelet writes the status of the Node
 }
 
@@ -32,7 +32,7 @@ type balancer struct {
 	port     int32
 }
 
-// weather says how the cloud answers.
+// weather is the current behaviour of the cloud: it says how the cloud answers.
 type weather struct {
 	name string
 	err  error // of each call
@@ -61,7 +61,7 @@ var (
 	errBroken = errors.New("the annotation size has no such value")
 )
 
-// vendor is the provider without habits.
+// vendor is the provider without quirks.
 type vendor struct {
 	cloudprovider.Interface
 
@@ -84,8 +84,8 @@ func (v vendor) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 	return balancers{w: v.w}, true
 }
 
-// call takes the time of one call to the cloud. It returns the weather at the end of the
-// call.
+// call waits for the time that one call to the cloud takes. It returns the weather at the
+// end of the call.
 func (w *world) call(ctx context.Context) weather {
 	w.mu.Lock()
 	takes := w.weather.takes

@@ -30,7 +30,7 @@ var (
 
 func rack(version int) string { return "r" + strconv.Itoa(version) }
 
-// something makes one random thing happen.
+// something makes one random event happen.
 func (w *world) something() {
 	switch pick := w.r.IntN(20); {
 	case pick < 8:
@@ -40,7 +40,7 @@ func (w *world) something() {
 	case pick < 17:
 		next := weathers[w.r.IntN(len(weathers))]
 		if next.denies && w.has(quirks.CachesExistence) {
-			return // A provider with this habit confirms witnesses from its cache while the cloud denies them. The daemon cannot notice that.
+			return // With CachesExistence, the provider would confirm witnesses from its cache while the cloud denies them. The daemon could not notice that.
 		}
 		w.locked(func() {
 			w.happen("cloud: %s", next.name)

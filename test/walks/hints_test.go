@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// hint is a behaviour of a list or a watch.
+// hint is a way in which a list or a watch behaves.
 type hint string
 
 const (
@@ -55,8 +55,8 @@ type hints struct {
 	batches, lists, watches bool // the fast paths that are offered
 	listing, watching       hint
 
-	now     map[string]machine   // the newest state that was looked at
-	before  []map[string]machine // the states before now
+	now     map[string]machine   // the state of the machines at the last call of look
+	before  []map[string]machine // the earlier states, the oldest first
 	changes []string             // the ID of the changed machine, for each change
 	changed chan struct{}        // closed at the next change
 }
@@ -91,10 +91,10 @@ func (w *world) moods() {
 	}
 }
 
-// calmDown makes each fast path right, or leaves it wrong at random. A wrong list
-// or watch may cost calls, but it must do no other harm. A list that is old and
-// does not say so is always made right. Otherwise it could hide a difference of a
-// Node for hours. The caller holds mu.
+// calmDown decides at random for the list and for the watch whether it becomes right or
+// stays as it is. A wrong list or watch may cost calls, but it must do no other harm. A
+// list that is old and does not say so is always made right. Otherwise it could hide for
+// hours that a Node differs from its machine. The caller holds mu.
 func (w *world) calmDown() {
 	h := &w.hints
 	if h.listing == isOld || w.mood.IntN(2) == 0 {
@@ -129,7 +129,7 @@ func (w *world) look() {
 	h.changed = make(chan struct{})
 }
 
-// with returns inner with the fast paths added.
+// with adds the fast paths to inner.
 func (w *world) with(inner cloudprovider.InstancesV2) cloudprovider.InstancesV2 {
 	b, l, x := batches{inner}, lists{w}, watches{w}
 	switch h := w.hints; {
@@ -167,7 +167,7 @@ func (o observer) InstancesV2() (cloudprovider.InstancesV2, bool) {
 	return o.w.with(inner), ok
 }
 
-// use returns d with the fast paths that the gateway has found.
+// use returns a copy of d that has the list and the watch that the gateway has found.
 func use(d node.Deps, found *cloud.Instances) node.Deps {
 	if list := found.Lister(); list != nil {
 		d.List = list
@@ -178,8 +178,8 @@ func use(d node.Deps, found *cloud.Instances) node.Deps {
 	return d
 }
 
-// batches answers questions about many Nodes in one call. It asks the wrapped
-// provider about each Node. So the answers have the habits of that provider.
+// batches answers questions about many Nodes in one call. It asks the wrapped provider
+// about each Node. So the answers have the quirks of that provider.
 type batches struct{ one cloudprovider.InstancesV2 }
 
 // MaxInstanceMetadataBatch implements provider.InstanceMetadataBatcher.

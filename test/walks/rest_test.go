@@ -19,8 +19,8 @@ const (
 	// the cloud works. It covers the longest delay of a retry and the time of some
 	// calls.
 	followsWithin = 7 * time.Minute
-	// followsWithinThrottled is the same limit for ThrottlesInside: with that
-	// habit, a call takes three minutes, and there is only one worker.
+	// followsWithinThrottled is the same limit for the quirk ThrottlesInside. With that
+	// quirk, a call takes three minutes, and there is only one worker.
 	followsWithinThrottled = 30 * time.Minute
 	// settlesWithin is the time within which everything has to be in order. It is
 	// long enough for the pause after failed questions about a Node, and for the
@@ -29,9 +29,9 @@ const (
 	idleFor       = 16 * time.Minute
 )
 
-// rests makes the cloud and the API server work again. At random, a webhook still
-// fails for each write of a Service. Then rests checks the promises for a cloud
-// that works.
+// rests ends the faults: it makes the cloud and the API server work again. In some paths,
+// a webhook still fails for each write of a Service. Then rests checks the promises that
+// hold while the cloud works.
 func (w *world) rests() {
 	stubborn := w.r.IntN(3) == 0
 	w.locked(func() {
@@ -131,8 +131,9 @@ func isServed(s *corev1.Service) bool {
 	return !isTheirs(s) && s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.DeletionTimestamp == nil
 }
 
-// checkBackends checks that each load balancer that works has the newest set of Nodes.
-// A Node may have joined or left a moment ago, so the check is repeated a few times.
+// checkBackends checks that each load balancer whose Service shows its address has the
+// newest set of Nodes. A Node may have joined or left a moment ago, so the check is
+// repeated a few times.
 func (w *world) checkBackends() {
 	for range 5 {
 		late := ""
@@ -145,8 +146,8 @@ func (w *world) checkBackends() {
 	w.locked(func() { w.broken("S3: %s", w.lateBackends()) })
 }
 
-// lateBackends describes a load balancer that does not have the newest set of Nodes. It
-// returns "" if there is none. The caller holds mu.
+// lateBackends describes one such load balancer that does not have the newest set of
+// Nodes. It returns "" if there is none. The caller holds mu.
 func (w *world) lateBackends() string {
 	var want []string
 	for _, n := range w.allNodes() {
@@ -174,7 +175,7 @@ func (w *world) checkServices() {
 		lb, trail := w.balance[s.UID], w.services[s.UID]
 		switch {
 		case w.panics(s.Name) || isTheirs(s):
-		case trail.given && !isServed(s): // Nothing shows whose it is any more.
+		case trail.given && !isServed(s): // Nothing shows any more whose load balancer this is.
 		case trail.tampered && w.has(quirks.EchoesStatus) && addressOf(s) == "": // Only the provider knows the address.
 		case isServed(s):
 			switch {
@@ -246,10 +247,10 @@ func (w *world) checkNodes() {
 	}
 }
 
-// mayBeOld reports whether the label is an earlier one of the machine that the Node may
-// still have. With LabelsSometimesNil, every second answer has no labels. A list or a
-// watch causes additional questions. So each comparison might by chance get an answer
-// without labels. Then the label stays old, even for hours.
+// mayBeOld reports whether the Node may still have this label, which is an earlier label
+// of its machine. With LabelsSometimesNil, every second answer has no labels. A list or a
+// watch causes additional questions. So each periodic comparison might by chance get an
+// answer without labels. Then the Node keeps the old label, even for hours.
 func (w *world) mayBeOld(label string, m *machine) bool {
 	if !w.has(quirks.LabelsSometimesNil) || !w.hints.lists && !w.hints.watches {
 		return false

@@ -14,13 +14,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
-// serviceTrail has the observations of an independent observer about a Service.
+// serviceTrail has what the test has observed about a Service, independently of the daemon.
 type serviceTrail struct {
 	name    string
-	foreign bool // it was always of another class
-	// given means that it was given to another class for some time.
+	foreign bool // the Service was always of another class
+	// given means that the Service was given to another class for some time.
 	given bool
-	// finalized means that it has had the finalizer.
+	// finalized means that the Service has had the finalizer.
 	finalized bool
 	// known is the last address that the running daemon can know.
 	known string
@@ -36,12 +36,12 @@ type serviceTrail struct {
 	events                 []string
 }
 
-// nodeTrail has the observations of an independent observer about a Node.
+// nodeTrail has what the test has observed about a Node, independently of the daemon.
 type nodeTrail struct {
 	name    string
 	kind    kind
 	machine *machine
-	ownRack bool // the user has set the label before the Node was initialised
+	ownRack bool // the user set the label before the Node was initialised
 	// excluded is the time at which the Node was last excluded or included.
 	excluded              time.Time
 	rack                  int // the newest value of the label that was written
@@ -49,8 +49,8 @@ type nodeTrail struct {
 	events                []string
 }
 
-// observer is the provider as the daemon sees it, with its habits. It checks promises
-// at each call about a Service.
+// observer is the provider that the daemon uses, with its quirks. It checks promises at
+// each call about a Service.
 type observer struct {
 	*quirks.Provider
 
@@ -231,8 +231,8 @@ func (w *world) checkNodeWrite(was, now *corev1.Node) {
 	}
 }
 
-// checkRack checks the label that follows the cloud: it never flaps, and never
-// replaces a user's label.
+// checkRack checks the label that follows the cloud: the label must never flap, and must
+// never replace a user's label.
 func (w *world) checkRack(was, now *corev1.Node, trail *nodeTrail) {
 	before, after := was.Labels[rackLabel], now.Labels[rackLabel]
 	if before == after {

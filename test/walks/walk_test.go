@@ -14,11 +14,11 @@ var (
 	seed  = flag.Uint64("seed", 0, "the seed of the first path of TestWalk")
 )
 
-// TestWalk takes random paths through the lives of Services and Nodes. The
-// providers have random habits. The test checks the promises on the way, once the
-// cloud works again, and at the end. A failure prints its path and its seed.
-// Goroutines can run in another order the next time. So a race may need several
-// runs: go test ./test/walks -seed=N -paths=1 -count=20
+// TestWalk runs random sequences of events (paths) in the lives of Services and Nodes. In
+// each path, the provider has random quirks. The test checks the promises during the
+// path, whenever the cloud works again, and at the end. If a path fails, the test prints
+// the path and its seed. Goroutines can run in another order the next time. So a race may
+// need several runs: go test ./test/walks -seed=N -paths=1 -count=20
 func TestWalk(t *testing.T) {
 	count := *paths
 	switch {
@@ -28,14 +28,14 @@ func TestWalk(t *testing.T) {
 	default:
 		count = 300
 	}
-	for i := range uint64(count) { // it is not negative
+	for i := range uint64(count) { // count is not negative
 		t.Run(strconv.FormatUint(*seed+i, 10), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { walk(t, *seed+i) })
 		})
 	}
 }
 
-// walk takes the path of a seed.
+// walk runs the random path that the seed selects.
 func walk(t *testing.T, seed uint64) {
 	t.Helper()
 	w := newWorld(t, seed)
@@ -57,7 +57,7 @@ func walk(t *testing.T, seed uint64) {
 	if w.stop != nil {
 		w.stop()
 	}
-	time.Sleep(time.Minute) // A question may still wait for a timer, and no time passes once the test has returned.
+	time.Sleep(time.Minute) // A call to the provider may still wait for a timer, and no time passes once the test has returned.
 	if t.Failed() {
 		t.Logf("to repeat it: go test ./test/walks -seed=%d -paths=1\n%s", seed, strings.Join(w.path, "\n"))
 	}

@@ -25,11 +25,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
-// world is a cluster, a cloud and the daemon between them. It runs in
-// testing/synctest, which has its own time.
+// world has everything that one path needs: a cluster, a cloud and the daemon between
+// them. It runs in testing/synctest, which has its own time.
 type world struct {
 	t       *testing.T
-	r       *rand.Rand // of the path; only the goroutine of the path uses it
+	r       *rand.Rand // chooses the events of the path; only the goroutine of the path uses it
 	habits  []quirks.Quirk
 	cluster *fake.Clientset
 	began   time.Time
@@ -48,9 +48,9 @@ type world struct {
 	busy     map[types.UID]string        // the call under way about a Service; guarded by mu
 	weather  weather                     // of the cloud; guarded by mu
 	refusal  refusal                     // of the API server; guarded by mu
-	luck     *rand.Rand                  // of calls; guarded by mu
-	hints    hints                       // of the provider; the set of offers does not change; guarded by mu
-	mood     *rand.Rand                  // of hints; guarded by mu
+	luck     *rand.Rand                  // decides which calls and writes are lost; guarded by mu
+	hints    hints                       // of the provider; the set of fast paths that it offers does not change; guarded by mu
+	mood     *rand.Rand                  // chooses the hints; guarded by mu
 	running  bool                        // whether the daemon runs; guarded by mu
 }
 
@@ -60,7 +60,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
 	w := &world{
 		t: t, r: rand.New(rand.NewPCG(1, seed)), luck: rand.New(rand.NewPCG(2, seed)), // the test has to be repeatable
-		cluster: fake.NewSimpleClientset(), // managed fields would take most of the time
+		cluster: fake.NewSimpleClientset(), // a client with managed fields would take most of the time
 		began:   time.Now(), machines: map[string]*machine{}, balance: map[types.UID]*balancer{},
 		services: map[types.UID]*serviceTrail{}, nodes: map[types.UID]*nodeTrail{}, busy: map[types.UID]string{},
 		version: 1000, weather: fair, refusal: accepts,
@@ -78,7 +78,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
-// groups are groups of habits. A provider has at most one habit of each group.
+// groups lists groups of quirks. A provider has at most one quirk of each group.
 var groups = [][]quirks.Quirk{
 	{quirks.SpellsIDsWith("other"), quirks.IDsWithoutScheme},
 	{quirks.LabelsOnlyOnce, quirks.LabelsSometimesNil},
@@ -119,8 +119,7 @@ func (w *world) habitNames() string {
 	return strings.Join(names, ", ")
 }
 
-// start starts the daemon as a new process does: with a new provider and without
-// memory.
+// start starts the daemon as a new process would: with a new provider and without memory.
 func (w *world) start() {
 	w.noteStart()
 	ctx, cancel := context.WithCancel(klog.NewContext(w.t.Context(), klog.New(nil)))
@@ -173,14 +172,14 @@ func (w *world) start() {
 	synctest.Wait()
 }
 
-// after looks at the machines, and then lets the time d pass.
+// after records which machines have changed, and then lets the time d pass.
 func (w *world) after(d time.Duration) {
 	w.locked(w.look)
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// happen records a step of the path. The caller holds mu.
+// happen records an event of the path as one of its steps. The caller holds mu.
 func (w *world) happen(format string, arguments ...any) {
 	w.steps++
 	w.note(format, arguments...)
