@@ -43,7 +43,8 @@ import (
 // certificates is the manifest of the chart with servingCertificates.enabled.
 const certificates = "charts/fairlead/ci/serving-certificates.golden.yaml"
 
-// approvesCertificates is the flag that switches the controller on.
+// approvesCertificates is the flag that switches on the controller that approves serving
+// certificates.
 const approvesCertificates = "--controllers=*,kubelet-serving-csr-controller"
 
 // certifying returns the setup of a daemon that approves serving certificates.
@@ -102,7 +103,7 @@ func testServingCertificatesOfKubelets(t *testing.T) {
 			t.Fatal(err)
 		}
 		i := b.Kubelet(t, simulator.Instance{Name: b.Name("serving"), Addresses: nodes.CloudAddresses("InternalIP=127.0.81.3")})
-		// This daemon is killed as soon as the kubelet has asked.
+		// This daemon is killed as soon as the kubelet has requested a certificate.
 		d = b.Daemon(t, setup)
 		awaitRequest(t, b, i.Name)
 		d.Kill()
@@ -156,7 +157,7 @@ func addressesOf(all []simulator.Address) (list []string) {
 	return list
 }
 
-// awaitRequest waits for a request of the kubelet.
+// awaitRequest waits until the kubelet has requested a certificate.
 func awaitRequest(t *testing.T, b *bed.Bed, node string) {
 	t.Helper()
 	expect.Within(t, expect.Soon, func(ctx context.Context) error {
@@ -171,8 +172,8 @@ func awaitRequest(t *testing.T, b *bed.Bed, node string) {
 	})
 }
 
-// forgery is a request that a kubelet's credentials can make, and that must not be
-// approved.
+// forgery is a request that can be made with a kubelet's credentials, and that must not
+// be approved.
 type forgery struct {
 	name, reason string // reason: the daemon's reason to hold it, unless the API server refuses it
 	template     func(*x509.CertificateRequest)
@@ -272,8 +273,8 @@ func forgeries(t *testing.T, own, other string) []forgery {
 	}
 }
 
-// served is a bed with a cloud and a daemon that approves serving certificates. There
-// are no kubelets: the test has their credentials.
+// served is a bed with a cloud and a daemon that approves serving certificates. There are
+// no kubelets. The test itself makes requests with the credentials of kubelets.
 type served struct {
 	*bed.Bed
 
@@ -327,7 +328,8 @@ func testAttacks(t *testing.T, s served, own, other simulator.Instance) {
 	})
 }
 
-// testNodeStatus writes addresses into the Node's status that only the cloud may set.
+// testNodeStatus writes addresses into the Node's status, although only the cloud may set
+// addresses.
 func testNodeStatus(t *testing.T, s served, own simulator.Instance) {
 	_, err := asKubelet(t, s.Bed, own.Name).CoreV1().Nodes().Patch(t.Context(), own.Name, types.StrategicMergePatchType,
 		[]byte(`{"status":{"addresses":[{"type":"Hostname","address":"victim.internal"},{"type":"InternalIP","address":"10.81.0.2"}]}}`), metav1.PatchOptions{}, "status")
@@ -338,7 +340,8 @@ func testNodeStatus(t *testing.T, s served, own simulator.Instance) {
 }
 
 // testProviderIDOfAnother covers a kubelet that creates its Node with the provider ID of
-// another instance. It requests a certificate before and after that instance has a Node.
+// another instance. The kubelet requests a certificate before and after that instance has
+// a Node.
 func testProviderIDOfAnother(t *testing.T, s served) {
 	victim := s.cloud.Instance(t, simulator.Instance{Name: s.Name("robbed"), Addresses: nodes.CloudAddresses("InternalIP=10.81.0.6")})
 	robber := s.cloud.Instance(t, simulator.Instance{Name: s.Name("robber"), Addresses: nodes.CloudAddresses("InternalIP=10.81.0.7")})

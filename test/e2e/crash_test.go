@@ -67,7 +67,7 @@ func TestKilledAtEachRequest(t *testing.T) {
 	}
 }
 
-// server is a server at whose requests the daemon is killed.
+// server describes a server. The daemon is killed at each of its requests to this server.
 type server struct {
 	name   string
 	match  proxy.Match
@@ -123,8 +123,8 @@ func excludedKubelets(t *testing.T, b *bed.Bed, n int) []simulator.Instance {
 	return created
 }
 
-// A lost request or a lost reply does not change the result either, while the
-// daemon runs.
+// The daemon keeps running, but some requests and replies are lost. This does not change
+// the result of an initialisation.
 func TestLostAndCutRequests(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)

@@ -76,7 +76,8 @@ func TestManifestsAreAccepted(t *testing.T) {
 }
 
 // Pods of the Deployment are admitted in a namespace with the Pod Security level
-// restricted. Pods of the DaemonSet violate it only because they use the host's network.
+// "restricted". Pods of the DaemonSet violate this level only because they use the host's
+// network.
 func TestPodsAskForNothingSpecial(t *testing.T) {
 	b := onShared(t)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{

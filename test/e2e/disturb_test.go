@@ -122,7 +122,7 @@ func (s *storm) blow(t *testing.T) {
 				switch {
 				case err == nil:
 					s.last[w] = n
-				case !apierrors.IsConflict(err): // the server has used up its own retries
+				case !apierrors.IsConflict(err): // A conflict means that the server has used up its own retries.
 					t.Errorf("writer %d: %v", w, err)
 					return
 				}

@@ -23,11 +23,11 @@
 // deleted Node of the pool: it was not healthy, and the cloud's own log has the evidence
 // (S1).
 //
-// Each file is one scenario. Scenarios share the packages in test/internal: bed
-// (the control plane, the cloud that its kubelets follow, proxies), daemon,
-// replicas, audit (requests to the API server), nodes, nodepool (Nodes that may be
-// deleted), podnetwork (routes), lbservice, rights and expect. A function called
-// testX runs as a subtest.
+// Each file is one scenario. Scenarios share the packages in test/internal: bed (the
+// control plane, the cloud whose instances have kubelets, proxies), daemon, replicas,
+// audit (requests to the API server), nodes, nodepool (Nodes that may be deleted),
+// podnetwork (routes), lbservice, rights and expect. A function called testX runs as a
+// subtest.
 //
 //	func TestNodeGetsItsZone(t *testing.T) {
 //		b := onShared(t)
@@ -37,9 +37,8 @@
 //		b.AwaitNode(t, node.Name, expect.Soon, nodes.As(i, nodes.AddressesOf(i)...))
 //	}
 //
-// A scenario must pass in any order, in parallel with others, and on a busy
-// machine. So it waits for a state, not for a time. It traps a request by the
-// request's kind, not by its number. It makes names with Bed.Name. The numbers in
-// these names depend on the tests that ran before, so a scenario makes no addresses
-// from them.
+// A scenario must pass in any order, in parallel with others, and on a busy machine. So
+// it waits for a state, not for a time. It traps a request by the request's kind, not by
+// its number. It makes names with Bed.Name. The numbers in these names depend on the
+// tests that ran before, so a scenario makes no addresses from these numbers.
 package e2e

@@ -22,8 +22,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// faults has a row for each fault that TestDoctor plants, with the code of doctor's
-// finding.
+// faults has a row for each fault that TestDoctor plants, with the code that "doctor"
+// must report.
 var faults = []struct {
 	name, want string
 	plant      func(*testing.T, *patient)
@@ -145,8 +145,8 @@ var faults = []struct {
 	}},
 }
 
-// argument replaces the manager's argument with this prefix. Without a prefix, it adds the
-// argument.
+// argument replaces the manager's argument that begins with prefix. If prefix is empty,
+// it adds an argument.
 func (p *patient) argument(t *testing.T, prefix, argument string) {
 	t.Helper()
 	p.editManager(t, func(d *appsv1.Deployment) {

@@ -30,8 +30,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// patient is a cluster that seems to have a manager. The test makes Pods and their
-// state by hand, and no controller changes the planted faults.
+// patient is a cluster that seems to run a cloud-controller-manager (the manager). The
+// test writes the Pods and their status itself, so no controller changes the planted
+// faults.
 type patient struct {
 	*bed.Bed
 	nodes   []string
@@ -227,10 +228,10 @@ func (p *patient) deleteLease(ctx context.Context, name string) error {
 	return err
 }
 
-// withAddress is the state of a Service with a load balancer.
+// withAddress is the status of a Service with a load balancer.
 const withAddress = `{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}`
 
-// service makes a Service of type LoadBalancer with this state.
+// service makes a Service of type LoadBalancer with this status.
 func (p *patient) service(t *testing.T, change func(*corev1.Service), status string) string {
 	t.Helper()
 	s := &corev1.Service{
@@ -276,7 +277,7 @@ func (p *patient) event(t *testing.T, about corev1.ObjectReference, reason strin
 	expect.Cleanup(t, func(ctx context.Context) error { return events.Delete(ctx, e.Name, metav1.DeleteOptions{}) })
 }
 
-// examine runs doctor in this process, and returns its report and exit code.
+// examine runs the command "doctor" in this process, and returns its report and exit code.
 func (p *patient) examine(ctx context.Context, kubeconfig string, args ...string) (r doctor.Report, code int, err error) {
 	command := doctor.New(func(*doctor.View) any { return nil }) //nolint:contextcheck // ExecuteContext passes it
 	command.SilenceErrors, command.SilenceUsage = true, true
@@ -291,8 +292,8 @@ func (p *patient) examine(ctx context.Context, kubeconfig string, args ...string
 	return r, inspect.Code(failed), nil
 }
 
-// awaitCodes waits until doctor finds exactly these codes. A changed role takes effect
-// only after a moment.
+// awaitCodes waits until "doctor" reports exactly these codes. A changed role takes
+// effect only after a moment.
 func (p *patient) awaitCodes(t *testing.T, want ...string) doctor.Report {
 	t.Helper()
 	var r doctor.Report

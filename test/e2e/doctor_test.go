@@ -36,8 +36,8 @@ func doctorRole(t *testing.T) string {
 	return role
 }
 
-// TestDoctor plants faults one after the other in one cluster. For each fault, doctor
-// reports its code and no other code.
+// TestDoctor plants faults one after the other in one cluster. For each fault, the
+// command "doctor" reports the code of this fault and no other code.
 func TestDoctor(t *testing.T) {
 	p := newPatient(t)
 	for _, row := range faults {
@@ -62,7 +62,8 @@ func TestDoctor(t *testing.T) {
 	t.Run("ThousandNodes", p.thousandNodes)
 }
 
-// fixRuns runs the command that doctor prints, with a real kubectl that changes nothing.
+// fixRuns runs the command that "doctor" suggests, with a real kubectl, but without
+// changes to the cluster.
 func (p *patient) fixRuns(t *testing.T, fix string) {
 	t.Helper()
 	command, _, _ := strings.Cut(fix, " #")
@@ -83,8 +84,8 @@ func (p *patient) fixRuns(t *testing.T, fix string) {
 	}
 }
 
-// A user with the role view gets the checks for which it has the rights. For the
-// others, doctor names the missing right.
+// For a user with the role "view", "doctor" makes the checks for which the user has the
+// rights. For the other checks, it names the missing right.
 func (p *patient) rightsToView(t *testing.T) {
 	kubeconfig := p.as(t, "viewer", "view")
 	expect.Within(t, expect.Soon, func(ctx context.Context) error {
@@ -104,7 +105,7 @@ func (p *patient) rightsToView(t *testing.T) {
 	})
 }
 
-// The role of the guide has exactly the rights that doctor uses.
+// The role in the guide has exactly the rights that "doctor" uses.
 func (p *patient) rightsOfTheGuide(t *testing.T) {
 	objects, err := manifest.Objects(doctorRole(t))
 	if err != nil {
@@ -135,7 +136,7 @@ func (p *patient) rightsOfTheGuide(t *testing.T) {
 	kubeconfig := p.as(t, "doctor", "fairlead-doctor")
 	expect.Within(t, expect.Soon, func(ctx context.Context) error {
 		mark := p.Audit(t).Mark()
-		// Only a bundle uses some of the rights.
+		// Some of the rights are used only for a bundle.
 		r, _, err := p.examine(ctx, kubeconfig, "--bundle="+filepath.Join(t.TempDir(), "doctor.tar.gz"))
 		if err != nil {
 			return err
@@ -154,7 +155,7 @@ func ofDoctor(all audit.Requests) audit.Requests {
 	return all.Where(func(q audit.Request) bool { return strings.HasSuffix(q.UserAgent, "fairlead-doctor") })
 }
 
-// Each example of the help runs.
+// Each example in the help text runs.
 func (p *patient) examplesOfTheHelp(t *testing.T) {
 	p.initialised(t, func(node *corev1.Node) { node.Name = "worker-9" })
 	p.lease(t, managerName, time.Now())

@@ -198,7 +198,7 @@ func mutations(r proxy.Request) bool {
 	return r.Method != http.MethodGet && (strings.HasPrefix(r.Path, "/api/v1/nodes") || strings.Contains(r.Path, "/services/"))
 }
 
-// noOverlap checks all writes of both replicas: they must never write the same
+// noOverlap checks all writes of both replicas: the replicas must never write the same
 // object at the same time (S7). All load balancers count as one object.
 func noOverlap(t *testing.T, a, b replicas.Replica) {
 	t.Helper()

@@ -55,7 +55,7 @@ func compare(t *testing.T, alone, attacked figures) {
 	t.Helper()
 	t.Logf("without the attacker: %v; with the attacker: %v (calls %.2f, time %.2f times as much)",
 		alone, attacked, float64(attacked.calls)/float64(alone.calls), float64(attacked.took)/float64(alone.took))
-	const few = 2 // calls for the attacker itself, which its own allowance permits
+	const few = 2 // calls that the attacker's own allowance permits
 	if most := alone.calls*5/4 + few; attacked.calls > most {
 		t.Errorf("%d calls until it was done, want %d at most", attacked.calls, most)
 	}

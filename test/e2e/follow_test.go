@@ -73,7 +73,7 @@ func (f *follower) testResize(t *testing.T) {
 func (f *follower) testReaddress(t *testing.T) {
 	f.change(t, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.78.1", "InternalIP=127.0.78.2", "ExternalIP=203.0.113.78")})
 	f.awaits(t)
-	// The order within a type counts.
+	// The order of addresses of one type matters.
 	f.change(t, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.78.2", "InternalIP=127.0.78.1", "ExternalIP=203.0.113.78")})
 	f.awaits(t)
 	f.change(t, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.78.2")})

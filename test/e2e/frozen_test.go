@@ -23,10 +23,10 @@ func servicePatches(r proxy.Request) bool {
 	return r.Method == http.MethodPatch && strings.Contains(r.Path, "/services/")
 }
 
-// A leader is frozen for longer than its lease. It was between the two writes for a
-// Node, and between the finalizer of a Service and the call to the cloud. Another
-// replica takes over. When the frozen leader continues, it begins no more writes or
-// calls, and exits (S7).
+// A leader is frozen for longer than its lease. It was in the middle of two tasks: it had
+// made the first of two writes for a Node, and it had given a Service its finalizer, but
+// had not yet called the cloud for the Service. Another replica takes over. When the
+// frozen leader continues, it begins no more writes or calls, and exits (S7).
 func TestFrozenLeaderBeginsNothing(t *testing.T) {
 	b := onShared(t)
 	s := lbservice.New(t, b, 1)

@@ -52,10 +52,10 @@ type hybridCloud struct {
 
 // Two clouds and a rack are one cluster. Each cloud has an instance with the name of
 // every Node, even of Nodes that belong to the other cloud or to the rack. Whatever a
-// cloud says, each daemon writes only its own Nodes, and each load balancer has only
-// its own cloud's Nodes as backends. No Node is deleted, and all are ready for pods.
-// In this test, evidence is complete after some seconds. So each lie lasts longer than
-// a deletion needs.
+// cloud says, each daemon writes only its own Nodes, and each load balancer has only its
+// own cloud's Nodes as backends. No Node is deleted, and all are ready for pods. In this
+// test, the evidence for a deletion is complete after some seconds, and each wrong answer
+// of a cloud lasts longer.
 func TestTwoCloudsAndARack(t *testing.T) {
 	b := onOwn(t)
 	mark := b.Audit(t).Mark()
@@ -112,7 +112,8 @@ func TestTwoCloudsAndARack(t *testing.T) {
 	onlyWrites(t, all.OfProgram(ccmOfRack), rack)
 }
 
-// newHybridCloud makes a cloud with instances of all names, and Nodes of its own names.
+// newHybridCloud makes a cloud that has an instance for each name in all, and a Node for
+// each name in own.
 func newHybridCloud(t *testing.T, b *bed.Bed, name string, all, own []string) *hybridCloud {
 	t.Helper()
 	s := &hybridCloud{name: name, Pool: &nodepool.Pool{Bed: b, Cloud: b.NewCloud(t, "--check-interval=200ms")}}
@@ -150,8 +151,8 @@ func (s *hybridCloud) initialised(t *testing.T) {
 	}
 }
 
-// joinsRack writes the label and the address of a Node that a kubelet writes with
-// --node-labels and --node-ip. It also writes the annotation with the public address.
+// joinsRack gives a Node of the rack the label and the address that a kubelet would set
+// with --node-labels and --node-ip. It also adds the annotation with the public address.
 // Then it waits until the Node is initialised.
 func joinsRack(t *testing.T, b *bed.Bed, name string) {
 	t.Helper()
@@ -176,8 +177,8 @@ func joinsRack(t *testing.T, b *bed.Bed, name string) {
 	})
 }
 
-// serves creates a Service of the cloud's class, and makes the cloud's machines
-// answer at its node port.
+// serves creates a Service of the cloud's class, and makes the cloud's machines answer at
+// the Service's node port.
 func (s *hybridCloud) serves(t *testing.T) {
 	t.Helper()
 	services := s.services()
@@ -195,8 +196,8 @@ func (s *hybridCloud) services() lbservice.Services {
 	return lbservice.Services{Bed: s.Bed, Cloud: s.Cloud, Class: "e2e/" + s.name}
 }
 
-// carriesTraffic waits until the load balancer has led connections to each Node of its
-// own cloud. It fails the test if the load balancer has any other backend.
+// carriesTraffic waits until the load balancer has forwarded connections to each Node of
+// its own cloud. It fails the test if the load balancer has any other backend.
 func (s *hybridCloud) carriesTraffic(t *testing.T) {
 	t.Helper()
 	l, err := s.services().Balancer(t.Context(), s.service)
@@ -236,8 +237,8 @@ func lies() []lie {
 	}
 }
 
-// hears lets the cloud lie while a kubelet is silent, and waits until the daemon has
-// heard the lie several times.
+// hears makes the cloud give the wrong answer while a kubelet is silent, and waits until
+// the daemon has received this answer several times.
 func (s *hybridCloud) hears(t *testing.T, l lie, silent *nodepool.Member) {
 	t.Helper()
 	asked := s.Cloud
@@ -262,8 +263,8 @@ func (s *hybridCloud) hears(t *testing.T, l lie, silent *nodepool.Member) {
 	s.Wake(t, silent)
 }
 
-// uidsOf returns the UIDs of all Nodes, by name. If a Node of the rack is
-// deleted, its kubelet registers it again under another UID.
+// uidsOf returns the UIDs of all Nodes, by name. A Node of the rack that is deleted comes
+// back with another UID, because its kubelet registers it again.
 func uidsOf(t *testing.T, b *bed.Bed) map[string]types.UID {
 	t.Helper()
 	list, err := b.Admin.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})

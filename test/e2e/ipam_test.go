@@ -30,7 +30,7 @@ const (
 	roomFor     = 256 - 8
 )
 
-// wide makes TestNodeCIDRs four times as large: 1,000 Nodes and a few.
+// wide makes TestNodeCIDRs four times as large, with a few more than 1,000 Nodes.
 var wide = flag.Bool("wide", false, "run TestNodeCIDRs with 1,000 Nodes, which takes minutes")
 
 // givesCIDRs returns the flags of a daemon that only gives CIDRs to Nodes.
@@ -38,9 +38,9 @@ func givesCIDRs(clusters string, more ...string) []string {
 	return append([]string{"--controllers=node-ipam-controller", "--allocate-node-cidrs", "--cluster-cidr=" + clusters}, more...)
 }
 
-// Without an allocator in kube-controller-manager, leaders that follow one another give
-// each Node a CIDR of each family (S11). Each leader is killed during a write. In some
-// rounds, the write arrives before the next leader has begun. In others, it arrives
+// kube-controller-manager gives no CIDRs. Instead, several leaders, one after the other,
+// give each Node a CIDR of each family (S11). Each leader is killed during a write. In
+// some rounds, the write arrives before the next leader has begun. In others, it arrives
 // afterwards, or only its reply is lost. In the end all CIDRs are given, and none twice.
 func TestNodeCIDRs(t *testing.T) {
 	const rounds = 5
@@ -202,7 +202,7 @@ func TestNodeCIDRsBesideAnotherAllocator(t *testing.T) {
 	b := onShared(t)
 	mark := b.Audit(t).Mark()
 	d := b.Daemon(t, daemon.Setup{Flags: givesCIDRs("10.128.0.0/9")})
-	b.AwaitMetric(t, d, `node_ipam_controller_cirdset_max_cidrs{clusterCIDR="10.128.0.0/9"} 32768`) // It has listed all Nodes.
+	b.AwaitMetric(t, d, `node_ipam_controller_cirdset_max_cidrs{clusterCIDR="10.128.0.0/9"} 32768`) // This metric shows that the daemon has listed all Nodes.
 	for range 4 {
 		n := b.Register(t, nodes.New(b.Name("theirs")))
 		b.AwaitNode(t, n.Name, expect.Soon, func(node *corev1.Node) error {

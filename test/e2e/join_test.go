@@ -28,7 +28,7 @@ func TestNewNodeIsInitialised(t *testing.T) {
 	b := onShared(t)
 	i := b.Kubelet(t, simulator.Instance{
 		Name: b.Name("join"), Zone: "sim-1b", Type: "medium",
-		// The types are mixed, and the internal addresses have both families.
+		// The addresses are not sorted by type, and the internal addresses have both families.
 		Addresses: nodes.CloudAddresses("InternalIP=127.0.77.1", "ExternalIP=203.0.113.77", "InternalIP=fd00::77", "ExternalDNS=join.example.com"),
 		Labels:    map[string]string{"rack": "r1", "example.com/disk": "ssd"},
 	})

@@ -62,7 +62,7 @@ func TestKubectl(t *testing.T) {
 	})
 }
 
-// nextCommandsRun runs each of the next commands that the sub-command explain suggests.
+// nextCommandsRun runs each of the next commands that the sub-command "explain" suggests.
 func (p *patient) nextCommandsRun(t *testing.T, object string) {
 	t.Helper()
 	var answer struct{ Next []string }

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// run stops everything that it has started, even after an interrupt.
+// run runs the tests. It stops everything that it has started, even after an interrupt.
 func run(m *testing.M) (code int) {
 	bin := os.Getenv("FAIRLEAD_BIN")
 	if bin == "" {

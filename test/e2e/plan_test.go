@@ -128,9 +128,8 @@ func cloudChanged(t *testing.T, c *bed.Cloud) int64 {
 	return report.Count(cloudChanges...)
 }
 
-// For each object, the daemon does what the sub-command plan has predicted. The
-// sub-command itself writes nothing to the cluster, and changes nothing in the
-// cloud.
+// For each object, the daemon does what the sub-command "plan" has predicted. The
+// sub-command itself writes nothing to the cluster, and changes nothing in the cloud.
 func TestPlanSaysWhatTheDaemonDoes(t *testing.T) {
 	p := newPlanned(t)
 	mark, changed := p.Audit(t).Mark(), cloudChanged(t, p.Pool.Cloud)
@@ -162,7 +161,7 @@ func TestPlanSaysWhatTheDaemonDoes(t *testing.T) {
 	}
 }
 
-// effect is the output of plan about one object.
+// effect is the output of "plan" about one object.
 type effect struct {
 	gravest string // the last of the effects in the order none, wait, update, create, delete
 	writes  bool   // the object is written; events do not count
@@ -171,7 +170,7 @@ type effect struct {
 
 var onNode = regexp.MustCompile(` on (node/\S+)$`)
 
-// effects returns the output of plan by object.
+// effects returns the output of "plan" by object.
 func (*planned) effects(said bed.Planned) map[string]effect {
 	order := []string{"", "none", "wait", "update", "create", "delete"}
 	all := map[string]effect{}
@@ -197,7 +196,7 @@ func (*planned) effects(said bed.Planned) map[string]effect {
 	return all
 }
 
-// checkStates checks the predictions of plan for the objects that have changed.
+// checkStates checks the predictions of "plan" for the objects that have changed.
 func (p *planned) checkStates(t *testing.T, effects map[string]effect) {
 	t.Helper()
 	for what, want := range map[string]string{
@@ -222,9 +221,9 @@ func (p *planned) checkStates(t *testing.T, effects map[string]effect) {
 	}
 }
 
-// checkComparison checks plan's comparison with upstream's skeleton. By now, there
-// is enough evidence to delete the Node whose instance is gone. So the daemon and
-// the skeleton do the same with this Node.
+// checkComparison checks the comparison with upstream's skeleton that "plan" prints. By
+// now, there is enough evidence to delete the Node whose instance is gone. So the daemon
+// and the skeleton do the same with this Node.
 func (p *planned) checkComparison(t *testing.T, said bed.Planned) {
 	t.Helper()
 	differs := map[string]string{}
@@ -239,7 +238,7 @@ func (p *planned) checkComparison(t *testing.T, said bed.Planned) {
 	}
 }
 
-// awaitDone waits until the daemon has done everything that plan has predicted.
+// awaitDone waits until the daemon has done everything that "plan" has predicted.
 func (p *planned) awaitDone(t *testing.T, effects map[string]effect, routes map[string]string) {
 	t.Helper()
 	expect.Within(t, 4*expect.Soon, func(ctx context.Context) error {
@@ -264,7 +263,7 @@ func (p *planned) awaitDone(t *testing.T, effects map[string]effect, routes map[
 	podnetwork.AwaitListings(t, p.Pool.Cloud, 3)
 }
 
-// compare checks that the daemon has made the writes that plan has predicted.
+// compare checks that the daemon has made the writes that "plan" has predicted.
 func (*planned) compare(t *testing.T, effects map[string]effect, writes audit.Requests) {
 	t.Helper()
 	written := map[string]bool{}
@@ -288,7 +287,7 @@ func (*planned) compare(t *testing.T, effects map[string]effect, writes audit.Re
 	}
 }
 
-// compareRoutes returns an error while the routes differ from plan's prediction.
+// compareRoutes returns an error while the routes differ from the prediction of "plan".
 // The argument before has the routes from the time before the daemon ran.
 func (p *planned) compareRoutes(ctx context.Context, t *testing.T, effects map[string]effect, before map[string]string) error {
 	t.Helper()

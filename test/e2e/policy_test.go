@@ -122,8 +122,8 @@ func TestPolicyWarnsOfWhatHasNoEffect(t *testing.T) {
 	}
 }
 
-// The sub-command prints a policy for the program's provider. With --action=Deny, this
-// policy denies a wrong Service.
+// The sub-command "policy" prints a policy for the program's provider. With
+// --action=Deny, this policy denies a wrong Service.
 func TestPolicyOfTheProgram(t *testing.T) {
 	b := onShared(t)
 	text, err := exec.CommandContext(t.Context(), b.Programs.Path("cloud-controller-manager"), "policy", "--cloud-provider=simulated", "--action=Deny", "--name=printed", "--load-balancer-class=example.com/policy").CombinedOutput()

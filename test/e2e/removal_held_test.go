@@ -64,9 +64,9 @@ func TestSilentNodes(t *testing.T) {
 		}
 		return nil
 	})
-	// The cases run at the same time. Each subtest waits for one of them. The fault
-	// of the case invisible ends at a certain time. So this case begins last, and
-	// its subtest comes first.
+	// The cases run at the same time. Each subtest waits for one of them. The fault of
+	// the case "invisible" ends at a certain time. So this case begins last, and its
+	// subtest comes first.
 	invisible := s.invisible()
 	cases := slices.Concat(s.unanswered(), s.calledAbsent(), s.odd(), s.gone(), s.shutDown())
 	for _, c := range append(cases, invisible) {

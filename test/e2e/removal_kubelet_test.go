@@ -16,8 +16,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// grace is the grace period of kube-controller-manager for a silent kubelet.
-// markedWithin is the longest time until it sets Ready=Unknown for this kubelet.
+// grace is the grace period of kube-controller-manager for a silent kubelet. markedWithin
+// is the longest time until kube-controller-manager sets Ready=Unknown for this kubelet.
 const (
 	grace        = 20 * time.Second
 	markedWithin = grace + time.Minute

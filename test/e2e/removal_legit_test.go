@@ -17,9 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// The flags are the defaults, and the Nodes are not young any more. When 5 % of the
-// instances are terminated, their Nodes are deleted soon after the kubelets fall
-// silent.
+// 5 % of the instances are terminated. Their Nodes are deleted soon after the kubelets
+// fall silent. The flags are the defaults, and the Nodes are no longer young.
 func TestTerminatedInstancesAreGoneInTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes six minutes")
@@ -97,7 +96,7 @@ func TestNodesOverTheBudgetAreHeldAndThenDeletedAtABoundedRate(t *testing.T) {
 	p.AwaitGone(t, 4*time.Minute, gone...)
 	p.AwaitTold(t, expect.Soon, gone, "Normal NodeDeletionResumed")
 	done := p.Deletions(t).Done()
-	// The last three are within the budget again.
+	// The last three deletions are within the budget again.
 	for n := 0; n+rate < len(done)-3; n++ {
 		if took := done[n+rate].Time.Sub(done[n].Time); took < time.Minute {
 			t.Errorf("%d Nodes over the budget were deleted within %v, want at most %d in a minute", rate+1, took, rate)
@@ -182,8 +181,8 @@ func testAnnounced(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// testAllButOne: the only Node that is left is enough as a witness. Three
-// deletions are within the budget. Four are held for a while.
+// testAllButOne: all instances but one are terminated. The Node of the last instance is
+// enough as a witness. Three deletions are within the budget. Four are held for a while.
 func testAllButOne(t *testing.T, b *bed.Bed) {
 	for _, gone := range []int{3, 4} {
 		t.Run(fmt.Sprintf("%dOf%d", gone, gone+1), func(t *testing.T) {
@@ -224,7 +223,7 @@ func testTheLastNode(t *testing.T, b *bed.Bed) {
 			only.Rules = row.Rules
 			p.Runs(t, daemon.Setup{Flags: nodepool.Quickly(row.flag)})
 			p.Silence(t, only)
-			p.AwaitAsked(t, 1, only) // The instance existed.
+			p.AwaitAsked(t, 1, only) // The cloud has confirmed the instance.
 			p.Terminate(t, only)
 			if row.Alone {
 				p.AwaitGone(t, nodepool.GoneWithin, only)
@@ -265,10 +264,10 @@ func testErrorsBetween(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// testWithoutProviderID: there are two kinds of Nodes without a provider ID. If the
-// Node waits to be initialised, the daemon looks for its instance by name, and deletes
-// the Node. Otherwise the Node is somebody's own machine, and stays. The older
-// interfaces say "absent" in another way, so one provider has them.
+// testWithoutProviderID: there are two kinds of Nodes without a provider ID. If the Node
+// waits to be initialised, the daemon looks for its instance by name, and deletes the
+// Node. Otherwise the Node is somebody's own machine, and stays. The older interfaces say
+// "absent" in another way, so one of the providers has the older interfaces.
 func testWithoutProviderID(t *testing.T, b *bed.Bed) {
 	for _, row := range []struct {
 		provider string

@@ -87,8 +87,8 @@ func notShutdown(node *corev1.Node) error {
 	return nil
 }
 
-// spaced checks the times of the questions about an instance that does not change.
-// After the first few questions, the cloud is asked about once in sideLongestPeriod.
+// spaced checks the times of the questions about an instance that does not change. After
+// the first few questions, the time between two questions is about sideLongestPeriod.
 func (s silences) spaced(t *testing.T, m *nodepool.Member, since time.Time) {
 	t.Helper()
 	const together, first = time.Second / 2, 5 // one check may take two calls; the first checks come sooner

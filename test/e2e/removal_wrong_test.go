@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
 )
 
-// wrongAnswer is a cloud or a provider that wrongly calls existing instances
+// wrongAnswer describes a cloud or a provider that wrongly calls existing instances
 // absent.
 type wrongAnswer struct {
 	name  string
@@ -57,12 +57,11 @@ func wrongAnswers() [][]wrongAnswer {
 	}
 }
 
-// No Node is deleted when the cloud answers 404 for everything, or when its list
-// lacks instances. The provider says "absent", or it returns the error "not found"
-// and a flag declares this error to be an answer. The delay of the budget is short
-// in this test. So the budget alone would not hold the deletions for long enough. At
-// the end, one instance is really terminated, and its Node is deleted. This shows
-// that deletion works.
+// No Node is deleted when the cloud answers 404 for everything, or when its list lacks
+// instances. The provider says "absent", or it returns the error "not found" and a flag
+// declares this error to be an answer. In this test, deletions over the budget are held
+// for a short time only. So the budget alone would not prevent them. At the end, one
+// instance is really terminated, and its Node is deleted. This shows that deletion works.
 func TestWrongAnswersDeleteNothing(t *testing.T) {
 	skipWithoutPrograms(t)
 	t.Parallel() // The groups run in parallel with each other and with other tests.
@@ -178,7 +177,7 @@ func TestCloudThatCannotBeAskedDeletesNothing(t *testing.T) {
 		{"Unauthenticated", simulator.Fault{Kind: simulator.FaultDenied, Status: http.StatusUnauthorized}, []string{"CloudDenied"}, 2},
 		{"Forbidden", simulator.Fault{Kind: simulator.FaultDenied, Status: http.StatusForbidden}, []string{"CloudDenied"}, 2},
 		{"Outage", simulator.Fault{Kind: simulator.FaultOutage}, []string{"CloudUnavailable"}, 2},
-		{"Hang", simulator.Fault{Kind: simulator.FaultHang}, []string{"CloudSlow", "CloudTimedOut"}, 0}, // One call, which does not end.
+		{"Hang", simulator.Fault{Kind: simulator.FaultHang}, []string{"CloudSlow", "CloudTimedOut"}, 0}, // There is only one call, because it does not end.
 	} {
 		wrong.fault.Name = "wrong"
 		p.Cloud.Fail(t, wrong.fault)

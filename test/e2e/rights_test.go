@@ -14,7 +14,7 @@ const (
 	serviceAccounts = "charts/fairlead/ci/service-accounts.golden.yaml"
 	migration       = "charts/fairlead/ci/migration.golden.yaml"
 	volumeLabels    = "charts/fairlead/ci/volumes.golden.yaml"
-	// ownAccounts has the roles of all controllers' service accounts.
+	// ownAccounts is the manifest with the roles of all controllers' service accounts.
 	ownAccounts = "charts/fairlead/ci/own-accounts.golden.yaml"
 )
 

@@ -23,8 +23,8 @@ func ofNetwork(r proxy.Request) bool {
 	return r.Method == http.MethodPatch && strings.HasSuffix(r.UserAgent, podnetwork.RouteAgent)
 }
 
-// routeLife is the life of one Node's route. The daemon's requests go through
-// proxies.
+// routeLife follows one Node's route from its creation to its deletion. The daemon's
+// requests go through proxies.
 type routeLife struct {
 	*podnetwork.Network
 
@@ -45,8 +45,8 @@ func (l *routeLife) begins(t *testing.T, flags ...string) *daemon.Daemon {
 	return d
 }
 
-// hasItsRoute waits until the route is in the cloud's table and in the Node's
-// condition.
+// hasItsRoute waits until the route is in the cloud's table and the Node's condition
+// shows it.
 func (l *routeLife) hasItsRoute(t *testing.T) {
 	t.Helper()
 	podnetwork.AwaitTable(t, expect.Soon, l.Network)
@@ -58,9 +58,9 @@ func (l *routeLife) requests() map[string][]proxy.Place {
 	return map[string][]proxy.Place{"Cloud": proxy.PlacesOf(l.front.Requests(ofTable)), "APIServer": proxy.PlacesOf(l.api.Requests(ofNetwork))}
 }
 
-// The daemon is killed at each request of a route's life: before the server gets
-// the request, and after the server has carried it out. The next daemon brings the
-// route to the same end (S7). There is never a second route.
+// The daemon is killed at each request of a route's life: before the server gets the
+// request, and after the server has carried it out. The next daemon reaches the same
+// result (S7). There is never a second route.
 func TestRouteKilledAtEachRequest(t *testing.T) {
 	const regular = "--route-reconciliation-period=10m" // so long that the routes are not listed periodically during the test
 	n := podnetwork.New(t, onOwn(t))

@@ -27,10 +27,10 @@ func TestRouteOfANode(t *testing.T) {
 	foreign := n.Cloud.Instance(t, simulator.Instance{Name: n.Name("foreign")})
 	n.Standing = podnetwork.Lines(n.Plants(t,
 		simulator.Route{Destination: "10.250.1.0/24"},                                                                                 // to no instance: a gateway
-		simulator.Route{Destination: "10.0.0.0/8", Target: foreign.ID},                                                                // wider
-		simulator.Route{Destination: podnetwork.PodCIDR, Target: foreign.ID},                                                          // as wide
-		simulator.Route{Destination: "192.168.7.0/24", Target: foreign.ID},                                                            // outside
-		simulator.Route{Destination: "pl-00000001", Target: foreign.ID},                                                               // no CIDR
+		simulator.Route{Destination: "10.0.0.0/8", Target: foreign.ID},                                                                // wider than the pod CIDR
+		simulator.Route{Destination: podnetwork.PodCIDR, Target: foreign.ID},                                                          // as wide as the pod CIDR
+		simulator.Route{Destination: "192.168.7.0/24", Target: foreign.ID},                                                            // outside the pod CIDR
+		simulator.Route{Destination: "pl-00000001", Target: foreign.ID},                                                               // to a destination that is no CIDR
 		simulator.Route{Destination: "10.250.2.0/24", Target: foreign.ID, Tags: map[string]string{simulated.TagCluster: "elsewhere"}}, // of another cluster
 	))
 	stray := n.Plants(t, simulator.Route{Destination: "10.250.3.0/24", Target: foreign.ID})[0]

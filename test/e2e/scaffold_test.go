@@ -146,7 +146,7 @@ func newNewcomer(t *testing.T) newcomer {
 	return n
 }
 
-// blocks returns the blocks of a page that begin with this text.
+// blocks returns the code blocks of a page. It leaves out blocks that do not begin with this text.
 func (n newcomer) blocks(t *testing.T, page, begin string) []string {
 	t.Helper()
 	var blocks []string
@@ -167,7 +167,7 @@ func (n newcomer) do(t *testing.T, block string) string {
 	return out
 }
 
-// change makes the changes in the project that a page describes.
+// change applies the changes that a page describes to the project.
 func (n newcomer) change(t *testing.T, page string) {
 	t.Helper()
 	blocks, err := tutorial.Blocks(strings.ReplaceAll(string(bed.ReadFile(t, page)), "acme", "newcloud"))

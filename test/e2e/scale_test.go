@@ -25,7 +25,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// newFleet registers Nodes without kubelets, and an instance for each.
+// newFleet registers Nodes without kubelets, and creates an instance for each.
 func newFleet(t *testing.T, b *bed.Bed, c *bed.Cloud, size int) (name string) {
 	t.Helper()
 	const parallel = 20
@@ -84,9 +84,9 @@ func awaitFleet(t *testing.T, b *bed.Bed, name string, size int, within time.Dur
 	})
 }
 
-// With default flags, initialising a Node costs one call, two writes and one event
-// (P2). The time is only logged, because a busy machine takes longer.
-// node.TestNodesAreInitialisedAtTheSpeedOfTheQuota and make bench check the time.
+// With default flags, initialising a Node costs one call, two writes and one event (P2).
+// The time is only logged, because a busy machine takes longer.
+// node.TestNodesAreInitialisedAtTheSpeedOfTheQuota and `make bench` check the time.
 func TestThousandNodes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
@@ -222,7 +222,7 @@ func TestIdleFleet(t *testing.T) {
 	if n := report.Count(); n > most {
 		t.Errorf("the cloud was called %d times, want at most %d", n, most)
 	}
-	expect.Within(t, 2*time.Minute, func(context.Context) error { // 75 seconds after the daemon has begun to lead
+	expect.Within(t, 2*time.Minute, func(context.Context) error { // the daemon looks for other managers 75 seconds after it has begun to lead
 		if !d.Logged("another manager may be at work", another+" wrote 1 Node") {
 			return errors.New("the daemon does not say that another manager has written a Node")
 		}

@@ -259,9 +259,9 @@ func (s *scene) remove(t *testing.T, node string) {
 	}
 }
 
-// volumeIsLabelled checks that the controller labels a volume that the cloud knows.
-// The controller must record an event about a volume that the cloud does not know.
-// The check does nothing if the controller does not run.
+// volumeIsLabelled checks that the controller labels a volume that the cloud knows. It
+// also checks that the controller records an event about a volume that the cloud does not
+// know. It does nothing if the controller does not run.
 func (s *scene) volumeIsLabelled(t *testing.T) {
 	t.Helper()
 	const controller = "persistent-volume-label-controller"

@@ -230,9 +230,9 @@ func awaitHit(t *testing.T, s lbservice.Services, name string) {
 	})
 }
 
-// awaitReleased waits until nothing of ours is left in the cloud and on a Service
-// that now belongs to another controller. Then it checks that the daemon leaves the
-// Service alone.
+// awaitReleased is for a Service that now belongs to another controller. It waits until
+// the daemon has left nothing in the cloud and nothing on the Service. Then it checks
+// that the daemon leaves the Service alone.
 func awaitReleased(t *testing.T, s lbservice.Services, name string) {
 	t.Helper()
 	released := s.AwaitService(t, name, lbservice.RetriesWithin, func(service *corev1.Service) error {

@@ -18,9 +18,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// testFaultAtEachCall returns a test with one Service for each n. The n-th call of that
-// Service's life meets a fault of the cloud. The Service is served all the same, and
-// only one load balancer is ever made for it. Nothing is left after its deletion (S2).
+// testFaultAtEachCall returns a test that creates many Services, one after the other. The
+// cloud has a fault at the first call for the first Service, at the second call for the
+// second Service, and so on. Each Service is served all the same, and only one load
+// balancer is ever made for it. Nothing is left after its deletion (S2).
 func testFaultAtEachCall(kind simulator.FaultKind) func(*testing.T, *bed.Bed) {
 	return func(t *testing.T, b *bed.Bed) {
 		s := newClass(t, b, "--provisioning=500ms")

@@ -42,8 +42,8 @@ func testCloudThatIsNeverDoneKeepsTheLease(t *testing.T, b *bed.Bed) {
 	s.CreatedOnce(t)
 }
 
-// A call has outlived its deadline, and nobody waits for it any more. The leader
-// keeps the lease for it, too, because the call is under way until it returns.
+// A call has outlived its deadline, and nobody waits for it any more. The leader still
+// keeps the lease, because the call is under way until it returns.
 func testCallPastItsDeadlineKeepsTheLease(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	leader, standby := s.Replicas(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s"}})

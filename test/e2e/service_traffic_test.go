@@ -103,8 +103,8 @@ type removal struct {
 	*machine
 
 	// began is the time at which the removal began. No new connection may reach the
-	// machine from the time done until the time back. If back is zero, the machine never
-	// comes back.
+	// machine between the times done and back. If back is zero, the machine never comes
+	// back.
 	began, done, back time.Time
 }
 
@@ -152,8 +152,9 @@ func (s *traffic) awaitBackends(t *testing.T, machines ...*machine) {
 	})
 }
 
-// removes takes a machine out of the load balancers. Two clients keep a connection
-// to the machine open: the one that drains must survive, and the other must be cut.
+// removes takes a machine out of the load balancers. Each load balancer has an open
+// connection to the machine. The connection through the load balancer that drains must
+// survive, and the other connection must be cut.
 func (s *traffic) removes(t *testing.T, m *machine, how func(), left ...*machine) {
 	t.Helper()
 	open := []*session{s.clients[0].stays(t, m), s.clients[1].stays(t, m)}

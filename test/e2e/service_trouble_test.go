@@ -298,7 +298,7 @@ func testProviderHangsForAll(t *testing.T, b *bed.Bed) {
 	s.AwaitServingWithin(t, lbservice.RetriesWithin, first, s.Hosts...)
 }
 
-// Two clusters have one account. A daemon touches only the load balancers of its own
+// Two clusters share one account. A daemon touches only the load balancers of its own
 // cluster's Services. It leaves another load balancer alone even if one of the tags
 // agrees.
 func testTwoClustersInOneAccount(t *testing.T, b *bed.Bed) {

@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
-// labelsVolumes is the flag that switches the controller on.
+// labelsVolumes is the flag that switches on the controller that labels volumes.
 const labelsVolumes = "--controllers=*,persistent-volume-label-controller"
 
 // Volumes that were made while no daemon ran get labels and node affinity. A pod

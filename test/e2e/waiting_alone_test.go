@@ -65,8 +65,8 @@ func TestWaitingNodeSaysThatTheCloudThrottles(t *testing.T) {
 	w.recovers(t)
 }
 
-// useUp uses up the quota with a call every 5 ms. It closes the channel used after
-// the first call.
+// useUp uses up the quota with a call every 5 ms. After the first call, it closes the
+// channel in the argument used.
 func useUp(ctx context.Context, c *bed.Cloud, used chan<- struct{}) {
 	customer := simulator.NewClient(c.URL)
 	for n := 0; ctx.Err() == nil; n++ {

@@ -33,7 +33,7 @@ const (
 type waiter struct {
 	name   string
 	reason string
-	words  string // in the message: cause or way out
+	words  string // a part of the message that names the cause or the remedy
 	// instance is the instance in the cloud, or nil if there is none.
 	instance *simulator.Instance
 	// node changes the Node before it is registered.
@@ -44,7 +44,7 @@ type waiter struct {
 	heal func(*testing.T, *waiting)
 }
 
-// waiting is a waiter on a bed.
+// waiting is a waiter with the bed and the cloud that have its objects.
 type waiting struct {
 	waiter
 
@@ -101,8 +101,8 @@ func unlabel(key string) func(*testing.T, *waiting) {
 	}
 }
 
-// waiters returns Nodes that wait for different reasons. The cloud gives an answer
-// about some of them. If it answered about none, it could count as down.
+// waiters returns Nodes that wait for different reasons. The cloud gives answers about
+// some of these Nodes. If it gave none, it could count as down.
 func waiters() []waiter {
 	plainly := &simulator.Instance{}
 	return []waiter{
@@ -168,7 +168,7 @@ func TestWaitingNodeSaysWhy(t *testing.T) {
 	forEach(t, "Recovery", all, (*waiting).recovers)
 }
 
-// forEach runs look for each waiter as a test of its own.
+// forEach calls the function look for each waiter, in a subtest of its own.
 func forEach(t *testing.T, what string, all []*waiting, look func(*waiting, *testing.T)) {
 	t.Helper()
 	t.Run(what, func(t *testing.T) {
@@ -178,7 +178,7 @@ func forEach(t *testing.T, what string, all []*waiting, look func(*waiting, *tes
 	})
 }
 
-// tells waits for the event.
+// tells waits for the event that says why the Node waits.
 func (w *waiting) tells(t *testing.T) {
 	w.bed.AwaitEvent(t, w.instance.Name, time.Minute, "Warning CloudInitFailed: "+w.reason+": ")
 }
@@ -224,7 +224,7 @@ func explained(t *testing.T, b *bed.Bed, d *daemon.Daemon, all []*waiting) {
 			Writers []struct{ Field, Manager string }
 		}
 	}
-	before := map[string]*corev1.NodeCondition{} // The daemon can write the condition while explain runs. So the condition from before counts, too.
+	before := map[string]*corev1.NodeCondition{} // The daemon can write the condition while the command runs. So the condition from before counts, too.
 	for _, w := range all {
 		before[w.instance.Name] = nodes.Condition(b.Node(t, w.instance.Name))
 	}
@@ -263,7 +263,8 @@ func explained(t *testing.T, b *bed.Bed, d *daemon.Daemon, all []*waiting) {
 	explainedLive(t, b, d, all[0])
 }
 
-// explainedLive asks the daemon for its memory of the first waiter.
+// explainedLive checks that the answer of the daemon itself includes what it remembers
+// about the waiter.
 func explainedLive(t *testing.T, b *bed.Bed, d *daemon.Daemon, w *waiting) {
 	var found struct {
 		Source, NotLive string
@@ -367,8 +368,8 @@ func describe(t *testing.T, b *bed.Bed, title, node string) {
 	t.Logf("%s: kubectl describe node says\n%s", title, strings.Join(lines, "\n"))
 }
 
-// describedWords returns words that are in the daemon's lines of a Node's
-// description.
+// describedWords returns words by which describe finds the daemon's lines in the output
+// of kubectl.
 func describedWords() []string {
 	return []string{"Taints:", string(nodes.ConditionInitialized), string(nodepool.ConditionMissing), "CloudInitFailed", "NodeDeletion", "DeletingNode"}
 }
