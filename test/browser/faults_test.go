@@ -13,7 +13,7 @@ func (p *page) toggle(kind string) {
 	p.do(chromedp.Click(chromedp.CSS(`[role=switch][data-fault="` + kind + `"]`)))
 }
 
-// seeSwitch waits until the attribute aria-checked of a switch has the value in checked.
+// seeSwitch waits until the attribute aria-checked of a switch equals the argument checked.
 func (p *page) seeSwitch(kind, checked string) {
 	p.t.Helper()
 	p.eventually("the switch of "+kind+" is "+checked, func() (string, bool) {

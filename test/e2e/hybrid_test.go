@@ -55,7 +55,7 @@ type hybridCloud struct {
 // cloud says, each daemon writes only its own Nodes, and each load balancer has only its
 // own cloud's Nodes as backends. No Node is deleted, and all are ready for pods. In this
 // test, the evidence for a deletion is complete after some seconds, and each wrong answer
-// of a cloud lasts longer.
+// of a cloud lasts longer than that.
 func TestTwoCloudsAndARack(t *testing.T) {
 	b := onOwn(t)
 	mark := b.Audit(t).Mark()

@@ -167,7 +167,7 @@ func (n newcomer) do(t *testing.T, block string) string {
 	return out
 }
 
-// change applies the changes that a page describes to the project.
+// change applies the changes of a tutorial page to the project.
 func (n newcomer) change(t *testing.T, page string) {
 	t.Helper()
 	blocks, err := tutorial.Blocks(strings.ReplaceAll(string(bed.ReadFile(t, page)), "acme", "newcloud"))

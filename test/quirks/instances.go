@@ -137,7 +137,7 @@ func HangsFor(name string) Quirk {
 	}}
 }
 
-// SpellsIDsWith answers with provider IDs of another scheme than the Node has. hcloud
+// SpellsIDsWith answers with provider IDs whose scheme differs from the Node's. hcloud
 // does so for dedicated servers (hcloud://bm-1 and hrobot://1). OpenStack's provider IDs
 // vary in another way: some contain a region, and others do not.
 func SpellsIDsWith(scheme string) Quirk {

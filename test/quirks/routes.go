@@ -7,7 +7,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// routes is a Routes with one quirk. The two functions replace two methods.
+// routes is a Routes with one quirk. Its functions replace two methods.
 type routes struct {
 	cloudprovider.Routes
 

@@ -83,7 +83,8 @@ func (m *Member) About(all []Answer) []Answer {
 }
 
 // AwaitAsked waits until the cloud has been asked about each of the members. The argument
-// times is the number of questions about each member. Earlier questions do not count.
+// times is the least number of questions about each member. Earlier questions do not
+// count.
 func (p *Pool) AwaitAsked(t *testing.T, times int, members ...*Member) {
 	t.Helper()
 	before := len(AnswersOf(t, p.Cloud))
@@ -99,7 +100,7 @@ func (p *Pool) AwaitAsked(t *testing.T, times int, members ...*Member) {
 }
 
 // AwaitAbsences waits until the cloud has said of each member's instance that it does not
-// exist. The argument times is the number of such answers about each member.
+// exist. The argument times is the least number of such answers about each member.
 func (p *Pool) AwaitAbsences(t *testing.T, times int, members ...*Member) {
 	t.Helper()
 	expect.Within(t, 2*time.Minute, func(context.Context) error {

@@ -1,4 +1,4 @@
-// Package tutorial applies the changes that a page describes to a project that "fairlead
+// Package tutorial applies the changes of a tutorial page to a project that "fairlead
 // new" has written.
 package tutorial
 
