@@ -67,7 +67,7 @@ type (
 	Route = wire.Route
 	// RouteList is one page of routes, ordered by ID.
 	RouteList = wire.RouteList
-	// RouteState says whether a route forwards packets or drops them.
+	// RouteState reports whether a route forwards packets or drops them.
 	RouteState = wire.RouteState
 	// RouteChange is the creation or the deletion of one route.
 	RouteChange = wire.RouteChange

@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// RouteState says whether a route forwards packets or drops them.
+// RouteState reports whether a route forwards packets or drops them.
 type RouteState string
 
 // The states of a route.

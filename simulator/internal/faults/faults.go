@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// tenure says whether a fault can be cleared or is permanent.
+// tenure reports whether a fault can be cleared or is permanent.
 type tenure int
 
 const (
