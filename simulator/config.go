@@ -59,7 +59,7 @@ type Config struct {
 	// IP addresses and localhost are always allowed. A request with any other host
 	// name is refused, because a website can point its own name at this machine.
 	AllowedHosts []string
-	// Cluster describes a cluster that uses this cloud, for the page for browsers.
+	// Cluster describes a cluster that uses this cloud. The page for browsers shows it.
 	// The description is a JSON object, which the cloud passes on without reading
 	// it. An error says why the cluster cannot be described. If Cluster is nil, the
 	// page shows only the cloud.

@@ -79,8 +79,8 @@ func (p *process) askAgain(ctx context.Context) time.Duration {
 }
 
 // beginIdle checks whether all our controllers are without work because the provider
-// offers nothing for them. If so, it records that. Events are written until the
-// context lasting ends.
+// offers nothing for them. If so, it records that. Events are written until the context
+// `lasting` ends.
 func (p *process) beginIdle(lasting context.Context, made []started) {
 	ours := slices.DeleteFunc(slices.Clone(made), func(s started) bool { return !isOurs(s) })
 	works := slices.ContainsFunc(ours, func(s started) bool { return s.controller != nil })

@@ -37,9 +37,9 @@ func (s *changes) change(ctx context.Context, c call, key string, f func(context
 	return s.carryOut(ctx, c, []string{key}, f)
 }
 
-// carryOut makes a change that holds these keys, and frees the keys. All changes
-// go through carryOut, because it is the place where a read-only gateway refuses
-// them.
+// carryOut makes a change. The change holds these keys, and carryOut frees them
+// afterwards. All changes go through carryOut, because it is the place where a read-only
+// gateway refuses them.
 func (s *changes) carryOut(ctx context.Context, c call, keys []string, f func(context.Context) error) error {
 	if s.gateway.refuse != nil {
 		s.keys.release(keys...)

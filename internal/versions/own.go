@@ -10,8 +10,7 @@ import (
 // The version of a changed checkout ends with +dirty, so it does not match.
 var published = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
-// unset is the beginning of the Kubernetes libraries' version if the linker has
-// not set that version.
+// unset is how the version of the Kubernetes libraries begins while the linker has not set it.
 const unset = "v0.0.0-master+"
 
 // Version is the version of a program.

@@ -27,7 +27,7 @@ func (t *trial) foreign(foreigner Foreigner, kind ResourceKind, what string) Res
 	return made
 }
 
-// mustBeNew ends the check if the world already finds a resource of this kind and name.
+// mustBeNew ends the check if the `World` already finds a resource of this kind and name.
 // If the check went on and the creation failed, it would take the older resource for its
 // own and delete it.
 func (t *trial) mustBeNew(kind ResourceKind, what string) {

@@ -80,9 +80,9 @@ func TestLastSetOfNodesWins(t *testing.T) {
 	t.Logf("%d Services, %d changes of nodes: %d changes of load balancers", size, changes, len(calls))
 }
 
-// churn lets Nodes join, deletes them, and excludes and includes them, one step after
-// the other. It makes at least 40 steps, and then goes on until enough returns true.
-// It returns the number of steps.
+// churn lets Nodes join, deletes them, and excludes and includes them, one step after the
+// other. It makes at least 40 steps, and then goes on until the function `enough` returns
+// true. It returns the number of steps.
 func churn(t *testing.T, p *nodepool.Pool, enough func() bool) int {
 	t.Helper()
 	const (

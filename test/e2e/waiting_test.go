@@ -33,7 +33,7 @@ const (
 type waiter struct {
 	name   string
 	reason string
-	words  string // a part of the message that names the cause or the remedy
+	words  string // a part of the message that names the cause or the way out
 	// instance is the instance in the cloud, or nil if there is none.
 	instance *simulator.Instance
 	// node changes the Node before it is registered.

@@ -383,7 +383,7 @@ func TestFaultsOfAWatch(t *testing.T) {
 	}
 }
 
-// A watch that names all instances all the time costs a bounded number of calls.
+// A watch may name all instances again and again. This costs a bounded number of calls.
 func TestWatchThatNeverRestsIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := beginHinted(t, 10)

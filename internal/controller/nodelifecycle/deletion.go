@@ -77,7 +77,7 @@ func (c *Controller) confirm(ctx context.Context, node *corev1.Node) (o observed
 	}
 }
 
-// showNotRead holds a Node that cannot be read from the API server.
+// showNotRead keeps a Node that cannot be read from the API server.
 func (c *Controller) showNotRead(ctx context.Context, name string, why error) error {
 	node, err := c.nodes.Cached(name)
 	if err != nil || ctx.Err() != nil {

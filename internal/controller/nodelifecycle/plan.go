@@ -45,9 +45,8 @@ func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error)
 	return []step.Step{p.step(o)}, nil
 }
 
-// untold returns the memory without the events and the condition that the plan has
-// recorded in it. Plans are not carried out, so the next plan must list its events
-// again.
+// untold returns the plan's memory without the records of events and of the condition.
+// Plans are not carried out, so the next plan must list its events again.
 func (m memory) untold() memory {
 	m.holding = holding{since: m.holding.since}
 	return m

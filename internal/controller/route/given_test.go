@@ -182,7 +182,7 @@ func digest(p plan) []string {
 	return lines
 }
 
-// row is a test of a rule: a state, and the plan that decide must make for it.
+// row is a test of a rule: a state, and the plan that `decide` must return for it.
 type row struct {
 	name string
 	o    observed

@@ -89,10 +89,10 @@ func unnamed(service *corev1.Service) *string {
 	return new("")
 }
 
-// named returns the write that corrects AnnotationClass on a Service with the
-// finalizer. The write is the Service's class, or the empty string if the annotation
-// has to be removed. named returns nil if nothing has to be written. A daemon that
-// serves Services without a class never writes a class.
+// named returns the write that corrects AnnotationClass on a Service with the finalizer.
+// The value to write is the Service's class, or empty if the annotation has to be removed.
+// named returns nil if nothing has to be written. A daemon that serves Services without a
+// class never writes a class.
 func (p Policy) named(service *corev1.Service) *string {
 	class, shown := service.Spec.LoadBalancerClass, service.Annotations[AnnotationClass]
 	switch {

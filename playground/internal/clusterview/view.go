@@ -183,9 +183,9 @@ func condition(kind, status, reason, message string) Condition {
 	return Condition{Type: kind, Status: status, Reason: reason, Message: message, Good: status == wanted}
 }
 
-// heldNode returns the deletion of a Node, if the daemon holds that deletion. The daemon sets
-// the condition only a minute after it has recorded the event. Until then, the newest event
-// counts, unless the Node is Ready.
+// heldNode returns the deletion of a Node, if the daemon holds that deletion. The daemon
+// sets the condition only a minute after it has recorded the event. Until then, the view
+// shows the newest event, unless the Node is Ready.
 func heldNode(n corev1.Node, events []Event) (Held, bool) {
 	ready := false
 	for _, c := range n.Status.Conditions {
@@ -205,7 +205,8 @@ func heldNode(n corev1.Node, events []Event) (Held, bool) {
 	return Held{"Node", n.Name, reason, message, events[newest].Time}, true
 }
 
-// heldService returns the deletion of a Service, if it has begun. The daemon's conditions say why it waits.
+// heldService returns the deletion of a Service, if it has begun. The daemon's conditions
+// say why it waits.
 func heldService(s corev1.Service) (Held, bool) {
 	if s.DeletionTimestamp == nil {
 		return Held{}, false

@@ -54,7 +54,7 @@ type Services struct {
 	Hosts []simulator.Instance
 }
 
-// On returns Services without a class. Their load balancers are in the cloud of the bed.
+// On returns Services without a class. Their load balancers are in the test bed's cloud.
 func On(b *bed.Bed) Services { return Services{Bed: b, Cloud: b.Cloud} }
 
 // New returns Services without a class. Their load balancers are in a new cloud. hosts

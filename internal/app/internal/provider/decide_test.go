@@ -30,7 +30,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// Whatever is observed, decide comes to an end after at most four steps. A process
+// Whatever is observed, the decisions come to an end after at most four steps. A process
 // never ends without a provider that was made from the new content.
 func TestDecideEnds(t *testing.T) {
 	for _, leads := range []bool{false, true} {

@@ -75,7 +75,7 @@ func exposing(format string) func(...found) string {
 	return func(f ...found) string { return fmt.Sprintf(format, report.Grouped(f[0].services)) }
 }
 
-// bound returns a text with the time that all calls need because of the quota alone.
+// bound returns, as text, the least time in which the quota allows all calls.
 // It is empty if that time is not known.
 func (f found) bound() string {
 	if fact, known := f.fairlead.Fact(report.QuotaNeeds); known {
