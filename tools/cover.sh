@@ -5,7 +5,7 @@ set -eu
 
 profile=$(mktemp)
 trap 'rm -f "$profile"' EXIT
-go test -vet=off -coverprofile="$profile" ./internal/controller/... ./internal/app/internal/provider ./internal/app/internal/skeleton ./internal/app/internal/shadow ./internal/doctor ./internal/explain >"$profile.log" 2>&1 || { cat "$profile.log" >&2; rm -f "$profile.log"; exit 1; }
+go test -vet=off -ldflags=-w -coverprofile="$profile" ./internal/controller/... ./internal/app/internal/provider ./internal/app/internal/skeleton ./internal/app/internal/shadow ./internal/doctor ./internal/explain >"$profile.log" 2>&1 || { cat "$profile.log" >&2; rm -f "$profile.log"; exit 1; }
 rm -f "$profile.log"
 
 # A line of the profile: module/path/file.go:12.5,14.3 statements count

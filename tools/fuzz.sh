@@ -18,7 +18,7 @@ echo "$found" | while read -r folder target; do
 	cd "$root/$folder"
 	# One program for all targets of a package: linking takes longer than a short run.
 	program=$programs/$(echo "$folder" | tr / _)
-	[ -x "$program" ] || go test -c $guided -o "$program" .
+	[ -x "$program" ] || go test -c -ldflags=-w $guided -o "$program" .
 	echo "$folder: $target for $time"
 	status=0
 	"$program" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$time" -test.parallel "${FUZZPARALLEL:-2}" \
