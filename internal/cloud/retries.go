@@ -33,7 +33,7 @@ func (g *Gateway) retries(ctx context.Context, t tried) bool {
 	}
 	switch {
 	case isParked(t.err):
-		return sleep.For(ctx, RetryAfter(t.err))
+		return t.pause(ctx, RetryAfter(t.err))
 	case KindOf(t.err) == Throttled:
 		if g.limiter.retriesInside(t.took) {
 			return false // The provider retries calls itself. More tries by the gateway would multiply those tries.
@@ -42,11 +42,18 @@ func (g *Gateway) retries(ctx context.Context, t tried) bool {
 			return true // The limiter holds all calls back.
 		}
 		own := max(RetryAfter(t.err), defaultPause<<(t.try-1))
-		return own <= longestOwnPause && sleep.For(ctx, own)
+		return own <= longestOwnPause && t.pause(ctx, own)
 	case KindOf(t.err) == Failed && EvidenceOf(t.err) == Unread:
 		return g.limiter.mayBeThrottled(t.object()) ||
 			sleep.For(ctx, verdictDelay) && g.limiter.mayBeThrottled(t.object())
 	default:
 		return false
 	}
+}
+
+// pause waits before the next call. A caller that gives up in the meantime gets the
+// error of the last call. pause returns false if the context has ended.
+func (t tried) pause(ctx context.Context, d time.Duration) bool {
+	t.progress.set(t.err)
+	return sleep.For(ctx, d)
 }

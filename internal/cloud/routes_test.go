@@ -198,7 +198,7 @@ func TestListThatIsUnderWay(t *testing.T) {
 	}{
 		{"CallHangs", false, func() error { time.Sleep(time.Minute); return nil }, Slow, true},
 		{"QuotaIsUsedUp", false, func() error { return errors.Join(httpError(429), api.NewRetryError("later", time.Minute)) }, Throttled, true},
-		{"HeldInAnOutage", true, func() error { return nil }, Unavailable, true},
+		{"HeldInAnOutage", true, func() error { return httpError(503) }, Unavailable, true},
 		{"CloudFails", false, func() error { return httpError(503) }, Unavailable, false},
 		{"Panic", false, func() error { panic("no") }, Panicked, false},
 	} {
