@@ -124,7 +124,8 @@ func waitsForNetwork(node *corev1.Node) error {
 
 // servesAs waits until the kubelet serves with a certificate that is valid for each
 // address of its instance. The cluster's authority must have signed the
-// certificate.
+// certificate. A kubelet notices new addresses of its Node only when it next writes the
+// Node's status, which it does every ten seconds.
 func servesAs(t *testing.T, b *bed.Bed, node string, addresses []simulator.Address) {
 	t.Helper()
 	authorities := x509.NewCertPool()
@@ -132,7 +133,7 @@ func servesAs(t *testing.T, b *bed.Bed, node string, addresses []simulator.Addre
 	if err != nil || !authorities.AppendCertsFromPEM(text) {
 		t.Fatalf("authority: %v", err)
 	}
-	expect.Within(t, 30*time.Second, func(ctx context.Context) error {
+	expect.Within(t, 2*expect.Soon, func(ctx context.Context) error {
 		n, err := b.Admin.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
+	"github.com/fairlead-k8s/fairlead/test/internal/timeout"
 )
 
 // interruptible is the time for which an instance has to be absent in some tests.
@@ -91,9 +92,7 @@ func testChangedOnTheWay(t *testing.T, b *bed.Bed) {
 			p.Runs(t, daemon.Setup{API: api, Cloud: p.Cloud.URL, Flags: nodepool.Quickly()})
 			p.Terminate(t, m)
 			p.Silence(t, m)
-			select {
-			case <-trap.Sprung():
-			case <-time.After(nodepool.GoneWithin):
+			if !timeout.Closed(nodepool.GoneWithin, trap.Sprung()) {
 				t.Fatal("nothing is deleted")
 			}
 			now := row.change(p, t, m)
@@ -123,9 +122,7 @@ func testRestartsMeanwhile(t *testing.T, b *bed.Bed) {
 	gone := p.Members[:2]
 	p.Terminate(t, gone...)
 	p.Silence(t, gone...)
-	select {
-	case <-trap.Sprung():
-	case <-time.After(nodepool.GoneWithin):
+	if !timeout.Closed(nodepool.GoneWithin, trap.Sprung()) {
 		t.Fatal("nothing is deleted")
 	}
 	b.RestartAPIServer(t, trap)

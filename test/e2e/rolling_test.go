@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
+	"github.com/fairlead-k8s/fairlead/test/internal/timeout"
 )
 
 // Both replicas are replaced, one after the other, as in the rollout of a
@@ -43,8 +44,8 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 	joinUntil := func(what string, holds func() bool) {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
-		for deadline := time.Now().Add(expect.Soon); !holds(); <-tick.C {
-			if time.Now().After(deadline) {
+		for limit := timeout.New(expect.Soon); !holds(); <-tick.C {
+			if limit.IsOver() {
 				t.Fatalf("not within %v: %s", expect.Soon, what)
 			}
 			join()

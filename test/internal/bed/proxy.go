@@ -2,10 +2,10 @@ package bed
 
 import (
 	"testing"
-	"time"
 
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/timeout"
 )
 
 // BeforeAPIServer starts a proxy in front of the API server.
@@ -39,9 +39,7 @@ func AwaitPlace(t *testing.T, trap *proxy.Trap, place proxy.Place) {
 		AwaitTrap(t, trap)
 		return
 	}
-	select {
-	case <-trap.Sprung():
-	case <-time.After(expect.Soon):
+	if !timeout.Closed(expect.Soon, trap.Sprung()) {
 		t.Skipf("this time there was no %s", place)
 	}
 }
@@ -49,9 +47,7 @@ func AwaitPlace(t *testing.T, trap *proxy.Trap, place proxy.Place) {
 // AwaitTrap waits until the trap has its request.
 func AwaitTrap(t *testing.T, trap *proxy.Trap) {
 	t.Helper()
-	select {
-	case <-trap.Sprung():
-	case <-time.After(expect.Soon):
+	if !timeout.Closed(expect.Soon, trap.Sprung()) {
 		t.Fatal("the request for the trap has not come")
 	}
 }

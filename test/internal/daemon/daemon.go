@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 	"github.com/fairlead-k8s/fairlead/test/internal/process"
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/timeout"
 )
 
 // Setup says how to run a daemon. The zero value is the released program with the
@@ -89,13 +90,10 @@ func (s Setup) Config(usual string) string {
 // AwaitExit waits for the end of the process and returns its code.
 func (d *Daemon) AwaitExit(t *testing.T, within time.Duration) int {
 	t.Helper()
-	select {
-	case <-d.Done():
-		return d.Code()
-	case <-time.After(within):
+	if !timeout.Closed(within, d.Done()) {
 		t.Fatalf("the daemon has not ended within %v", within)
-		return 0
 	}
+	return d.Code()
 }
 
 // Logged reports whether the log has a line with all of these words.

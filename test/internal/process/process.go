@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/test/internal/timeout"
 )
 
 // killAfter is the time that a process gets to end after a signal.
@@ -117,15 +119,11 @@ func (p *Process) Kill() {
 // does not end within killAfter.
 func (p *Process) End(s syscall.Signal) error {
 	p.Signal(s)
-	timer := time.NewTimer(killAfter)
-	defer timer.Stop()
-	select {
-	case <-p.done:
-		return nil
-	case <-timer.C:
+	if !timeout.Closed(killAfter, p.done) {
 		p.Kill()
 		return fmt.Errorf("%s did not end within %v after %v", p.name, killAfter, s)
 	}
+	return nil
 }
 
 // Stop asks the process to end and kills it if it does not.
