@@ -11,11 +11,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// rules is the path of axe, a checker of accessibility, relative to the folder of
-// the programs. package.json pins axe's version.
+// rules is the path of axe, an accessibility checker, relative to the folder of the
+// programs. package.json pins axe's version.
 const rules = "npm/node_modules/axe-core/axe.min.js"
 
-// prefer makes the browser report that its user prefers a colour scheme and no
+// prefer makes the browser report that its user prefers this colour scheme and no
 // animations. So no check happens in the middle of an animation.
 func (p *page) prefer(scheme string) {
 	p.t.Helper()

@@ -69,7 +69,8 @@ func TestManyBackends(t *testing.T) {
 }
 
 func TestPendingLoadBalancer(t *testing.T) {
-	c := startCloud(t, "--provisioning=2s", "--max-load-balancers=3", "--max-backends=5", "--max-routes=7", "--unique-routes")
+	t.Parallel()
+	c := startCloud(t, "--provisioning=20s", "--max-load-balancers=3", "--max-backends=5", "--max-routes=7", "--unique-routes")
 	p := openLive(t, c)
 	p.see("#summary", "at most 3 load balancers · at most 5 backends each · at most 7 routes · one route for each destination")
 	c.operate("lb create web --listen 80:30080 --affinity 1h --check 31999/healthz --source-range 127.0.0.0/8 --drain 5s")

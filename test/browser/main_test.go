@@ -18,8 +18,8 @@ var (
 	program string
 )
 
-// rebound is a host name that the browser resolves to this machine. A website can
-// arrange that for its own name.
+// rebound is a host name that the browser resolves to this machine. A website can make
+// its own name resolve to this machine, too.
 const rebound = "rebound.example"
 
 func TestMain(m *testing.M) {

@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// timeout is far above the duration of anything in these tests.
-const timeout = 30 * time.Second
+// timeout is far above the duration of anything in these tests, even on a busy machine.
+const timeout = 2 * time.Minute
 
 // page is the cloud's page in a tab.
 type page struct {
@@ -74,8 +74,8 @@ func (p *page) complain(text string) {
 	p.complaints = append(p.complaints, text)
 }
 
-// expect allows complaints that contain the text. It is needed because browsers log each
-// HTTP error status, even if the page handles the error.
+// expect allows errors on the console that contain the text. It is needed because
+// browsers log each HTTP error status, even if the page handles the error.
 func (p *page) expect(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,8 +128,8 @@ func evaluate[T any](p *page, script string) T {
 	return value
 }
 
-// eventually waits until look returns true. If that does not happen in time, the
-// test fails and shows the last value of seen.
+// eventually waits until look returns true. If that does not happen in time, the test
+// fails and shows what look returned last.
 func (p *page) eventually(what string, look func() (seen string, ok bool)) {
 	p.t.Helper()
 	deadline := time.Now().Add(timeout)

@@ -16,8 +16,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// save writes a picture that the browser has taken. The file is less than half
-// as large as the browser's.
+// save compresses a picture that the browser has taken to less than half of its size,
+// and writes it.
 func save(t *testing.T, path string, taken []byte) {
 	t.Helper()
 	picture, err := png.Decode(bytes.NewReader(taken))

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
@@ -16,10 +18,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// The daemon is killed at each request of an initialisation: before the server gets
-// it, and after the server has carried it out. The next daemon brings the Node to
-// the same state (S7). No Node is released before it is complete (S6, which the
-// bed's guard checks).
+// The daemon is killed at each request of an initialisation: before the server gets the
+// request, and after the server has carried it out. The next daemon brings the Node to
+// the same state (S7). No Node is released before it is complete (S6, which the bed's
+// guard checks).
 func TestKilledAtEachRequest(t *testing.T) {
 	b := onShared(t)
 	servers := []server{
@@ -86,6 +88,7 @@ func undisturbed(t *testing.T, b *bed.Bed, to server) []proxy.Place {
 	for range tries {
 		p := to.before(t)
 		i := b.Kubelet(t, simulator.Instance{Name: b.Name("alive")})
+		b.AwaitNode(t, i.Name, expect.Soon, isQuiet)
 		d := b.Daemon(t, to.setup(p))
 		b.AwaitNode(t, i.Name, expect.Soon, nodes.As(i, nodes.AddressesOf(i)...))
 		b.AwaitEvent(t, i.Name, expect.Soon, "Normal Synced")
@@ -99,6 +102,18 @@ func undisturbed(t *testing.T, b *bed.Bed, to server) []proxy.Place {
 		t.Logf("an initialisation with retries: %v", all)
 	}
 	t.Fatalf("each of %d initialisations has made retries", tries)
+	return nil
+}
+
+// isQuiet returns nil when Kubernetes has set and removed its own taints. Until then, its
+// writes could conflict with those of the daemon.
+func isQuiet(node *corev1.Node) error {
+	ready := func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	}
+	if len(node.Spec.Taints) != 1 || !slices.ContainsFunc(node.Status.Conditions, ready) {
+		return fmt.Errorf("taints %v, conditions %v", node.Spec.Taints, node.Status.Conditions)
+	}
 	return nil
 }
 

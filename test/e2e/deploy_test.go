@@ -18,8 +18,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 )
 
-// rendered returns the objects of each manifest that is made from the chart, by the
-// name of its file.
+// rendered returns the objects of the manifests that are made from the chart. The keys
+// are the names of the files.
 func rendered(t *testing.T) map[string][]*unstructured.Unstructured {
 	t.Helper()
 	all := map[string][]*unstructured.Unstructured{}

@@ -11,11 +11,11 @@
 // planes, each daemon serves its own load balancer class.
 //
 // The daemons have the rights that the chart gives (deploy/deployment.yaml), and no
-// others. No test begins before the API server has confirmed the rights. A test fails if a
-// daemon makes a request as another user, or a request for which it has no right.
-// FAIRLEAD_RIGHTS is the path, in the repository, of a manifest with other roles:
-// test/e2e/testdata/cloud-provider-aws.yaml has the roles that another vendor publishes.
-// With -v, the last lines list each right with the tests that have used it.
+// others. No test begins before the API server has confirmed the rights. A test fails if
+// a daemon makes a request as another user, or a request for which it has no right.
+// FAIRLEAD_RIGHTS names a manifest with other roles, by its path in the repository. For
+// example, test/e2e/testdata/cloud-provider-aws.yaml has the roles that another vendor
+// publishes. With -v, the last lines list each right with the tests that have used it.
 //
 // The tests check the promises in docs/promises.md. Two promises are checked at the end
 // of every test: no Node is released before it is complete (S6), and the daemon stays
@@ -40,5 +40,5 @@
 // A scenario must pass in any order, in parallel with others, and on a busy machine. So
 // it waits for a state, not for a time. It traps a request by the request's kind, not by
 // its number. It makes names with Bed.Name. The numbers in these names depend on the
-// tests that ran before, so a scenario makes no addresses from these numbers.
+// tests that ran before, so a scenario must not use them for addresses.
 package e2e

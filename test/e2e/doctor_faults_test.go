@@ -77,7 +77,7 @@ var faults = []struct {
 			node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: "CloudInstanceMissing", Status: corev1.ConditionTrue, Reason: "NoWitness", LastTransitionTime: metav1.Now()})
 		})
 	}},
-	{"NobodyRenewsTheLease", "FL301", func(t *testing.T, p *patient) { p.lease(t, managerName, time.Now().Add(-10*time.Minute)) }},
+	{"NobodyRenewsTheLease", "FL301", func(t *testing.T, p *patient) { p.lease(t, managerName, 10*time.Minute) }},
 	{"SecondWorkload", "FL302", func(t *testing.T, p *patient) {
 		p.workload(t, "old-ccm", func(d *appsv1.Deployment) {
 			d.Spec.Replicas, d.Spec.Strategy = new(int32(1)), appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
@@ -85,7 +85,7 @@ var faults = []struct {
 			c.Image, c.Args = "hetznercloud/hcloud-cloud-controller-manager:v1.30", []string{"--leader-elect=false"}
 		})
 	}},
-	{"SecondLease", "FL302", func(t *testing.T, p *patient) { p.lease(t, "old-cloud-controller-manager", time.Now()) }},
+	{"SecondLease", "FL302", func(t *testing.T, p *patient) { p.lease(t, "old-cloud-controller-manager", 0) }},
 	{"DNSOfTheCluster", "FL303", func(t *testing.T, p *patient) {
 		p.editManager(t, func(d *appsv1.Deployment) { d.Spec.Template.Spec.DNSPolicy = corev1.DNSClusterFirst })
 	}},
@@ -120,7 +120,7 @@ var faults = []struct {
 		})
 	}},
 	{"CloudDeniesAccess", "FL501", func(t *testing.T, p *patient) { p.waiting(t, "CloudDenied") }},
-	{"LeaseFromTheFuture", "FL502", func(t *testing.T, p *patient) { p.lease(t, managerName, time.Now().Add(10*time.Minute)) }},
+	{"LeaseFromTheFuture", "FL502", func(t *testing.T, p *patient) { p.lease(t, managerName, -10*time.Minute) }},
 	{"CallsWaitForTheQuota", "FL504", func(t *testing.T, p *patient) {
 		p.event(t, corev1.ObjectReference{Kind: "Lease", Namespace: system, Name: managerName}, "CloudCallsLimited")
 	}},

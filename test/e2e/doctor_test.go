@@ -42,14 +42,14 @@ func TestDoctor(t *testing.T) {
 	p := newPatient(t)
 	for _, row := range faults {
 		t.Run(row.name, func(t *testing.T) {
-			p.lease(t, managerName, time.Now())
+			p.lease(t, managerName, 0)
 			row.plant(t, p)
 			for _, f := range p.awaitCodes(t, row.want).Findings {
 				p.fixRuns(t, f.Fix)
 			}
 		})
 	}
-	p.lease(t, managerName, time.Now())
+	p.lease(t, managerName, 0)
 	t.Run("HealthyCluster", func(t *testing.T) {
 		r := p.awaitCodes(t)
 		if len(r.Unknown) > 0 {
@@ -158,9 +158,12 @@ func ofDoctor(all audit.Requests) audit.Requests {
 // Each example in the help text runs.
 func (p *patient) examplesOfTheHelp(t *testing.T) {
 	p.initialised(t, func(node *corev1.Node) { node.Name = "worker-9" })
-	p.lease(t, managerName, time.Now())
+	p.lease(t, managerName, 0)
 	for line := range strings.Lines(doctor.New(nil).Example) {
 		args := strings.Fields(line)
+		if err := p.renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		command := exec.CommandContext(t.Context(), p.Programs.Path("fairlead"), args[1:]...)
 		command.Dir, command.Env = t.TempDir(), append(os.Environ(), "KUBECONFIG="+p.Cluster.Kubeconfig)
 		if out, err := command.CombinedOutput(); err != nil {
@@ -181,7 +184,7 @@ func (p *patient) thousandNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.lease(t, managerName, time.Now())
+	p.lease(t, managerName, 0)
 	file := filepath.Join(t.TempDir(), "out.tar.gz")
 	mark, began := p.Audit(t).Mark(), time.Now()
 	command := exec.CommandContext(t.Context(), p.Programs.Path("fairlead"), "doctor", "--kubeconfig="+p.Cluster.Kubeconfig, "--older-than=0s", "--bundle="+file)

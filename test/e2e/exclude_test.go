@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,6 +35,13 @@ func TestExcludedNodeIsLeftAlone(t *testing.T) {
 	b.AwaitNode(t, out.Name, expect.Soon, nodes.As(i, nodes.AddressesOf(i)...))
 
 	b.Patch(t, out.Name, `{"metadata":{"labels":{"`+labelExclude+`":""}}}`)
+	expect.Within(t, expect.Soon, func(ctx context.Context) error { // The second event shows that the daemon has seen the label.
+		told, err := b.Events(ctx, out.Name)
+		if err == nil && expect.CountPrefix(told, "Normal NodeExcluded") < 2 {
+			err = fmt.Errorf("events %q, want NodeExcluded twice", told)
+		}
+		return err
+	})
 	mark = b.Audit(t).Mark()
 	cloud.Change(t, i, simulator.InstancePatch{Type: new("huge"), Addresses: nodes.CloudAddresses("InternalIP=127.0.81.1")})
 	nothingIsWritten(t, b, cloud, out.Name, mark)

@@ -107,8 +107,8 @@ func hasRecord(node *corev1.Node, want map[string]string) error {
 	return expect.Equal("annotation "+labelRecord, want, record)
 }
 
-// afterNextLook changes the type of the instance and returns the Node when it shows the
-// new type. Then the daemon has also seen all earlier changes in the cloud.
+// afterNextLook changes the type of the instance, and waits until the Node shows the new
+// type. By then the daemon has also seen all earlier changes in the cloud.
 func (f *follower) afterNextLook(t *testing.T) *corev1.Node {
 	t.Helper()
 	size := f.Name("size")

@@ -75,8 +75,8 @@ func awaitNodeGone(t *testing.T, b *bed.Bed, name string) {
 	})
 }
 
-// Guide "Replace the CCM of a running cluster": the commands of the way back remove
-// our conditions, and no others.
+// Guide "Replace the CCM of a running cluster": the commands in "The way back" remove our
+// conditions, and no others.
 func TestWayBack(t *testing.T) {
 	b := onShared(t)
 	if _, err := exec.LookPath("kubectl"); err != nil {

@@ -50,12 +50,12 @@ type hybridCloud struct {
 	service  string
 }
 
-// Two clouds and a rack are one cluster. Each cloud has an instance with the name of
-// every Node, even of Nodes that belong to the other cloud or to the rack. Whatever a
-// cloud says, each daemon writes only its own Nodes, and each load balancer has only its
-// own cloud's Nodes as backends. No Node is deleted, and all are ready for pods. In this
-// test, the evidence for a deletion is complete after some seconds, and each wrong answer
-// of a cloud lasts longer than that.
+// The Nodes of one cluster are in two clouds and in a rack. Each cloud has an instance
+// with the name of every Node, even of Nodes that belong to the other cloud or to the
+// rack. Whatever a cloud says, each daemon writes only its own Nodes, and each load
+// balancer has only its own cloud's Nodes as backends. No Node is deleted, and all are
+// ready for pods. In this test, the evidence for a deletion is complete after some
+// seconds, and each wrong answer of a cloud lasts longer than that.
 func TestTwoCloudsAndARack(t *testing.T) {
 	b := onOwn(t)
 	mark := b.Audit(t).Mark()
@@ -224,8 +224,8 @@ func (s *hybridCloud) carriesTraffic(t *testing.T) {
 // lie is a wrong answer of a cloud about its own instances.
 type lie struct {
 	name string
-	// fault is the fault of the cloud. If there is none, the test replaces the daemon
-	// with one that asks another project.
+	// fault makes the cloud give the wrong answer. Without a fault, the test restarts the
+	// daemon with another project, which has none of the instances.
 	fault simulator.Fault
 }
 

@@ -204,6 +204,7 @@ func TestNodeCIDRsBesideAnotherAllocator(t *testing.T) {
 	d := b.Daemon(t, daemon.Setup{Flags: givesCIDRs("10.128.0.0/9")})
 	b.AwaitMetric(t, d, `node_ipam_controller_cirdset_max_cidrs{clusterCIDR="10.128.0.0/9"} 32768`) // This metric shows that the daemon has listed all Nodes.
 	for range 4 {
+		registered := time.Now()
 		n := b.Register(t, nodes.New(b.Name("theirs")))
 		b.AwaitNode(t, n.Name, expect.Soon, func(node *corev1.Node) error {
 			if len(node.Spec.PodCIDRs) == 0 {
@@ -211,10 +212,14 @@ func TestNodeCIDRsBesideAnotherAllocator(t *testing.T) {
 			}
 			return nil
 		})
+		// A Node without CIDRs for ten seconds proves to the daemon that nobody else gives any.
+		if waited := time.Since(registered); waited > 9*time.Second {
+			t.Skipf("kube-controller-manager has taken %v to give a Node its CIDRs", waited)
+		}
 	}
 	d.AwaitLogged(t, "another allocator is at work: playground has given") // playground is the binary of kube-controller-manager here
 	b.AwaitMetric(t, d, "fairlead_node_cidrs_other_allocator 1")
-	for _, r := range b.Audit(t).Since(mark).OfDaemons().Where(func(r audit.Request) bool { return strings.Contains(string(r.Body), "podCIDR") }) {
+	for _, r := range b.Audit(t).Since(mark).OfDaemons().Done().Where(func(r audit.Request) bool { return strings.Contains(string(r.Body), "podCIDR") }) {
 		t.Errorf("the daemon has given CIDRs: %s", r)
 	}
 }

@@ -51,8 +51,8 @@ func TestNewNodeIsInitialised(t *testing.T) {
 
 	b.Daemon(t, daemon.Setup{})
 	node := b.AwaitNode(t, i.Name, expect.Soon, nodes.Initialized)
-	// At the moment of its release, the Node lacks nothing. The API server keeps
-	// its addresses grouped by type.
+	// At the moment of its release, the Node lacks nothing. The API server keeps the
+	// Node's addresses grouped by type.
 	if err := nodes.As(i, nodes.Addresses("InternalIP=127.0.77.1", "InternalIP=fd00::77", "ExternalIP=203.0.113.77",
 		"ExternalDNS=join.example.com", "Hostname="+i.Name)...)(node); err != nil {
 		t.Error(err)
@@ -60,7 +60,12 @@ func TestNewNodeIsInitialised(t *testing.T) {
 	b.AwaitEvent(t, i.Name, expect.Soon, "Normal Synced: Node synced successfully")
 	hasEventAsUpstreams(t, b, node)
 
-	ours := b.Audit(t).Since(mark).OfDaemons()
+	var ours audit.Requests
+	expect.Within(t, expect.Soon, func(context.Context) error { // The API server can show the event before it logs the request.
+		ours = b.Audit(t).Since(mark).OfDaemons()
+		events := ours.Where(func(r audit.Request) bool { return r.Object.Resource == "events" })
+		return expect.Equal("events", []string{"create events"}, events.Lines())
+	})
 	if err := expect.Equal("writes of the Node", []string{"patch nodes/status", "patch nodes"}, ours.OfNode(i.Name).Writes().Lines()); err != nil {
 		t.Error(err)
 	}
@@ -68,10 +73,6 @@ func TestNewNodeIsInitialised(t *testing.T) {
 		if !strings.HasSuffix(r.UserAgent, "/node-controller") {
 			t.Errorf("user agent %q, want upstream's suffix node-controller", r.UserAgent)
 		}
-	}
-	events := ours.Where(func(r audit.Request) bool { return r.Object.Resource == "events" })
-	if err := expect.Equal("events", []string{"create events"}, events.Lines()); err != nil {
-		t.Error(err)
 	}
 	calls, err := b.Cloud.Calls(t.Context())
 	if err != nil {

@@ -1,10 +1,13 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
@@ -31,10 +34,13 @@ func TestKubectl(t *testing.T) {
 			"fairlead explain --wai":       "--waiting\t",
 			"fairlead explain node/plugin": "node/" + node,
 		} {
-			out, err := p.Shell(t.Context(), "kubectl __complete "+words)
-			if err != nil || !strings.Contains(out, want) {
-				t.Errorf("%s: completed %q, error %v", words, out, err)
-			}
+			expect.Within(t, expect.Soon, func(ctx context.Context) error { // A completion waits for the API server for two seconds only.
+				out, err := p.Shell(ctx, "kubectl __complete "+words)
+				if err == nil && !strings.Contains(out, want) {
+					err = fmt.Errorf("%s: completed %q", words, out)
+				}
+				return err
+			})
 		}
 	})
 	t.Run("ExitCode", func(t *testing.T) {

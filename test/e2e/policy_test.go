@@ -75,8 +75,8 @@ func dryRun(ctx context.Context, b *bed.Bed, name string, edit func(*corev1.Serv
 	return ours, err
 }
 
-// serviceFields has a function for each warning, by the beginning of the warning.
-// The function makes a Service use the field that the warning is about.
+// serviceFields has a function for each warning of the policy. The key is the beginning
+// of the warning. The function makes a Service use the field that the warning is about.
 var serviceFields = map[string]func(*corev1.Service){
 	"spec.sessionAffinity":          func(s *corev1.Service) { s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP },
 	"spec.loadBalancerSourceRanges": func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"} },

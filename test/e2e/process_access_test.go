@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -35,15 +37,18 @@ func TestServingAsksTheAPIServer(t *testing.T) {
 		"/flagz":   {403, 401, 403, 403},
 		"/statusz": {403, 401, 403, 403},
 	} {
-		got := answers{d.Get(t, path, ""), d.Get(t, path, "wrong"), d.Get(t, path, unprivileged.token), d.Get(t, path, scraper.token)}
-		if err := expect.Equal(path, want, got); err != nil {
-			t.Error(err)
+		expect.Within(t, expect.Soon, func(context.Context) error { // The API server knows a new role only after a moment.
+			got := answers{d.Get(t, path, ""), d.Get(t, path, "wrong"), d.Get(t, path, unprivileged.token), d.Get(t, path, scraper.token)}
+			return expect.Equal(path, want, got)
+		})
+	}
+	expect.Within(t, expect.Soon, func(ctx context.Context) error { // The API server may take longer than this check allows.
+		status, body, err := d.Request(ctx, "/readyz?verbose", "")
+		if err == nil && (status != http.StatusOK || !strings.Contains(body, "[i]cloud: last answered ") || !strings.Contains(body, "[i]cloud-config: as in the files")) {
+			err = fmt.Errorf("/readyz?verbose answers %d: %s", status, body)
 		}
-	}
-	status, body := d.Ask(t.Context(), t, "/readyz?verbose", "")
-	if status != http.StatusOK || !strings.Contains(body, "[i]cloud: last answered ") || !strings.Contains(body, "[i]cloud-config: as in the files") {
-		t.Errorf("/readyz?verbose answers %d: %s", status, body)
-	}
+		return err
+	})
 }
 
 // newScraper returns an account that may read metrics, and nothing else.
@@ -102,8 +107,21 @@ func TestControllersActAsServiceAccounts(t *testing.T) {
 	service := lbservice.On(b).Balanced(t, "account")
 	awaitAddress(t, b, service)
 
+	expect.Within(t, expect.Soon, func(context.Context) error { // A write can be in the log later than its effect is seen.
+		return expect.Equal("who writes what", map[string]map[string]bool{
+			"nodes":                 {"node-controller": true},
+			"nodes/status":          {"node-controller": true},
+			"services/status":       {"service-controller": true},
+			"serviceaccounts":       {audit.DaemonUser: true},
+			"serviceaccounts/token": {audit.DaemonUser: true},
+		}, writersIn(b.Audit(t).Since(mark)))
+	})
+}
+
+// writersIn returns the users that have written each resource, except events.
+func writersIn(all audit.Requests) map[string]map[string]bool {
 	writers := map[string]map[string]bool{}
-	for _, r := range b.Audit(t).Since(mark).Writes() {
+	for _, r := range all.Writes() {
 		if !strings.HasPrefix(r.UserAgent, "cloud-controller-manager/") { // Kubernetes' own controllers write, too.
 			continue
 		}
@@ -113,13 +131,5 @@ func TestControllersActAsServiceAccounts(t *testing.T) {
 		writers[r.Resource()][strings.TrimPrefix(r.User.Username, "system:serviceaccount:kube-system:")] = true
 	}
 	delete(writers, "events")
-	if err := expect.Equal("who writes what", map[string]map[string]bool{
-		"nodes":                 {"node-controller": true},
-		"nodes/status":          {"node-controller": true},
-		"services/status":       {"service-controller": true},
-		"serviceaccounts":       {audit.DaemonUser: true},
-		"serviceaccounts/token": {audit.DaemonUser: true},
-	}, writers); err != nil {
-		t.Error(err)
-	}
+	return writers
 }

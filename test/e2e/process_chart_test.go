@@ -66,11 +66,14 @@ func TestChartsOfOthers(t *testing.T) {
 			}))
 			joins(t, b, cloud, expect.Soon)
 			awaitAddress(t, b, lbservice.On(b).Balanced(t, "chart"))
-			if status := d.Get(t, "/healthz", ""); status != http.StatusOK {
-				t.Errorf("/healthz answers %d", status)
-			}
-			if status := d.Get(t, "/readyz", ""); status != http.StatusOK {
-				t.Errorf("/readyz answers %d", status)
+			for _, path := range []string{"/healthz", "/readyz"} {
+				expect.Within(t, expect.Soon, func(ctx context.Context) error { // The API server may take longer than a check allows.
+					status, body, err := d.Request(ctx, path, "")
+					if err == nil && status != http.StatusOK {
+						err = fmt.Errorf("%s answers %d: %s", path, status, body)
+					}
+					return err
+				})
 			}
 		})
 	}

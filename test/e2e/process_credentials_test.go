@@ -26,15 +26,13 @@ func TestCredentialsAreRotated(t *testing.T) {
 	before, after := b.NewCloud(t), b.NewCloud(t)
 	leader, standby := replicas.Pair(t, b, before, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-config-watch-period=100ms"}})
 	joins(t, b, before, expect.Soon)
-	change := func(endpoint string) {
+	change := func(r replicas.Replica, endpoint string) {
 		t.Helper()
-		for _, r := range []replicas.Replica{leader, standby} {
-			bed.WriteFile(t, r.ConfigFile(t), "endpoint: "+endpoint+"\nprovider: modern\n")
-		}
+		bed.WriteFile(t, r.ConfigFile(t), "endpoint: "+endpoint+"\nprovider: modern\n")
 	}
 
-	change("nowhere")
 	for _, r := range []replicas.Replica{leader, standby} {
+		change(r, "nowhere")
 		expect.Within(t, expect.Soon, func(ctx context.Context) error {
 			status, body := r.Ask(ctx, t, "/readyz?verbose", "")
 			if status != 200 || !strings.Contains(body, "[i]cloud-config: the files have changed and were refused") {
@@ -49,14 +47,15 @@ func TestCredentialsAreRotated(t *testing.T) {
 	joins(t, b, before, expect.Soon) // The leader continues with the old configuration.
 
 	began := time.Now()
-	change(after.URL)
+	change(standby, after.URL)
+	standby.AwaitLogged(t, "The provider works with the new configuration") // Once it leads, it could not use the file.
+	change(leader, after.URL)
 	if code := leader.AwaitExit(t, expect.Soon); code != 75 {
 		t.Errorf("the leader has ended with code %d, want 75, that of a planned restart", code)
 	}
 	leader.AwaitLogged(t, "Released the lease")
 	joins(t, b, after, expect.Soon)
 	t.Logf("the other replica worked with the new configuration after %v", time.Since(began).Round(time.Millisecond))
-	standby.AwaitLogged(t, "The provider works with the new configuration")
 	awaitLeaseEvent(t, b, "CloudConfigChanged")
 	awaitLeaseEvent(t, b, "CloudConfigApplied")
 }

@@ -54,7 +54,7 @@ func TestTerminatedInstancesAreGoneInTime(t *testing.T) {
 	p.Terminate(t, gone...)
 	silent := time.Now()
 	p.Silence(t, gone...)
-	p.AwaitGone(t, 3*time.Minute, gone...)
+	p.AwaitGone(t, within, gone...)
 
 	var first, last time.Duration
 	for n, r := range p.Deletions(t).Done() {
@@ -64,9 +64,6 @@ func TestTerminatedInstancesAreGoneInTime(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d instances terminated: their Nodes were deleted %.1f s to %.1f s after Ready=Unknown", ended, nodes, first.Seconds(), last.Seconds())
-	if last > within {
-		t.Errorf("the last Node was deleted %v after Ready=Unknown, want %v", last, within)
-	}
 }
 
 // 60 % of the instances are terminated, and nobody has announced it. The daemon
@@ -75,23 +72,24 @@ func TestTerminatedInstancesAreGoneInTime(t *testing.T) {
 func TestNodesOverTheBudgetAreHeldAndThenDeletedAtABoundedRate(t *testing.T) {
 	const (
 		nodes, ended = 20, 12
-		heldFor      = 40 * time.Second
-		rate         = 4 // a minute
+		heldFor      = 90 * time.Second // on a busy machine, it takes a while to write and read all events
+		rate         = 4                // a minute
 	)
 	b := onOwn(t)
 	p := nodepool.New(t, b, nodes)
-	p.Runs(t, daemon.Setup{Flags: nodepool.Quickly("--node-deletion-over-budget-after="+heldFor.String(), fmt.Sprintf("--node-deletion-over-budget-rate-nodes=%d", rate))})
 	gone, mine := p.Members[nodes-ended:nodes-1], p.Members[nodes-1]
 	for _, m := range gone {
 		m.Rules.AbsentFor = heldFor
 	}
 	p.Terminate(t, append(gone, mine)...)
 	p.Silence(t, append(gone, mine)...)
+	// The daemon sees all absent Nodes from its start.
+	p.Runs(t, daemon.Setup{Flags: nodepool.Quickly("--node-deletion-over-budget-after="+heldFor.String(), fmt.Sprintf("--node-deletion-over-budget-rate-nodes=%d", rate))})
 	p.AwaitHeld(t, append(gone, mine), "TooManyAbsent")
 	p.Stay(t, p.Members...)
+	p.ByHand(t, mine)
 	describe(t, p.Bed, "60 % are gone, unannounced", gone[0].Name)
 
-	p.ByHand(t, mine)
 	awaitRateLimited(t, p, len(gone)-rate, gone)
 	p.AwaitGone(t, 4*time.Minute, gone...)
 	p.AwaitTold(t, expect.Soon, gone, "Normal NodeDeletionResumed")
@@ -184,23 +182,41 @@ func testAnnounced(t *testing.T, b *bed.Bed) {
 // testAllButOne: all instances but one are terminated. The Node of the last instance is
 // enough as a witness. Three deletions are within the budget. Four are held for a while.
 func testAllButOne(t *testing.T, b *bed.Bed) {
+	const heldFor = 10 * time.Second
 	for _, gone := range []int{3, 4} {
 		t.Run(fmt.Sprintf("%dOf%d", gone, gone+1), func(t *testing.T) {
 			flags := nodepool.Quickly()
 			p := nodepool.New(t, b, gone+1)
 			if gone > 3 {
-				const heldFor = 10 * time.Second
 				flags = nodepool.Quickly("--node-deletion-over-budget-after=" + heldFor.String())
-				for _, m := range p.Members {
-					m.Rules.AbsentFor = heldFor
-				}
 			}
-			p.Runs(t, daemon.Setup{Flags: flags})
 			p.Terminate(t, p.Members[1:]...)
 			p.Silence(t, p.Members[1:]...)
+			p.Runs(t, daemon.Setup{Flags: flags}) // The daemon sees all absent Nodes from its start.
 			p.AwaitGone(t, nodepool.GoneWithin, p.Members[1:]...)
 			p.Stay(t, p.Members[0])
+			if gone > 3 {
+				heldAtFirst(t, p, gone, heldFor)
+			}
 		})
+	}
+}
+
+// heldAtFirst requires that the first Node was absent for this time. After its deletion,
+// the other Nodes are within the budget.
+func heldAtFirst(t *testing.T, p *nodepool.Pool, deletions int, absentFor time.Duration) {
+	t.Helper()
+	expect.Within(t, expect.Soon, func(context.Context) error { // Wait until the audit log has all deletions.
+		if n := len(p.Deletions(t).Done()); n < deletions {
+			return fmt.Errorf("the audit log has %d deletions, want %d", n, deletions)
+		}
+		return nil
+	})
+	first := p.Deletions(t).Done()[0].Object.Name
+	for _, m := range p.Members {
+		if m.Name == first {
+			m.Rules.AbsentFor = absentFor
+		}
 	}
 }
 
@@ -250,10 +266,10 @@ func testErrorsBetween(t *testing.T, b *bed.Bed) {
 	p := nodepool.New(t, b, 6)
 	m := p.Members[3]
 	p.Terminate(t, m)
+	// The first answer is "absent". The next two are errors.
+	p.Cloud.Fail(t, simulator.Fault{Name: "now-and-then", Kind: simulator.FaultOutage, Match: m.Instance.ID, Skip: 1, Count: 2})
 	p.Runs(t, daemon.Setup{Flags: nodepool.Quickly()})
 	p.Silence(t, m)
-	p.AwaitAsked(t, 1, m)
-	p.Cloud.Fail(t, simulator.Fault{Name: "now-and-then", Kind: simulator.FaultOutage, Match: m.Instance.ID, Count: 2})
 	p.AwaitGone(t, nodepool.GoneWithin, m)
 	faults, err := p.Cloud.Faults(t.Context())
 	if err != nil {
@@ -267,7 +283,8 @@ func testErrorsBetween(t *testing.T, b *bed.Bed) {
 // testWithoutProviderID: there are two kinds of Nodes without a provider ID. If the Node
 // waits to be initialised, the daemon looks for its instance by name, and deletes the
 // Node. Otherwise the Node is somebody's own machine, and stays. The older interfaces say
-// "absent" in another way, so one of the providers has the older interfaces.
+// "absent" in another way, so the test also runs with a provider that has the older
+// interfaces.
 func testWithoutProviderID(t *testing.T, b *bed.Bed) {
 	for _, row := range []struct {
 		provider string

@@ -185,7 +185,9 @@ func (s silences) gone() []silentCase {
 			name: row.name,
 			begin: func(t *testing.T) {
 				m = row.join(t)
-				m.Rules = nodepool.Rules{Absences: nodepool.Absences, AbsentFor: sideAbsentFor}
+				// The attempts to initialise a Node and the comparison of all Nodes ask about single
+				// Nodes, too, because this provider has no batches.
+				m.Rules = nodepool.Rules{Absences: nodepool.Absences, AbsentFor: sideAbsentFor, Compared: true}
 				if slices.ContainsFunc(m.Spec.Taints, func(t corev1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider }) {
 					m.Rules.AbsentFor = sideYoungAbsentFor
 				}

@@ -33,7 +33,7 @@ func (s silences) shutDown() []silentCase {
 			s.AwaitNode(t, m.Name, expect.Soon, shutdown)
 			since = time.Now()
 			expect.Within(t, expect.Soon, func(context.Context) error { // Wait until the audit log has the daemon's write.
-				if len(s.Audit(t).Since(s.Mark).OfDaemons().OfNode(m.Name).Writes()) == 0 {
+				if len(s.Audit(t).Since(s.Mark).OfDaemons().OfNode(m.Name).Writes().Done()) == 0 {
 					return errors.New("the daemon has not written the Node")
 				}
 				return nil
@@ -91,7 +91,7 @@ func notShutdown(node *corev1.Node) error {
 // the first few questions, the time between two questions is about sideLongestPeriod.
 func (s silences) spaced(t *testing.T, m *nodepool.Member, since time.Time) {
 	t.Helper()
-	const together, first = time.Second / 2, 5 // one check may take two calls; the first checks come sooner
+	const together, first = 2 * time.Second, 5 // one check may take two calls; the first checks come sooner
 	var looks []time.Time
 	for _, a := range m.About(nodepool.AnswersOf(t, s.Cloud)) {
 		if a.Began.After(since) && (len(looks) == 0 || a.Began.Sub(looks[len(looks)-1]) > together) {

@@ -23,8 +23,8 @@ type wrongAnswer struct {
 	fault simulator.Fault
 	// provider is a provider of testccm. Empty means the simulated one.
 	provider string
-	// nodes is the number of Nodes. silent is the number of silent kubelets: those of the
-	// last Nodes.
+	// nodes is the number of Nodes, and silent is the number of silent kubelets. The
+	// silent kubelets are those of the last Nodes.
 	nodes, silent int
 	// reasons are the reasons for which the deletions may be held.
 	reasons []string
@@ -58,9 +58,9 @@ func wrongAnswers() [][]wrongAnswer {
 }
 
 // No Node is deleted when the cloud answers 404 for everything, or when its list lacks
-// instances. The provider says "absent", or it returns the error "not found" and a flag
-// declares this error to be an answer. In this test, deletions over the budget are held
-// for a short time only. So the budget alone would not prevent them. At the end, one
+// instances. One provider says "absent". Another returns the error "not found", and a
+// flag declares this error to be an answer. In this test, deletions over the budget are
+// held for a short time only. So the budget alone would not prevent them. At the end, one
 // instance is really terminated, and its Node is deleted. This shows that deletion works.
 func TestWrongAnswersDeleteNothing(t *testing.T) {
 	skipWithoutPrograms(t)
@@ -136,7 +136,7 @@ func (l wrongAnswer) awaitDenied(t *testing.T, p *nodepool.Pool, d *daemon.Daemo
 // noStream checks that each member has at most a few events about its held deletion.
 func noStream(t *testing.T, p *nodepool.Pool, members []*nodepool.Member) {
 	t.Helper()
-	const most = 3 // the reason may change while the cloud is asked
+	const most = 5 // the reason may change while the cloud is asked, more often on a busy machine
 	for _, m := range members {
 		told, err := p.EventsOf(t.Context(), nodepool.Source, m.Name)
 		if err != nil {

@@ -42,9 +42,7 @@ func TestRouteOfANode(t *testing.T) {
 	if err := expect.Equal("calls", podnetwork.Changes{Created: 1, Deleted: 1}, podnetwork.RouteChanges(t, n.Cloud)); err != nil {
 		t.Error(err)
 	}
-	if err := expect.Equal("writes of the condition", []string{node.Name + " False"}, podnetwork.ConditionsWritten(t, n.Bed, mark)); err != nil {
-		t.Error(err)
-	}
+	podnetwork.AwaitConditionsWritten(t, n.Bed, mark, node.Name+" False")
 	d.AwaitLogged(t, "Deleted route", stray.ID, "there is no Node "+foreign.Name)
 	d.AwaitLogged(t, "Created route", node.Spec.PodCIDR, node.Name)
 	n.AwaitMetric(t, d, "fairlead_routes_wanted 1")
@@ -67,8 +65,8 @@ func TestRouteOfANodeThatIsReplaced(t *testing.T) {
 	b := onOwn(t)
 	for _, tt := range []struct {
 		name string
-		// cidr is the CIDR of the first Node. Each row has its own, far from the CIDRs
-		// that the control plane gives.
+		// cidr is the CIDR of the first Node. Each row has a different one, far from the
+		// CIDRs that the control plane gives.
 		cidr string
 		// sameName and sameCIDR say what the second Node has in common with the first.
 		sameName, sameCIDR bool
@@ -136,9 +134,7 @@ func TestRouteThatIsThereTwice(t *testing.T) {
 		t.Error(err)
 	}
 	d.AwaitLogged(t, "Deleted route", twin.ID, "it duplicates another route")
-	if all := podnetwork.ConditionsWritten(t, n.Bed, mark); len(all) != 1 {
-		t.Errorf("the condition was written %d times, want once: %v", len(all), all)
-	}
+	podnetwork.AwaitConditionsWritten(t, n.Bed, mark, node.Name+" False")
 }
 
 // A provider lists each route twice, once for each of its tables. No route is deleted
@@ -172,13 +168,13 @@ func TestRouteOutsideTheCluster(t *testing.T) {
 	if err := expect.Equal("calls", podnetwork.Changes{}, podnetwork.RouteChanges(t, n.Cloud)); err != nil {
 		t.Error(err)
 	}
-	told, err := toldOfRoutes(t.Context(), n.Bed, node.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := expect.Equal("events", []string{"Warning " + cause}, told); err != nil {
-		t.Error(err)
-	}
+	expect.Within(t, expect.Soon, func(ctx context.Context) error {
+		told, err := toldOfRoutes(ctx, n.Bed, node.Name)
+		if err != nil {
+			return err
+		}
+		return expect.Equal("events", []string{"Warning " + cause}, told)
+	})
 	n.AwaitMetric(t, d, `fairlead_routes_missing{reason="Rejected"} 1`)
 	if err := d.Stop(); err != nil {
 		t.Fatal(err)
@@ -267,12 +263,7 @@ func TestRoutesWhileTheAPIServerRestarts(t *testing.T) {
 	if d.Ended() {
 		t.Errorf("the daemon has ended with code %d", d.Code())
 	}
-	want := []string{comes.Name + " False", goes.Name + " False", stays.Name + " False"}
-	got := podnetwork.ConditionsWritten(t, n.Bed, mark)
-	slices.Sort(got)
-	if err := expect.Equal("writes of the condition", want, got); err != nil {
-		t.Error(err)
-	}
+	podnetwork.AwaitConditionsWritten(t, n.Bed, mark, comes.Name+" False", goes.Name+" False", stays.Name+" False")
 	if err := expect.Equal("calls", podnetwork.Changes{Created: 3, Deleted: 1}, podnetwork.RouteChanges(t, n.Cloud)); err != nil {
 		t.Error(err)
 	}

@@ -44,7 +44,7 @@ func TestNewcomersRun(t *testing.T) {
 
 	n.do(t, build)
 	n.start(t, "simcloud: listening on", cloud+" --listen "+n.cloud)
-	n.start(t, "Ready.", cluster)
+	n.start(t, "Ready.", cluster+" --timeout "+startsWithin.String())
 	stop := n.run(t, run)
 
 	admin, err := bed.NewClient(filepath.Join(n.dir, "bin/cluster/admin.kubeconfig"))
@@ -199,10 +199,13 @@ func (n newcomer) shell(block string) []string {
 	return slices.Concat([]string{"env", "--chdir=" + n.dir}, n.env, []string{"bash", "-ec", block})
 }
 
-// start runs a block in a shell of its own until the test ends. It waits for a line
-// of output that begins with ready. The last command of the block replaces the
-// shell, so that a signal reaches the command. The returned function ends the
-// command earlier.
+// startsWithin is far above the time that a program takes on an idle machine.
+const startsWithin = 10 * time.Minute
+
+// start runs a block in a shell of its own until the test ends. It waits until the block
+// writes a line that begins with the text ready. The last command of the block replaces
+// the shell, so that a signal reaches the command. The returned function ends the command
+// earlier.
 func (n newcomer) start(t *testing.T, ready, block string) (stop func()) {
 	t.Helper()
 	lines := strings.Split(block, "\n")
@@ -222,7 +225,7 @@ func (n newcomer) start(t *testing.T, ready, block string) (stop func()) {
 			t.Logf("%s:\n%s", block, c.Tail(40))
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), startsWithin)
 	defer cancel()
 	for line := ""; !strings.HasPrefix(line, ready); {
 		if line, err = c.Line(ctx); err != nil {

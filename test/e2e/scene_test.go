@@ -32,8 +32,8 @@ var ofLibraries = []string{
 	"process_cpu_seconds_total ", "process_resident_memory_bytes ",
 }
 
-// scene lets a daemon make every request that it ever makes to the API server.
-// It has a cloud of its own.
+// scene makes a daemon send every kind of request that daemons send to the API server.
+// Each scene has a cloud of its own.
 type scene struct {
 	*bed.Bed
 
@@ -49,6 +49,7 @@ func newScene(t *testing.T, b *bed.Bed, flags []string, over func() bool) *scene
 	t.Helper()
 	forget(t, b)
 	s := &scene{Bed: b, cloud: b.NewCloud(t), over: over, mark: b.Audit(t).Mark(), flags: append(nodepool.Quickly(
+		"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s", // A daemon on a busy machine may be late to renew its lease.
 		"--configure-cloud-routes", "--cluster-cidr=10.128.0.0/9",
 		"--cloud-config-watch-period=100ms", "--node-deletion-absences=1", "--node-deletion-absent-for=0s", "--node-deletion-young-absent-for=0s",
 	), flags...)}
@@ -242,8 +243,8 @@ func (s *scene) certificateIsApproved(t *testing.T) {
 		return
 	}
 	_, node := s.Pair(t, s.cloud, simulator.Instance{Name: s.Name("serves")})
-	// The Node is removed, because an instance of the next scene, in another
-	// cloud, has the same provider ID.
+	// The next scene has another cloud, where an instance has the same provider ID. So
+	// the Node is removed.
 	defer func() { s.remove(t, node.Name) }()
 	of := served{Bed: s.Bed, cloud: s.cloud, daemon: s.daemon}
 	of.asks(t, node.Name, forgery{template: dns("victim.internal")})

@@ -23,7 +23,7 @@ import (
 
 const (
 	foreign = "example.com/theirs" // a class that no daemon of these tests serves
-	// theirs is the address that the controller of that class gives.
+	// theirs is the address that the controller of the class foreign gives.
 	theirs = "198.51.100.7"
 )
 
@@ -99,8 +99,8 @@ func TestServiceOfAnotherClass(t *testing.T) {
 	}
 }
 
-// A Service of another class becomes internal. It loses its class with its type.
-// Its finalizer still belongs to the other controller.
+// A Service of another class becomes internal. The API server then removes the class. The
+// finalizer still belongs to the other controller.
 func TestServiceOfAnotherClassBecomesInternal(t *testing.T) {
 	b := onShared(t)
 	s := lbservice.New(t, b, 2)
@@ -118,7 +118,7 @@ func TestServiceOfAnotherClassBecomesInternal(t *testing.T) {
 	before.Status.LoadBalancer = now.Status.LoadBalancer // The API server clears it.
 	untouched(t, s, mark, before)
 
-	// From now on it is a Service of ours.
+	// A Service of type LoadBalancer without a class is ours.
 	s.Edit(t, before.Name, `{"spec":{"type":"LoadBalancer"}}`)
 	s.AwaitServing(t, before.Name, s.Hosts...)
 }
@@ -241,6 +241,7 @@ func awaitReleased(t *testing.T, s lbservice.Services, name string) {
 			expect.Equal("finalizers", 0, len(service.Finalizers)), expect.Equal("conditions", 0, len(service.Status.Conditions)))
 	})
 	// The write that has released the Service might reach the audit log after the mark.
+	// So only writes that are later than the time began count.
 	mark, began := s.Audit(t).Mark(), time.Now()
 	released.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: theirs}}
 	if _, err := s.API().UpdateStatus(t.Context(), released, metav1.UpdateOptions{FieldManager: "theirs"}); err != nil {

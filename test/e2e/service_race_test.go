@@ -62,7 +62,8 @@ func TestLastSetOfNodesWins(t *testing.T) {
 		}
 		return allHave(ctx, s, size, want)
 	})
-	// A call that began earlier and is still under way must not win either.
+	// A call with an older set of nodes may still be under way. It must not replace the
+	// last set.
 	expect.Within(t, expect.Soon, func(context.Context) error {
 		under := front.Requests(func(r proxy.Request) bool { return ofBalancerChanges(r) && r.Ended.IsZero() })
 		return expect.Equal("changes under way", 0, len(under))
@@ -107,7 +108,8 @@ func churn(t *testing.T, p *nodepool.Pool, enough func() bool) int {
 	}
 }
 
-// backendsNow returns the instance IDs of the Nodes that belong behind load balancers.
+// backendsNow returns the instance IDs of the Nodes that are not excluded from load
+// balancers.
 func backendsNow(ctx context.Context, s lbservice.Services) ([]string, error) {
 	list, err := s.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -137,9 +139,8 @@ func allHave(ctx context.Context, s lbservice.Services, size int, want []string)
 	return nil
 }
 
-// neverBeside fails the test if two changes of one load balancer were under way at
-// the same time. Creations are left out, because each makes a load balancer of its
-// own.
+// neverBeside fails the test if two changes of one load balancer were under way at the
+// same time. Creations do not count, because each makes another load balancer.
 func neverBeside(t *testing.T, calls []proxy.Request) {
 	t.Helper()
 	last := map[string]proxy.Request{}

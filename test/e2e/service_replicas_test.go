@@ -11,13 +11,23 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
+const (
+	// lasting makes a lease last twice as long as by default. So even on a busy machine,
+	// a test can look at the lease of a leader that has ended before another replica
+	// takes it.
+	lasting = "--leader-elect-lease-duration=30s"
+	// lastingHandOver is the longest time of a hand-over after a crash with this flag.
+	lastingHandOver = crashHandOver + 15*time.Second
+)
+
 func creations(r proxy.Request) bool { return ofBalancers(r) && r.Method == http.MethodPost }
 
 // The leader is asked to end while the cloud makes a load balancer. The leader keeps
 // the lease until the call has returned, and there is one load balancer (S3, S7).
 func testHandOverWaitsForTheCloud(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	leader, standby := s.Replicas(t, daemon.Setup{})
+	// The standby looks at the lease often, so that most of the drain is left to end the call.
+	leader, standby := s.Replicas(t, daemon.Setup{Flags: []string{"--leader-elect-retry-period=500ms"}})
 	trap := leader.Cloud.Trap(creations, 1, proxy.Before)
 	name := s.Balanced(t, "held")
 	bed.AwaitTrap(t, trap)
@@ -31,13 +41,13 @@ func testHandOverWaitsForTheCloud(t *testing.T, b *bed.Bed) {
 // lease. The other replica takes over once the lease has expired.
 func testCloudThatIsNeverDoneKeepsTheLease(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	leader, standby := s.Replicas(t, daemon.Setup{})
+	leader, standby := s.Replicas(t, daemon.Setup{Flags: []string{lasting}})
 	trap := leader.Cloud.Trap(creations, 1, proxy.Before)
 	name := s.Balanced(t, "stuck")
 	bed.AwaitTrap(t, trap)
 	keepsTheLease(t, b, leader, standby)
 	trap.Cut() // The call is lost, because the connections of the process have ended with it.
-	s.AwaitServingWithin(t, crashHandOver+noise, name, s.Hosts...)
+	s.AwaitServingWithin(t, lastingHandOver+noise, name, s.Hosts...)
 	noOverlap(t, leader, standby)
 	s.CreatedOnce(t)
 }
@@ -46,18 +56,18 @@ func testCloudThatIsNeverDoneKeepsTheLease(t *testing.T, b *bed.Bed) {
 // keeps the lease, because the call is under way until it returns.
 func testCallPastItsDeadlineKeepsTheLease(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	leader, standby := s.Replicas(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s"}})
+	leader, standby := s.Replicas(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=10s", lasting}})
 	name := s.Balanced(t, "hangs", s.Misbehaves(t, "ignores-context"))
 	s.AwaitTold(t, name, lbservice.RetriesWithin, "Warning SyncLoadBalancerFailed", "after its deadline")
 	keepsTheLease(t, b, leader, standby)
 	s.Behaves(t, name)
-	s.AwaitServingWithin(t, crashHandOver+noise, name, s.Hosts...)
+	s.AwaitServingWithin(t, lastingHandOver+noise, name, s.Hosts...)
 	noOverlap(t, leader, standby)
 	s.CreatedOnce(t)
 }
 
-// The leader is killed while the cloud makes a load balancer, so nobody gets the
-// reply. The other replica finds what was made.
+// The leader is killed while the cloud makes a load balancer, so nobody gets the reply.
+// The other replica finds the load balancer.
 func testLeaderIsKilledWhileTheCloudIsAtIt(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	leader, standby := s.Replicas(t, daemon.Setup{})

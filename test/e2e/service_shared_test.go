@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
 )
 
-// A node joins, and the load balancers of many Services get it with a few calls (S3 c).
+// A node joins. A few calls add it to the load balancers of many Services (S3 c).
 func TestNodeJoinsManyServices(t *testing.T) {
 	const size = 30
 	b := onOwn(t)

@@ -37,8 +37,10 @@ func testProvidedElsewhere(t *testing.T, b *bed.Bed) {
 		settled := s.AwaitService(t, name, expect.Soon, func(service *corev1.Service) error {
 			return errors.Join(expect.Equal("finalizers", []string{lbservice.Finalizer}, service.Finalizers), expect.Equal("conditions", 0, len(service.Status.Conditions)))
 		})
-		if writes := s.WritesOf(t, mark, name); n > 0 && len(writes) != 1 {
-			t.Errorf("%d writes, want the finalizer alone once the provider has said so of another Service: %v", len(writes), writes)
+		if n > 0 { // The daemon knows the provider's answer from the first Service, so it writes only the finalizer.
+			expect.Within(t, expect.Soon, func(context.Context) error { // A write can reach the audit log after its effect is visible.
+				return expect.Equal("writes", []string{"patch services/status"}, s.WritesOf(t, mark, name).Lines())
+			})
 		}
 		settled.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: theirs}}
 		if _, err := s.API().UpdateStatus(t.Context(), settled, metav1.UpdateOptions{FieldManager: "theirs"}); err != nil {
@@ -59,8 +61,9 @@ func testProvidedElsewhere(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// Somebody keeps rewriting the address. The daemon puts it back once, and the event
-// says who rewrites it. Other changes of the Service still reach the cloud (S4).
+// Another controller keeps rewriting the address of a Service. The daemon puts the
+// address back once, and an event names the other controller. Other changes of the
+// Service still reach the cloud (S4).
 func testContestedStatus(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	s.Runs(t, daemon.Setup{})
@@ -71,10 +74,7 @@ func testContestedStatus(t *testing.T, b *bed.Bed) {
 	s.AwaitTold(t, name, expect.Soon, "Warning LoadBalancerStatusContested", "status", "field manager: rival")
 	rival.awaitBlows(t, 20)
 	s.Edit(t, name, `{"spec":{"ports":[{"port":81}]}}`)
-	expect.Within(t, expect.Soon, func(ctx context.Context) error {
-		l, err := s.Balancer(ctx, name)
-		return errors.Join(err, expect.Equal("port", 81, l.Listeners[0].Port))
-	})
+	expect.Within(t, expect.Soon, func(ctx context.Context) error { return hasPort(ctx, s, name, 81) })
 	rival.awaitBlows(t, 20)
 	rival.stop()
 	repairs := s.WritesOf(t, mark, name).Where(func(r audit.Request) bool { return expect.HasWords(string(r.Body), []string{"ingress"}) })
@@ -162,7 +162,7 @@ func testContestedFinalizer(t *testing.T, b *bed.Bed) {
 	s.AwaitGone(t, name)
 }
 
-// The account has no room for a second load balancer. The Service says so, and is
+// The account has no room for a second load balancer. The Service shows this, and is
 // served once there is room.
 func testQuotaIsExhausted(t *testing.T, b *bed.Bed) {
 	file, port := filepath.Join(t.TempDir(), "cloud.json"), daemon.FreePort(t)
@@ -196,9 +196,10 @@ func testProviderPanics(t *testing.T, b *bed.Bed) {
 	s.AwaitService(t, name, expect.Soon, lbservice.Showing(lbservice.ConditionServing, metav1.ConditionFalse, "NotProvisioned", "has panicked", "bug in the provider"))
 	s.AwaitTold(t, name, expect.Soon, "Warning SyncLoadBalancerFailed", "a bug of the provider")
 	passes(t, s)
+	before := d.CountLogged("The provider panicked") // More than one on a machine that has needed a minute until here.
 	s.Edit(t, name, `{"metadata":{"annotations":{"changed":"true"}}}`)
 	expect.Within(t, expect.Soon, func(context.Context) error {
-		if n := d.CountLogged("The provider panicked"); n != 2 {
+		if n := d.CountLogged("The provider panicked"); n <= before {
 			return fmt.Errorf("the provider has panicked %d times, want once more for the Service that has changed", n)
 		}
 		return nil
@@ -258,9 +259,9 @@ func testProviderReturnsNil(t *testing.T, b *bed.Bed) {
 // (S3).
 func testProviderHangs(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	d := s.Runs(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s", "--concurrent-service-syncs=2"}})
+	d := s.Runs(t, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=10s", "--concurrent-service-syncs=2"}}) // A busy machine needs seconds for the calls of the other Services.
 	name := s.Balanced(t, "hangs", s.Misbehaves(t, "ignores-context"))
-	s.AwaitTold(t, name, expect.Soon, "Warning SyncLoadBalancerFailed", "after its deadline")
+	s.AwaitTold(t, name, lbservice.RetriesWithin, "Warning SyncLoadBalancerFailed", "after its deadline")
 	s.AwaitTold(t, name, expect.Soon, "Warning SyncLoadBalancerFailed", "which began at", "has not returned")
 	passes(t, s)
 	s.Delete(t, s.Balanced(t, "beside"))
@@ -280,9 +281,10 @@ func testProviderHangs(t *testing.T, b *bed.Bed) {
 func testProviderHangsForAll(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
 	first := s.Balanced(t, "hangs")
-	with := daemon.Setup{Provider: "modern", Flags: []string{"--cloud-mutation-timeout=1s", "--concurrent-service-syncs=20"}}
+	with := daemon.Setup{Provider: "modern", Flags: []string{"--concurrent-service-syncs=20"}}
 	hanging := with
 	hanging.Settings = "quirks: [HangsFor=" + first + "]\n"
+	hanging.Flags = append([]string{"--cloud-mutation-timeout=1s"}, with.Flags...)
 	d := s.Runs(t, hanging)
 	s.AwaitTold(t, first, expect.Soon, "Warning SyncLoadBalancerFailed", "after its deadline")
 	for range 17 {
@@ -299,8 +301,8 @@ func testProviderHangsForAll(t *testing.T, b *bed.Bed) {
 }
 
 // Two clusters share one account. A daemon touches only the load balancers of its own
-// cluster's Services. It leaves another load balancer alone even if one of the tags
-// agrees.
+// cluster's Services. Their tags name the cluster and the UID of the Service. The daemon
+// leaves a load balancer alone if only one of these tags is right.
 func testTwoClustersInOneAccount(t *testing.T, b *bed.Bed) {
 	one := newClass(t, b)
 	two := one
@@ -333,10 +335,7 @@ func testTwoClustersInOneAccount(t *testing.T, b *bed.Bed) {
 	d.Kill()
 	one.Runs(t, daemon.Setup{Flags: []string{"--cluster-name=one"}})
 	one.Edit(t, mine, `{"spec":{"ports":[{"port":81}]}}`)
-	expect.Within(t, expect.Soon, func(ctx context.Context) error {
-		l, err := one.Balancer(ctx, mine)
-		return errors.Join(err, expect.Equal("port", 81, l.Listeners[0].Port))
-	})
+	expect.Within(t, expect.Soon, func(ctx context.Context) error { return hasPort(ctx, one, mine, 81) })
 	one.Delete(t, mine)
 	one.AwaitGone(t, mine)
 	if diff := cmp.Diff(before, others()); diff != "" {
@@ -367,12 +366,13 @@ func testDriftIsFound(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// A Service is deleted by force and recreated with the same name. Meanwhile the daemon
-// is stopped, or the old load balancer cannot be deleted. The new Service waits and
-// says so. In the end, nothing is left of the old Service.
+// A Service is deleted by force and recreated with the same name. Meanwhile the daemon is
+// stopped, or the old load balancer cannot be deleted. The new Service waits until the
+// old load balancer is deleted, and says why it waits. In the end, nothing is left of the
+// old Service.
 func testRecreatedUnderItsName(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	d := s.Runs(t, daemon.Setup{Flags: []string{"--cloud-mutation-timeout=2s"}})
+	d := s.Runs(t, daemon.Setup{Flags: []string{"--cloud-mutation-timeout=10s"}}) // A busy machine needs seconds for calls that do not hang.
 	for _, kind := range []simulator.FaultKind{"", simulator.FaultError, simulator.FaultHang} {
 		t.Run("Fault"+string(kind), func(t *testing.T) {
 			name := s.Balanced(t, "recreated")

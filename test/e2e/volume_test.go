@@ -150,6 +150,9 @@ func landsOn(t *testing.T, b *bed.Bed, volume, node string) {
 	expect.Cleanup(t, func(ctx context.Context) error { return claims.Delete(ctx, volume, metav1.DeleteOptions{}) })
 	expect.Within(t, expect.Soon, func(ctx context.Context) error { // The namespace's service account may not exist yet.
 		_, err := pods.Create(ctx, pod, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return nil // An earlier attempt has created the pod, and has got no answer.
+		}
 		return err
 	})
 	expect.Cleanup(t, func(ctx context.Context) error {

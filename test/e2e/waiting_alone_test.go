@@ -12,8 +12,9 @@ import (
 )
 
 // A provider panics for one Node. The Node says why it waits. The process keeps running,
-// and other Nodes are initialised (S8). The daemon does not ask the provider about the
-// Node again soon. So the Node recovers with the next process.
+// and other Nodes are initialised (S8). The daemon asks the provider about this Node
+// again only after a long time. So the test starts another process, and the Node is
+// initialised.
 func TestWaitingNodeSaysThatTheProviderPanics(t *testing.T) {
 	b := onOwn(t)
 	c := b.NewCloud(t)

@@ -40,7 +40,7 @@ type waiter struct {
 	node func(n *corev1.Node, i simulator.Instance)
 	// fault hits the calls about this instance.
 	fault *simulator.Fault
-	// heal removes the reason of the wait, if it is not the fault.
+	// heal removes the reason of the wait. It is nil if the fault is the reason.
 	heal func(*testing.T, *waiting)
 }
 
@@ -102,7 +102,8 @@ func unlabel(key string) func(*testing.T, *waiting) {
 }
 
 // waiters returns Nodes that wait for different reasons. The cloud gives answers about
-// some of these Nodes. If it gave none, it could count as down.
+// some of these Nodes. If it failed for three Nodes in a row, the daemon could consider
+// it down. So at most two failures follow one another.
 func waiters() []waiter {
 	plainly := &simulator.Instance{}
 	return []waiter{
@@ -111,9 +112,6 @@ func waiters() []waiter {
 		}},
 		{name: "Unauthenticated", reason: "CloudDenied", words: "credentials", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultDenied, Status: 401}},
 		{name: "Forbidden", reason: "CloudDenied", words: "credentials", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultDenied, Status: 403}},
-		{name: "ProviderReturnsNil", reason: "NoMetadata", words: "neither", instance: bed.Misbehaving("nil"), heal: unlabel("provider-fault")},
-		{name: "CloudIsDown", reason: "CloudUnavailable", words: "503", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultOutage}},
-		{name: "CloudFails", reason: "CloudUnavailable", words: "500", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultError}},
 		{
 			name: "NoAddressMatches", reason: "NodeIPNotOffered", words: "127.0.86.86", instance: plainly,
 			node: func(n *corev1.Node, _ simulator.Instance) {
@@ -123,8 +121,8 @@ func waiters() []waiter {
 				w.instance = w.cloud.Change(t, w.instance, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.86.86")})
 			},
 		},
-		{name: "CloudResets", reason: "CloudUnavailable", words: "reset", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultReset}},
-		{name: "CloudHangs", reason: "CloudSlow", words: "not answered", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultHang}},
+		{name: "CloudIsDown", reason: "CloudUnavailable", words: "503", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultOutage}},
+		{name: "CloudFails", reason: "CloudUnavailable", words: "500", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultError}},
 		{
 			name: "AnotherProviderID", reason: "ProviderIDMismatch", words: "simulated://elsewhere/", instance: plainly,
 			node: func(n *corev1.Node, i simulator.Instance) { n.Spec.ProviderID = "simulated://elsewhere/" + i.ID },
@@ -132,17 +130,20 @@ func waiters() []waiter {
 				w.instance = w.cloud.Change(t, w.instance, simulator.InstancePatch{Region: new("elsewhere")})
 			},
 		},
-		{name: "ProviderIgnoresItsContext", reason: "CloudSlow", words: "not answered", instance: bed.Misbehaving("ignores-context"), heal: unlabel("provider-fault")},
+		{name: "CloudResets", reason: "CloudUnavailable", words: "reset", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultReset}},
+		{name: "ProviderReturnsNil", reason: "NoMetadata", words: "neither", instance: bed.Misbehaving("nil"), heal: unlabel("provider-fault")},
 		{
 			name: "InvalidLabelValue", reason: "InvalidLabel", words: "not valid!",
 			instance: &simulator.Instance{Labels: map[string]string{"rack": "not valid!"}}, heal: unlabel("rack"),
 		},
+		{name: "CloudHangs", reason: "CloudSlow", words: "not answered", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultHang}},
 		{
 			name: "InvalidType", reason: "InvalidLabel", words: "far/too/wide", instance: &simulator.Instance{Type: "far/too/wide"},
 			heal: func(t *testing.T, w *waiting) {
 				w.instance = w.cloud.Change(t, w.instance, simulator.InstancePatch{Type: new("small")})
 			},
 		},
+		{name: "ProviderIgnoresItsContext", reason: "CloudSlow", words: "not answered", instance: bed.Misbehaving("ignores-context"), heal: unlabel("provider-fault")},
 	}
 }
 
@@ -368,8 +369,8 @@ func describe(t *testing.T, b *bed.Bed, title, node string) {
 	t.Logf("%s: kubectl describe node says\n%s", title, strings.Join(lines, "\n"))
 }
 
-// describedWords returns words by which describe finds the daemon's lines in the output
-// of kubectl.
+// describedWords returns words. The function describe logs the lines of kubectl's output
+// that have one of them.
 func describedWords() []string {
 	return []string{"Taints:", string(nodes.ConditionInitialized), string(nodepool.ConditionMissing), "CloudInitFailed", "NodeDeletion", "DeletingNode"}
 }

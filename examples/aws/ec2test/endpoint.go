@@ -33,7 +33,8 @@ type Instance struct {
 // Endpoint is EC2 in one region. It is an http.Handler. The zero value has no
 // instances.
 type Endpoint struct {
-	// ClusterID is the cluster in the tag of each instance that is not Untagged.
+	// ClusterID is the ID of the cluster. Each instance that is not Untagged has it
+	// in a tag.
 	ClusterID string
 
 	mu        sync.Mutex
@@ -217,10 +218,10 @@ func (e *Endpoint) describeZones(w http.ResponseWriter) {
 	answer(w, answered)
 }
 
-// zoneID returns an ID like those of AWS for a zone such as eu-test-1a.
+// zoneID returns the ID of a zone such as eu-test-1a, in the form of AWS's IDs.
 func zoneID(zone string) string { return "tst1-az" + zone[len(zone)-1:] }
 
-// numbered returns a list from a form: key.1, key.2, and so on.
+// numbered returns the values of key.1, key.2 and so on in the form.
 func numbered(form url.Values, key string) []string {
 	var all []string
 	for n := 1; form.Has(fmt.Sprintf("%s.%d", key, n)); n++ {

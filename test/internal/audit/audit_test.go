@@ -55,7 +55,7 @@ func TestRequestThatBeganBeforeTheMark(t *testing.T) {
 	at := func(received, answered string) string {
 		return strings.Replace(written, "{", `{"requestReceivedTimestamp":"2026-01-01T00:00:`+received+`Z","stageTimestamp":"2026-01-01T00:00:`+answered+`Z",`, 1)
 	}
-	before := foreign + at("01.5", "03")
+	before := at("01.5", "03") + at("01.5", "01.7") + foreign
 	got, err := logOf(t, before+at("02", "04")+at("05", "06")).Since(int64(len(before)))
 	if err != nil || len(got) != 1 || got[0].Time.Second() != 5 {
 		t.Errorf("%v, %v, want only the request that was received after the mark", got, err)

@@ -53,9 +53,13 @@ func (f File) Since(mark int64) (Requests, error) {
 // maxLine is longer than most lines of the log.
 const maxLine = 256 << 10
 
-// timeAt returns the time at which the last request before the mark was answered. It
-// returns the zero time if there is no request, or if the request's line is longer than
-// maxLine.
+// compared is the number of lines whose times timeAt compares. The API server can write
+// a line later than the line of a request that it has answered later.
+const compared = 20
+
+// timeAt returns the latest time at which one of the last requests before the mark was
+// answered. It returns the zero time if there is no request, or if the request's line is
+// longer than maxLine.
 func timeAt(file *os.File, mark int64) (time.Time, error) {
 	from := max(mark-maxLine, 0)
 	before := make([]byte, mark-from)
@@ -63,14 +67,17 @@ func timeAt(file *os.File, mark int64) (time.Time, error) {
 		return time.Time{}, err
 	}
 	lines := bytes.Split(before[:bytes.LastIndexByte(before, '\n')+1], []byte("\n"))
-	if len(lines) < 2 {
-		return time.Time{}, nil
+	var latest time.Time
+	for _, line := range lines[max(len(lines)-1-compared, 0):] {
+		var r struct {
+			Answered time.Time `json:"stageTimestamp"`
+		}
+		_ = json.Unmarshal(line, &r) // an error means that the line is empty, or that only its end was read
+		if r.Answered.After(latest) {
+			latest = r.Answered
+		}
 	}
-	var last struct {
-		Answered time.Time `json:"stageTimestamp"`
-	}
-	_ = json.Unmarshal(lines[len(lines)-2], &last) // an error means that only the end of the line was read
-	return last.Answered, nil
+	return latest, nil
 }
 
 func parse(log *bufio.Reader) (Requests, error) {

@@ -61,8 +61,8 @@ func (r Request) What() string {
 	return r.Verb + " " + r.Resource()
 }
 
-// needs returns the right that the request needs. The right includes the object's name
-// for resources whose rights are given by name.
+// needs returns the right that the request needs. For resources whose rights are given by
+// name, the right includes the object's name.
 func (r Request) needs() string {
 	switch r.Object.Resource {
 	case "leases", "serviceaccounts":
@@ -71,7 +71,7 @@ func (r Request) needs() string {
 	return r.Verb + " " + r.Resource()
 }
 
-// Writes reports whether the request changes something. The question about the
+// Writes reports whether the request changes something. A request that asks for the
 // daemon's own rights (V5) has the verb of a write, but changes nothing.
 func (r Request) Writes() bool {
 	return r.Object.Resource != "selfsubjectrulesreviews" && slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
@@ -139,11 +139,11 @@ func (all Requests) Rights() map[string]bool {
 	return rights
 }
 
-// OutsideEnvelope describes each request that the daemon must not make even with the
-// right to make it (C1), and each request for which the daemon had no right. An API
-// server that has just started refuses requests because it does not know the rights yet.
-// So a refused request is not reported if the argument rights contains the right that it
-// needs.
+// OutsideEnvelope describes each request for which the daemon had no right, and each
+// request that the daemon must not make although it has the right (C1). An API server
+// that has just started refuses requests because it does not know the rights yet. So a
+// refused request is not reported if the argument rights contains the right that the
+// request needs.
 func (all Requests) OutsideEnvelope(rights map[string]bool) []string {
 	var problems []string
 	for _, r := range all {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -20,11 +19,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/audit"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 	"github.com/fairlead-k8s/fairlead/test/internal/rights"
+	"github.com/fairlead-k8s/fairlead/test/internal/timeout"
 )
 
-// giveRights gives the daemon's user the rights of the manifest in the Config. If the
-// Config names no manifest, the user keeps the chart's rights, which the playground has
-// given it.
+// giveRights gives the daemon's user the rights in the manifest b.Access. If b.Access is
+// empty, the user keeps the chart's rights, which the playground has given it.
 func (b *Bed) giveRights(ctx context.Context) (err error) {
 	if b.usual, err = b.AccessIn(cmp.Or(b.Access, rights.Chart)); err != nil {
 		return err
@@ -49,7 +48,12 @@ func (b *Bed) UseRightsOf(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	b.UseRights(t, other)
-	expect.Cleanup(t, func(ctx context.Context) error { return b.give(ctx, b.usual) })
+	ctx := context.WithoutCancel(t.Context())
+	t.Cleanup(func() { // On a busy machine it may take longer than expect.Cleanup allows.
+		if err := b.give(ctx, b.usual); err != nil {
+			t.Errorf("clean up: %v", err)
+		}
+	})
 }
 
 // UseRights gives the daemon these rights until other rights are given.
@@ -133,27 +137,34 @@ type holder struct {
 }
 
 func awaitRights(ctx context.Context, all rights.Access, h holder) error {
-	var problem error
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, expect.Soon, true, func(ctx context.Context) (bool, error) {
-		problem = nil
-		for _, namespace := range []string{metav1.NamespaceSystem, metav1.NamespaceDefault} {
-			everybodys, err := rights.GrantedTo(ctx, h.unprivileged, namespace)
-			if err != nil {
-				return false, err
-			}
-			has, err := rights.GrantedTo(ctx, h.who, namespace)
-			if err != nil {
-				return false, err
-			}
-			maps.DeleteFunc(has, func(r rights.Right, _ bool) bool { return everybodys[r] })
-			problem = errors.Join(problem, expect.Equal("rights in "+namespace, all.In(namespace, h.account), has))
+	for limit := timeout.New(expect.Soon); ; {
+		problem := h.differs(ctx, all)
+		if problem == nil {
+			return nil
 		}
-		return problem == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("the rights of %s are not those of the manifest (is bin/playground older than this tree?): %w", cmp.Or(h.account, "the daemon"), errors.Join(err, problem))
+		if limit.IsOver() || ctx.Err() != nil {
+			return fmt.Errorf("the rights of %s are not those of the manifest (is bin/playground older than this tree?): %w", cmp.Or(h.account, "the daemon"), problem)
+		}
+		Pause(ctx, 20*time.Millisecond)
 	}
-	return nil
+}
+
+// differs returns an error if the rights are not exactly those of the manifest.
+func (h holder) differs(ctx context.Context, all rights.Access) error {
+	var problem error
+	for _, namespace := range []string{metav1.NamespaceSystem, metav1.NamespaceDefault} {
+		everybodys, err := rights.GrantedTo(ctx, h.unprivileged, namespace)
+		if err != nil {
+			return err
+		}
+		has, err := rights.GrantedTo(ctx, h.who, namespace)
+		if err != nil {
+			return err
+		}
+		maps.DeleteFunc(has, func(r rights.Right, _ bool) bool { return everybodys[r] })
+		problem = errors.Join(problem, expect.Equal("rights in "+namespace, all.In(namespace, h.account), has))
+	}
+	return problem
 }
 
 // as returns the client of a user. If no groups are given, the API server decides

@@ -23,7 +23,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/rights"
 )
 
-const readyWithin = 3 * time.Minute
+// readyWithin is far above the time that a control plane takes on an idle machine. On a
+// busy one, its programs may start twenty times slower.
+const readyWithin = 10 * time.Minute
 
 // Bed is a control plane with a kubelet for each instance of a cloud. It can run
 // daemons.
@@ -106,6 +108,7 @@ func New(ctx context.Context, c Config, args ...string) (b *Bed, err error) {
 	}
 	b.playground, err = process.Start(b.Dir, slices.Concat([]string{
 		c.Programs.Path("playground"), "up", "--output=json", "--audit-log", "--cloud=" + b.Cloud.URL,
+		"--timeout=" + readyWithin.String(),
 		"--cluster-cidr=10.128.0.0/9",                  // room for a thousand Nodes
 		"--node-monitor-grace-period=1h",               // Nodes without kubelets stay as they are
 		"--apiserver-arg=--max-requests-inflight=2000", // so that a test with many requests does not slow down others

@@ -144,10 +144,14 @@ func (b *Bed) kubeconfig(t *testing.T, dir string, through *proxy.Proxy) string 
 	return file
 }
 
-// WriteFile writes a file of a test and returns its name.
+// WriteFile writes a file of a test and returns its name. A process that reads the file
+// meanwhile gets either the old content or the new one.
 func WriteFile(t *testing.T, file, text string) string {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
 		t.Fatal(err)
 	}
 	return file

@@ -30,9 +30,9 @@ func startProxy(t *testing.T, server, caFile string) *proxy.Proxy {
 	return p
 }
 
-// AwaitPlace waits until the trap has the request at this place. If the request does not
-// come, and is not the first of its kind, AwaitPlace skips the test, because the request
-// might have been a retry when the requests were counted.
+// AwaitPlace waits until the trap has the request at this place. If the first request of
+// its kind does not come, the test fails. If a later one does not come, AwaitPlace skips
+// the test: it might have been a retry when the requests were counted.
 func AwaitPlace(t *testing.T, trap *proxy.Trap, place proxy.Place) {
 	t.Helper()
 	if place.N == 1 {

@@ -35,10 +35,10 @@ type Setup struct {
 	Cloud string
 	// Settings are additional lines of the provider's configuration.
 	Settings string
-	// FastPaths lets the simulated provider offer its list and its watch of instances, and
-	// its calls about many Services or routes. These calls can come at any time, or are
-	// about several objects. So a test that counts the calls about one object leaves
-	// FastPaths off.
+	// FastPaths lets the simulated provider offer its list and its watch of instances,
+	// and its calls about many Services or routes. The calls of the list and the watch
+	// can come at any time, and the others are about several objects. So a test that
+	// counts the calls about one object leaves FastPaths off.
 	FastPaths bool
 	// API is a proxy of the API server; nil for none.
 	API *proxy.Proxy

@@ -53,7 +53,7 @@ func Cleanup(t *testing.T, f func(context.Context) error) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 		defer cancel()
 		if err := f(ctx); err != nil {
 			t.Errorf("clean up: %v", err)

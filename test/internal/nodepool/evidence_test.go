@@ -12,9 +12,9 @@ import (
 )
 
 // Each row lists the cloud's answers, one a second: A says that the Node's instance is
-// absent, P that it is present, and W that another instance is present. A minus means that
-// the daemon began after the first answer. A deletion needs three absences, and W between
-// the last two. With Compared, up to two more absences may follow.
+// absent, P that it is present, and W that another instance is present. A minus means
+// that the daemon began after the first answer. A deletion needs three absences, and W
+// between the last two. With the rule Compared, up to two more absences may follow W.
 func TestUnproven(t *testing.T) {
 	for name, row := range map[string]struct {
 		answers  string
@@ -27,6 +27,7 @@ func TestUnproven(t *testing.T) {
 		"AbsentForTooShort":                   {"AAWA", Rules{AbsentFor: time.Minute}, "absent for"},
 		"NoConfirmation":                      {"AAA", Rules{}, "not said present"},
 		"AloneNeedsNoConfirmation":            {"AAA", Rules{Alone: true}, ""},
+		"AloneIsDeletedWhenItsTimeIsOver":     {"AAA", Rules{Alone: true, AbsentFor: 3 * time.Second}, ""},
 		"NoAbsenceAfterTheConfirmation":       {"AAAW", Rules{}, "not said present"},
 		"AbsenceAfterTheConfirmation":         {"AAWAA", Rules{}, "not said present"},
 		"ComparisonAfterTheConfirmation":      {"AAWAAA", Rules{Compared: true}, ""},

@@ -87,8 +87,9 @@ type Rules struct {
 	Absences  int
 	AbsentFor time.Duration
 	Alone     bool // the Node may be deleted without a witness
-	// Compared means that the comparison of all Nodes with the cloud asks about the Node
-	// every few seconds. It might also ask while the Node is being deleted.
+	// Compared means that other questions about the Node may come at any time, such as
+	// those of the comparison of all Nodes with the cloud. They might also come while the
+	// Node is being deleted.
 	Compared bool
 }
 

@@ -27,7 +27,7 @@ const (
 	PodCIDR = "10.128.0.0/9"
 	// Source is the source of the route controller's events.
 	Source = "route_controller"
-	// RouteAgent is the end of the route controller's user agent.
+	// RouteAgent is the suffix of the route controller's user agent.
 	RouteAgent = "/route-controller"
 	// Cluster1 is the default name of a cluster.
 	Cluster1 = "kubernetes"
@@ -164,8 +164,8 @@ func (n *Network) wanted(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// AwaitTable waits until the shared cloud of these networks has exactly the routes of
-// all their Nodes, and the routes in Standing.
+// AwaitTable waits until the cloud has exactly the routes of the networks' Nodes and the
+// routes in Standing. All networks must share one cloud.
 func AwaitTable(t *testing.T, within time.Duration, networks ...*Network) {
 	t.Helper()
 	expect.Within(t, within, func(ctx context.Context) error {
@@ -225,11 +225,12 @@ func (n *Network) AwaitReachable(t *testing.T, within time.Duration) {
 }
 
 // ConditionsWritten returns the writes of the condition NetworkUnavailable, in order:
-// for each write, the name of the Node and the status.
+// for each write, the name of the Node and the status. A request that failed has written
+// nothing.
 func ConditionsWritten(t *testing.T, b *bed.Bed, mark int64) []string {
 	t.Helper()
 	var all []string
-	for _, r := range b.Audit(t).Since(mark).OfDaemons().Writes() {
+	for _, r := range b.Audit(t).Since(mark).OfDaemons().Writes().Done() {
 		if body := string(r.Body); r.Object.Resource == "nodes" && strings.Contains(body, string(corev1.NodeNetworkUnavailable)) {
 			status := "False"
 			if strings.Contains(body, `"status":"True"`) {
@@ -244,10 +245,29 @@ func ConditionsWritten(t *testing.T, b *bed.Bed, mark int64) []string {
 	return all
 }
 
-// Changes has the numbers of calls that create and delete routes, whatever their result.
+// AwaitConditionsWritten waits until ConditionsWritten returns these writes. The order of
+// the Nodes does not matter. It waits because a write can be visible before the API
+// server has logged it.
+func AwaitConditionsWritten(t *testing.T, b *bed.Bed, mark int64, want ...string) {
+	t.Helper()
+	byNode := func(x, y string) int {
+		first, _, _ := strings.Cut(x, " ")
+		second, _, _ := strings.Cut(y, " ")
+		return cmp.Compare(first, second)
+	}
+	slices.SortStableFunc(want, byNode)
+	expect.Within(t, expect.Soon, func(context.Context) error {
+		got := ConditionsWritten(t, b, mark)
+		slices.SortStableFunc(got, byNode)
+		return expect.Equal("writes of the condition", want, got)
+	})
+}
+
+// Changes has the numbers of calls that create and delete routes. Calls that fail count,
+// too.
 type Changes struct{ Created, Deleted int64 }
 
-// RouteChanges returns the numbers of these calls that the cloud has received so far.
+// RouteChanges returns how many of these calls the cloud has received so far.
 func RouteChanges(t *testing.T, c *bed.Cloud) Changes {
 	t.Helper()
 	report, err := c.Calls(t.Context())

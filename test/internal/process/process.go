@@ -20,7 +20,7 @@ import (
 // killAfter is the time that a process gets to end after a signal.
 const killAfter = 30 * time.Second
 
-// Process is a running program. It ends when this process ends, if not earlier.
+// Process is a running program. It ends at the latest when the current process ends.
 type Process struct {
 	name    string
 	cmd     *exec.Cmd

@@ -4,6 +4,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/test/internal/timeout"
 )
 
 func TestCPU(t *testing.T) {
@@ -57,7 +59,7 @@ func TestUsageOfAProcess(t *testing.T) {
 	if _, err := p.Line(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for limit := timeout.New(time.Minute); ; {
 		usage, err := p.Usage()
 		if err != nil {
 			t.Fatal(err)
@@ -65,8 +67,8 @@ func TestUsageOfAProcess(t *testing.T) {
 		if usage.CPU > 0 && usage.Peak > 0 && usage.Resident > 0 {
 			break
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("after 10 s of work: %+v", usage)
+		if limit.IsOver() {
+			t.Fatalf("after %v of work: %+v", limit.Elapsed(), usage)
 		}
 	}
 	if err := p.Stop(); err != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // Place identifies a request in a sequence of requests that is repeated. The request is
-// the N-th of its kind, counted from 1. If N counted the requests of all kinds, a retry
-// of another kind would shift it.
+// the N-th of its kind, counted from 1. N does not count requests of other kinds, because
+// a retry of one of those would change it.
 type Place struct {
 	Kind string
 	N    int

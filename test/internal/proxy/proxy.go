@@ -104,7 +104,7 @@ func (p *Proxy) handler(target *url.URL) http.Handler {
 			}
 			return t.holdReply()
 		},
-		// The client sees an error of the server as a broken connection.
+		// If the request to the server fails, the client's connection breaks, too.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -133,8 +133,8 @@ func detached(r *http.Request) (free *http.Request, done context.CancelFunc) {
 	if err != nil {
 		panic(http.ErrAbortHandler) // The sender has not sent the whole body.
 	}
-	// WithoutCancel alone is not enough: if a context cannot end, ReverseProxy
-	// watches the sender itself.
+	// WithoutCancel alone is not enough: if a context cannot be canceled, ReverseProxy
+	// itself ends the request when the sender has gone.
 	ctx, done := context.WithCancel(context.WithoutCancel(r.Context()))
 	free = r.WithContext(ctx)
 	free.Body = io.NopCloser(bytes.NewReader(body))

@@ -42,7 +42,7 @@ type Trap struct {
 	n      int // matching requests still to come, including the one to trap; guarded by book.mu
 	at     Point
 	sprung chan struct{}
-	// decision is closed by Release or Cut, after cut is written.
+	// Release or Cut closes decision. Cut writes the field cut before that.
 	decision chan struct{}
 	decide   sync.Once
 	cut      bool

@@ -217,8 +217,8 @@ func GrantedTo(ctx context.Context, who kubernetes.Interface, namespace string) 
 			}
 		}
 	}
-	// The role authenticationReader also gives these two rights, but Rights counts the
-	// role as one right.
+	// The role authenticationReader also gives the rights to list and to watch, but
+	// Rights counts the role as one right.
 	for _, verb := range []string{"list", "watch"} {
 		r := readsAuthorities
 		r.verb, r.namespace = verb, ""

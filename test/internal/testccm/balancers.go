@@ -8,8 +8,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// balancers fails in the way that a label names. The label is on an instance that has the
-// name of the Service, and that exists only to carry this label.
+// balancers fails for a Service in the way that the label labelFault names. The label is
+// on an instance with the Service's name. That instance exists only to carry the label.
 type balancers struct {
 	cloudprovider.LoadBalancer
 	switches
@@ -42,7 +42,7 @@ func (b balancers) EnsureLoadBalancerDeleted(ctx context.Context, cluster string
 	return b.LoadBalancer.EnsureLoadBalancerDeleted(ctx, cluster, service)
 }
 
-// fault carries out the faults that are the same for all changes.
+// fault carries out the faults that all three methods have.
 func (b balancers) fault(ctx context.Context, service *corev1.Service) error {
 	switch b.of(ctx, service.Name) {
 	case "elsewhere":

@@ -37,7 +37,7 @@ const (
 	listing kind = "listing"
 	// legacy offers only the older interfaces Instances and Zones.
 	legacy kind = "legacy"
-	// legacyWithoutID is like legacy, but does not know instances by an ID.
+	// legacyWithoutID is like legacy, but finds instances only by name.
 	legacyWithoutID kind = "legacy-without-id"
 	// typedNil claims to support InstancesV2, but returns a nil pointer for it. It
 	// also offers the older interfaces.
@@ -48,8 +48,8 @@ const (
 type config struct {
 	Endpoint string `json:"endpoint"`
 	Provider kind   `json:"provider"`
-	// Quirks are names of quirks in package quirks. If there are any, the provider offers
-	// none of Fairlead's own interfaces.
+	// Quirks are names of quirks in package quirks. With quirks, the provider offers none
+	// of Fairlead's own interfaces.
 	Quirks []string `json:"quirks"`
 }
 

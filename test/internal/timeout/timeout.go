@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// most is the factor by which a timeout is extended at most.
+// most is the largest factor by which a timeout is extended.
 const most = 4
 
-// Timeout is a time in which something should happen. It is extended while processes
-// have to wait for a CPU. Without that, a timeout would be either too short for a busy
-// machine, or too long for an idle one: a test could not tell a change that is noticed at
-// once from one that only a periodic comparison finds.
+// Timeout is a time in which something should happen. It is extended while processes have
+// to wait for a CPU. Otherwise it would be too short for a busy machine, or too long for
+// an idle one. With a long timeout, a test could not tell whether a change is noticed at
+// once or only by a periodic comparison.
 type Timeout struct {
 	within, stalledBefore time.Duration
 	began                 time.Time
@@ -30,8 +30,9 @@ func (t Timeout) IsOver() bool {
 	return time.Since(t.began) > t.extended(stalled()-t.stalledBefore)
 }
 
-// extended returns the timeout if processes have been stalled for this long since it
-// began. While processes wait for a CPU all the time, a second counts as a quarter.
+// extended returns the length of the timeout if processes have been stalled for this long
+// since its beginning. A second in which processes wait for a CPU counts as a quarter of
+// a second.
 func (t Timeout) extended(stalled time.Duration) time.Duration {
 	return min(t.within+stalled*(most-1)/most, t.within*most)
 }
