@@ -2,6 +2,7 @@ package ccm_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -71,7 +72,7 @@ func (c *cloud) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{
 	}
 }
 
-// start starts a daemon that leads alone, without an API server.
+// start starts a daemon that leads without an election and without an API server.
 func start(t *testing.T, does string, args ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], append(args, "--leader-elect=false", "--secure-port=0", "--master=http://127.0.0.1:1")...)
@@ -105,7 +106,8 @@ func TestEndOfTheProcess(t *testing.T) {
 			cmd, lines := start(t, tc.does, "--cloud-provider=test")
 			skipTo(lines, "initialising")
 			for _, signal := range tc.signals {
-				if err := cmd.Process.Signal(signal); err != nil {
+				// On a busy machine, the process may have ended before the second signal.
+				if err := cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 					t.Fatal(err)
 				}
 				skipTo(lines, "Stopping")

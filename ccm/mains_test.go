@@ -123,9 +123,9 @@ func checkOptions(t *testing.T, options *ast.CompositeLit) {
 	}
 }
 
-// selected returns the name that an expression selects from the package of. For
-// ccm.Options and the package "ccm", it returns "Options". For any other kind of
-// expression, it returns "".
+// selected returns the name that the expression e selects from a package. The
+// parameter of is the name of the package. For ccm.Options and "ccm", selected
+// returns "Options". For any other expression, it returns "".
 func selected(e ast.Expr, of string) string {
 	s, ok := e.(*ast.SelectorExpr)
 	if !ok {

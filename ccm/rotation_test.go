@@ -23,7 +23,11 @@ func changeConfiguration(t *testing.T, provider string) {
 	config := filepath.Join(t.TempDir(), "cloud.conf")
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		// The file is replaced, because the daemon could read one that is half written.
+		if err := os.WriteFile(config+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(config+".new", config); err != nil {
 			t.Fatal(err)
 		}
 	}

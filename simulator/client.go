@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// maxAnswer is far above the size of a full page, in bytes. A longer answer
-	// does not come from a simulated cloud.
+	// maxAnswer is the maximum size of an answer in bytes. A full page of a
+	// simulated cloud is far smaller.
 	maxAnswer = 32 << 20
 )
 
-// Client is a client of a simulated cloud. Each method makes one request, except that
-// a method that lists all pages makes one request for each page. A Client never
-// retries. If the answer has an error status, the error is an *APIError. If there is
-// no answer, or if the answer cannot be read, the error is a *url.Error. A Client is
+// Client is a client of a simulated cloud. Each method makes one request. Only the
+// methods that list all pages make one request for each page. A Client never retries.
+// If the answer has an error status, the error is an *APIError. If there is no
+// answer, or if the answer cannot be read, the error is a *url.Error. A Client is
 // safe for concurrent use.
 type Client struct {
 	base     string

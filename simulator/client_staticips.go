@@ -18,8 +18,8 @@ func (c *Client) StaticIP(ctx context.Context, id string) (StaticIP, error) {
 	return s, err
 }
 
-// CreateStaticIP reserves an address. If s has none, the cloud chooses one. ID
-// and LoadBalancer must be empty.
+// CreateStaticIP reserves an address. If s has no address, the cloud chooses one.
+// ID and LoadBalancer must be empty.
 func (c *Client) CreateStaticIP(ctx context.Context, s StaticIP) (StaticIP, error) {
 	var created StaticIP
 	err := c.do(ctx, http.MethodPost, c.path+"/static-ips", s, &created)

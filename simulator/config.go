@@ -59,10 +59,10 @@ type Config struct {
 	// IP addresses and localhost are always allowed. A request with any other host
 	// name is refused, because a website can point its own name at this machine.
 	AllowedHosts []string
-	// Cluster describes a cluster that uses this cloud. The page for browsers shows it.
-	// The description is a JSON object, which the cloud passes on without reading
-	// it. An error says why the cluster cannot be described. If Cluster is nil, the
-	// page shows only the cloud.
+	// Cluster returns a description of a cluster that uses this cloud. The cloud's page
+	// shows it. The description is a JSON object, which the cloud passes on to the page
+	// without reading it. An error says why the cluster cannot be described. If Cluster
+	// is nil, the page shows only the cloud.
 	Cluster func(context.Context) (json.RawMessage, error)
 	// Standing lists the permanent faults of this cloud, such as its request
 	// quota. Client.Faults does not return them, and they cannot be cleared.

@@ -116,7 +116,8 @@ func TestReplyIsLost(t *testing.T) {
 	diff(t, "it was carried out", []string{}, names(t, c))
 }
 
-// The client keeps net/http from sending a GET again when a reused connection breaks.
+// By default, net/http sends a GET again if a reused connection breaks. The client
+// prevents this.
 func TestABrokenCallIsNotSentAgain(t *testing.T) {
 	for _, kind := range []FaultKind{FaultReset, FaultLostReply} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -434,8 +435,8 @@ func TestFaultSparesTheFirstCalls(t *testing.T) {
 	diff(t, "hits", []bool{false, false, true, false, false}, hits)
 }
 
-// Faults act in the order of their kinds in FaultKinds. If a fault answers a call,
-// the later faults do not count that call.
+// Faults act on a call in the order of FaultKinds. Once a fault has answered the call,
+// the faults after it do not count the call.
 func TestACallThatGetsNoFurtherIsNotCounted(t *testing.T) {
 	c := start(t, Config{})
 	mustSet(t, c, Fault{Kind: FaultLostReply, Count: 1})

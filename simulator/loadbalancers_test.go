@@ -438,8 +438,8 @@ func TestCallsAboutLoadBalancersAreCounted(t *testing.T) {
 	}, got)
 }
 
-// One call gives several load balancers the same backends. Each load balancer
-// has its own outcome. One that lacks a tag of the call counts as not found.
+// One call gives several load balancers the same backends. Each load balancer has its
+// own outcome. A load balancer that lacks a tag of the call is reported as not found.
 func TestSetBackends(t *testing.T) {
 	c := start(t, Config{})
 	for _, name := range []string{"a", "b", "c"} {

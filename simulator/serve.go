@@ -15,9 +15,9 @@ const (
 	shutdownGrace = 5 * time.Second
 )
 
-// Serve serves the cloud on the listener until the context ends. Then it closes
-// the listener, and calls that a fault delays (latency, hang) end without an
-// answer. With Config.Traffic, Serve also carries the load balancers' traffic.
+// Serve serves the cloud on the listener until the context ends. Then it closes the
+// listener, and ends the calls that a fault delays (latency, hang) without an answer.
+// With Config.Traffic, Serve also carries the load balancers' traffic.
 func (c *Cloud) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           c,

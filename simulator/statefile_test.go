@@ -74,8 +74,8 @@ func TestRoutesSurviveARestart(t *testing.T) {
 		mustRoute(t, before, routeTo("stopped", "10.244.2.0/24", stopped.ID)),
 	}
 	diff(t, "error", nil, before.DeleteRoute(t.Context(), mustRoute(t, before, routeTo("gone", "10.244.3.0/24", "")).ID))
-	// The file is written when the instance stops. The state of its route changes
-	// only afterwards, so it must be computed again when the file is read.
+	// When the instance stops, the file is written before the state of the route
+	// changes. So the state must be computed again when the file is read.
 	diff(t, "error", nil, before.StopInstance(t.Context(), stopped.ID))
 	want[2].State = RouteBlackhole
 
@@ -194,7 +194,8 @@ func TestAFailedSaveLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// A crash between writing and renaming leaves a temporary file, and the old state.
+// After a crash between writing and renaming, a temporary file is left, and the state
+// file has the old state.
 func TestLeftoversOfACrashAreIgnored(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cloud.json")
 	mustCreate(t, start(t, Config{StateFile: file}), Instance{Name: "node-1"})

@@ -2,8 +2,8 @@ package simulator
 
 import "github.com/fairlead-k8s/fairlead/simulator/wire"
 
-// The types of the API are those of package wire, where their fields are
-// documented.
+// The types of the API are aliases of those in package wire, which documents their
+// fields.
 
 type (
 	// Instance is a machine of the cloud.
@@ -87,8 +87,7 @@ type (
 	Fault = wire.Fault
 	// FaultKind says how a fault changes a call.
 	FaultKind = wire.FaultKind
-	// Call names one operation of the cloud's API, as a vendor's API reference
-	// would.
+	// Call is the name of an operation of the cloud's API, such as ListInstances.
 	Call = wire.Call
 	// CallReport reports the calls since the cloud was started or the report was
 	// last reset.
@@ -147,7 +146,7 @@ const (
 	RouteBlackhole = wire.RouteBlackhole
 )
 
-// The limits of names and calls, and the source range that contains all addresses.
+// The source range of all IPv4 addresses, and the limits of names and calls.
 const (
 	Everyone            = wire.Everyone
 	MaxLoadBalancerName = wire.MaxLoadBalancerName
@@ -205,7 +204,7 @@ const (
 	DeleteVolume       = wire.DeleteVolume
 )
 
-// The results of calls, except for the error codes, which follow.
+// The results of calls, apart from the error codes below.
 const (
 	ResultOK        = wire.ResultOK
 	ResultReplyLost = wire.ResultReplyLost
@@ -249,8 +248,8 @@ func CallNames() []Call { return wire.CallNames() }
 // exist. It reports false for a 404 of a proxy or for an unknown path.
 func IsNotFound(err error) bool { return wire.IsNotFound(err) }
 
-// IsExpired reports whether err is the cloud's answer that the request names a
-// place that the log of changes no longer contains.
+// IsExpired reports whether err is the cloud's answer that its log no longer has all
+// changes since the place that the request names.
 func IsExpired(err error) bool { return wire.IsExpired(err) }
 
 // IsAlreadyExists reports whether err is the cloud's answer that the name

@@ -180,7 +180,7 @@ func serving(t *testing.T, flags ...string) string {
 }
 
 func TestTrafficIsShown(t *testing.T) {
-	url := serving(t, "--check-interval", "5ms", "--drain", "1h")
+	url := serving(t, "--check-interval", "5ms", "--check-timeout", "1m", "--drain", "1h")
 	node := fmt.Sprintf("127.61.%d.%d", 1+rand.IntN(250), 1+rand.IntN(250)) // random, because other tests may run on this machine
 	var config net.ListenConfig
 	listener, err := config.Listen(t.Context(), "tcp4", node+":30080")
@@ -192,6 +192,7 @@ func TestTrafficIsShown(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	go keepAll(listener)
 	run(t, "create", "node-1", "--address", "InternalIP="+node)
 	run(t, "create", "node-2", "--address", "Hostname=none")
 	run(t, "lb", "create", "web", "--listen", "8080:30080", "--backend", "node-1", "--backend", "node-2")
@@ -232,6 +233,21 @@ Backends:       i-00000001         healthy                                      
 	run(t, "lb", "delete", "web")
 }
 
+// keepAll accepts all connections, and keeps each until the other side closes it. Without
+// it, health checks would fill the queue of the listener.
+func keepAll(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			_, _ = io.Copy(io.Discard, conn) // any error is the end of the connection
+			_ = conn.Close()
+		}()
+	}
+}
+
 // squeezed replaces each run of spaces and line breaks with one space. It removes
 // the spaces and line breaks at both ends.
 func squeezed(text string) string {
@@ -240,7 +256,7 @@ func squeezed(text string) string {
 
 func eventually(t *testing.T, ask func() (got string, ok bool)) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(5 * time.Minute)
 	for {
 		got, ok := ask()
 		if ok {

@@ -20,8 +20,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// A check is killed after the World has carried out one of its operations (a verb).
-// By then, the check might or might not have the answer. In both cases, "conformance
+// Each row kills a check after the World has carried out an operation (a verb). The
+// check may be killed before or after it gets the answer. In both cases, "conformance
 // cleanup" restores the account to its state before the check.
 func TestConformanceCleansUpWhatItsWorldHasCreated(t *testing.T) {
 	for name, row := range map[string]struct {
@@ -45,7 +45,7 @@ func TestConformanceCleansUpWhatItsWorldHasCreated(t *testing.T) {
 			t.Setenv(waitsShortly, "true")
 			usual := []string{"--cloud-provider=simulated", "--cloud-config=" + config, "--world=" + os.Args[0], "--ledger=" + filepath.Join(t.TempDir(), "made.jsonl")}
 			t.Setenv(killsAfter, row.after)
-			out, errs, code := conform(t, plain, append(slices.Clone(usual), "--allow-writes", "--run="+row.check)...)
+			out, errs, code := conform(t, plain, append(slices.Clone(usual), "--allow-writes", patiently, "--run="+row.check)...)
 			if code != failedCode && code != 0 || inCloud(t, url) == before || !strings.Contains(errs, "conformance cleanup --ledger=") {
 				t.Fatalf("code %d, in the cloud: %s, want more than %s and a word about it:\n%s%s", code, inCloud(t, url), before, out, errs)
 			}
@@ -90,7 +90,7 @@ func TestConformanceTakesAwayTheFaultsOfWhatWasKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made.jsonl")
 	usual := []string{"--cloud-provider=simulated", "--cloud-config=" + config, "--world=" + os.Args[0], "--ledger=" + path}
 	t.Setenv(killsAfter, "fault")
-	out, errs, _ := conform(t, plain, append(slices.Clone(usual), "--allow-writes", "--run=instances/fault-is-error,instances/gone-by-id", "-o=json")...)
+	out, errs, _ := conform(t, plain, append(slices.Clone(usual), "--allow-writes", patiently, "--run=instances/fault-is-error,instances/gone-by-id", "-o=json")...)
 	var report conformance.Report
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatalf("error %v:\n%s", err, errs)
@@ -102,7 +102,7 @@ func TestConformanceTakesAwayTheFaultsOfWhatWasKilled(t *testing.T) {
 		t.Errorf("after the run: faults %v", got)
 	}
 	t.Setenv(killsAfter, "")
-	// The run is killed, too, so only the ledger knows of the fault.
+	// As after a run that was killed, only the ledger knows of the fault.
 	ledger, err := conformance.ExistingLedger(path, "simulated")
 	if err != nil {
 		t.Fatal(err)
@@ -121,8 +121,8 @@ func TestConformanceTakesAwayTheFaultsOfWhatWasKilled(t *testing.T) {
 // balancers.
 const holdsBy = "FAIRLEAD_TEST_HOLDS_BY"
 
-// worldThatHolds is the World of a cloud in another process. It can hold the load
-// balancers of that cloud.
+// worldThatHolds is the World of a cloud in another process. It can keep new load
+// balancers of that cloud from becoming ready.
 type worldThatHolds struct {
 	*worlds.World
 
@@ -150,8 +150,8 @@ func (w worldThatHolds) call(ctx context.Context, path string) error {
 }
 
 // holdableCloud is like simulatedCloud, but its World can hold load balancers. The
-// function change begins the hold if the path is /hold, and ends it otherwise. The
-// function is() reports whether load balancers are held.
+// result change is a function that begins the hold if the path is /hold, and otherwise
+// ends it. The result is reports whether load balancers are held.
 func holdableCloud(t *testing.T, like simulator.Config) (config string, change func(path string) error, is func() bool) {
 	t.Helper()
 	cloud, err := worlds.New(t.Context(), like)
@@ -195,7 +195,7 @@ func TestConformanceHoldsLoadBalancersByExecutable(t *testing.T) {
 	usual := []string{"--cloud-provider=simulated", "--cloud-config=" + config, "--world=" + os.Args[0], "--ledger=" + path}
 	run := func(checks string) map[string]conformance.Outcome {
 		t.Helper()
-		out, errs, _ := conform(t, plain, append(slices.Clone(usual), "--allow-writes", "--run="+checks, "-o=json")...)
+		out, errs, _ := conform(t, plain, append(slices.Clone(usual), "--allow-writes", patiently, "--run="+checks, "-o=json")...)
 		var report conformance.Report
 		if err := json.Unmarshal([]byte(out), &report); err != nil {
 			t.Fatalf("error %v:\n%s", err, errs)
@@ -215,7 +215,7 @@ func TestConformanceHoldsLoadBalancersByExecutable(t *testing.T) {
 		t.Errorf("one check was killed (-want +got):\n%s", d)
 	}
 	t.Setenv(killsAfter, "")
-	// The run is killed, too, so only the ledger knows of the hold.
+	// As after a run that was killed, only the ledger knows of the hold.
 	ledger, err := conformance.ExistingLedger(path, "simulated")
 	if err != nil {
 		t.Fatal(err)

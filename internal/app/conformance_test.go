@@ -40,8 +40,8 @@ const asWhole = "FAIRLEAD_TEST_WHOLE_TARGET"
 // second for the cloud to show a change.
 const waitsShortly = "FAIRLEAD_TEST_WAITS_SHORTLY"
 
-// The environment variable killsAfter names a verb of the World. After the World has
-// carried out this verb, it kills the check instead of answering it.
+// The environment variable killsAfter names a verb of the World. Once the World has
+// carried out this verb, it does not answer, but kills the process of the check.
 const killsAfter = "FAIRLEAD_TEST_KILLS_AFTER"
 
 // serveWorld carries out one verb of the World, and ends the process.
@@ -69,6 +69,13 @@ func serveWorld(url string) {
 	}
 	os.Exit(1)
 }
+
+// patient is a time that is long enough for a check on a busy machine, where each verb of
+// the World starts a process. patiently is the flag for it.
+const (
+	patient   = 20 * time.Minute
+	patiently = "--check-timeout=20m"
+)
 
 // simulatedCloud serves a cloud, and lets the test binary run as the World of this
 // cloud. It returns the cloud's URL and the provider's configuration file.
@@ -122,7 +129,7 @@ func TestConformanceIsTheSameByCommandAndByTest(t *testing.T) {
 	byCommand, byTest := filepath.Join(dir, "command.yaml"), filepath.Join(dir, "test.yaml")
 	o := plain
 	o.Conformance = wholeTarget()
-	_, errs, code := conform(t, o, "--cloud-provider=simulated", "--allow-writes", "--ledger="+filepath.Join(dir, "made.jsonl"), "--report="+byCommand)
+	_, errs, code := conform(t, o, "--cloud-provider=simulated", "--allow-writes", patiently, "--ledger="+filepath.Join(dir, "made.jsonl"), "--report="+byCommand)
 	if code != 0 {
 		t.Fatalf("code %d:\n%s", code, errs)
 	}
@@ -130,7 +137,7 @@ func TestConformanceIsTheSameByCommandAndByTest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := conformance.Test(t, *wholeTarget(), conformance.Options{Reproduce: got.Reproduce, Child: thisProgram})
+	want := conformance.Test(t, *wholeTarget(), conformance.Options{Reproduce: got.Reproduce, Child: thisProgram, Timeout: patient})
 	text, err := want.YAML()
 	if err = errors.Join(err, os.WriteFile(byTest, text, 0o600)); err != nil {
 		t.Fatal(err)
@@ -197,7 +204,7 @@ func wholeTarget() *conformance.Target {
 	}
 }
 
-// The result of the sub-command is the same if its World is another process.
+// The sub-command has the same result if its World runs in a separate process.
 func TestConformanceIsTheSameWithAnExecutable(t *testing.T) {
 	some := []string{
 		"instances/by-name", "instances/gone-by-name", "instances/labels", "instances/renamed", "instances/denied-as-404", "instances/id-legacy",
@@ -207,7 +214,7 @@ func TestConformanceIsTheSameWithAnExecutable(t *testing.T) {
 	dir := t.TempDir()
 	report := filepath.Join(dir, "report.yaml")
 	args := []string{
-		"--cloud-provider=simulated", "--cloud-config=" + config, "--allow-writes", "--world=" + os.Args[0], "--ledger=" + filepath.Join(dir, "made.jsonl"),
+		"--cloud-provider=simulated", "--cloud-config=" + config, "--allow-writes", patiently, "--world=" + os.Args[0], "--ledger=" + filepath.Join(dir, "made.jsonl"),
 		"--report=" + report, "--junit=" + filepath.Join(dir, "junit.xml"), "-o", "json",
 		"--skip=instances/labels=a reason", "--run=" + strings.Join(some, ","),
 	}
@@ -229,7 +236,7 @@ func TestConformanceIsTheSameWithAnExecutable(t *testing.T) {
 			}
 			return made, err
 		},
-	}, conformance.Options{Only: some, Skip: map[string]string{"instances/labels": "a reason"}})
+	}, conformance.Options{Only: some, Skip: map[string]string{"instances/labels": "a reason"}, Timeout: patient})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +382,8 @@ func TestConformanceLeavesWhatIsNotItsOwn(t *testing.T) {
 	}
 }
 
-// Most checks need a machine. If none is named, a message says how to name one.
+// Most checks need a machine. If the flags name no machine, a message says how to
+// name one.
 func TestConformanceWithoutMachines(t *testing.T) {
 	_, config := simulatedCloud(t)
 	_, errs, code := conform(t, plain, "--cloud-provider=simulated", "--cloud-config="+config, "--run=instances/by-name")
@@ -388,8 +396,8 @@ func TestConformanceWithoutMachines(t *testing.T) {
 	}
 }
 
-// The suite can ask a provider without a cluster ID. The provider changes nothing
-// unless a flag allows that.
+// The suite can run with a provider that has no cluster ID. Such a provider changes
+// nothing unless a flag allows that.
 func TestConformanceNeedsAClusterIDToWrite(t *testing.T) {
 	o := plain
 	o.Provider = func(context.Context, ProviderDeps) (cloudprovider.Interface, error) { return untagged{}, nil }
@@ -418,7 +426,8 @@ type untagged struct{ brokenCloud }
 func (untagged) HasClusterID() bool   { return false }
 func (untagged) ProviderName() string { return "untagged" }
 
-// A check that reloads the configuration gets the content of the daemon's own file.
+// A check that reloads the configuration uses the content of the file that
+// --cloud-config names.
 func TestConformanceReloadsTheDaemonsConfiguration(t *testing.T) {
 	_, config := simulatedCloud(t)
 	p := newProgram(plain, nil)
@@ -433,8 +442,8 @@ func TestConformanceReloadsTheDaemonsConfiguration(t *testing.T) {
 	}
 }
 
-// Limits from flags replace the limits of the program's target. A limit without a
-// flag stays.
+// Limits from flags replace the limits of the program's target. A limit whose flag is
+// not set keeps its value.
 func TestConformanceLimits(t *testing.T) {
 	_, config := simulatedCloud(t)
 	for name, row := range map[string]struct {
@@ -574,7 +583,7 @@ func TestConformanceExitCodes(t *testing.T) {
 	}
 }
 
-// A failure other than the expected one counts.
+// If one failure of a check is expected, any other failure still counts.
 func TestConformanceExpectsOneFailure(t *testing.T) {
 	t.Setenv(asBroken, "panics")
 	for name, row := range map[string]struct {

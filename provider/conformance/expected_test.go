@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -131,21 +132,23 @@ func TestExpectedFailuresHideNoEarlyEnd(t *testing.T) {
 		"CleanupEndsIt": {func(t *trial) { t.cleanup("x", func(context.Context) error { runtime.Goexit(); return nil }) }, Failed, "cleanup: x: the provider has ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := newSuite((&faulty{}).target(), Options{Timeout: 400 * time.Millisecond, ExpectFailure: map[string]string{id + ": fault hang": "#1"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			check := Check{ID: id, run: func(t *trial) {
-				t.errorf("fault hang: false, nil")
-				row.then(t)
-			}}
-			found, err := s.try(t.Context(), check)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := found.compare(s.expectedOf(check)); got.Outcome != row.want || !strings.Contains(got.Why, row.why) {
-				t.Errorf("got %s: %s; want %s: %s", got.Outcome, got.Why, row.want, row.why)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				s, err := newSuite((&faulty{}).target(), Options{Timeout: 400 * time.Millisecond, ExpectFailure: map[string]string{id + ": fault hang": "#1"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				check := Check{ID: id, run: func(t *trial) {
+					t.errorf("fault hang: false, nil")
+					row.then(t)
+				}}
+				found, err := s.try(t.Context(), check)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := found.compare(s.expectedOf(check)); got.Outcome != row.want || !strings.Contains(got.Why, row.why) {
+					t.Errorf("got %s: %s; want %s: %s", got.Outcome, got.Why, row.want, row.why)
+				}
+			})
 		})
 	}
 }

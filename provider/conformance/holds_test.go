@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -85,7 +86,7 @@ func (h *holding) target() Target {
 	}
 }
 
-// A hold is in the ledger as long as it may be on.
+// A hold stays in the ledger as long as it may still be on.
 func TestHoldsAreListed(t *testing.T) {
 	listed := []Entry{{Check: "loadbalancers/x", Cluster: "c", Kind: KindHold, Name: "loadBalancers"}}
 	for name, row := range map[string]struct {
@@ -134,25 +135,27 @@ func TestHoldsAreListed(t *testing.T) {
 // the check is deleted, because some clouds do not delete a load balancer that is not
 // ready.
 func TestHoldOfACheckThatHangs(t *testing.T) {
-	cloud, over := &holding{}, make(chan struct{})
-	defer close(over)
-	s, err := newSuite(cloud.target(), Options{Timeout: 20 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := s.try(t.Context(), Check{ID: "loadbalancers/x", Writes: true, run: balanced(func(b *balancing) {
-		defer b.hold(b.newService("a"))()
-		<-over
-	})})
-	if err != nil || result.Outcome != Failed {
-		t.Errorf("got %s: %s, error %v", result.Outcome, result.Why, err)
-	}
-	if events, _ := cloud.happened(); !slices.Equal(events, []string{"hold", "release", "delete"}) {
-		t.Errorf("got %q", events)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		cloud, over := &holding{}, make(chan struct{})
+		defer func() { close(over); time.Sleep(time.Hour) }() // synctest requires that the check has returned.
+		s, err := newSuite(cloud.target(), Options{Timeout: 20 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := s.try(t.Context(), Check{ID: "loadbalancers/x", Writes: true, run: balanced(func(b *balancing) {
+			defer b.hold(b.newService("a"))()
+			<-over
+		})})
+		if err != nil || result.Outcome != Failed {
+			t.Errorf("got %s: %s, error %v", result.Outcome, result.Why, err)
+		}
+		if events, _ := cloud.happened(); !slices.Equal(events, []string{"hold", "release", "delete"}) {
+			t.Errorf("got %q", events)
+		}
+	})
 }
 
-// late is a world that holds load balancers only after the check was given up.
+// late is a world that begins a hold only after the suite has given up the check.
 type late struct {
 	*holding
 
@@ -165,25 +168,28 @@ func (l late) HoldLoadBalancers(ctx context.Context) (func(), error) {
 }
 
 func TestHoldThatBeginsAfterItsCheck(t *testing.T) {
-	cloud := late{&holding{}, make(chan struct{})}
-	target := cloud.target()
-	target.World = func(context.Context) (any, error) { return cloud, nil }
-	s, err := newSuite(target, Options{Timeout: 20 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	if _, err := s.try(t.Context(), Check{ID: "loadbalancers/x", Writes: true, run: balanced(func(b *balancing) {
-		defer close(ended)
-		b.hold(b.newService("a"))
-	})}); err != nil {
-		t.Fatal(err)
-	}
-	close(cloud.over)
-	<-ended
-	if events, held := cloud.happened(); held || !slices.Equal(events, []string{"hold", "release"}) {
-		t.Errorf("got %q, held %v", events, held)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		cloud := late{&holding{}, make(chan struct{})}
+		target := cloud.target()
+		target.World = func(context.Context) (any, error) { return cloud, nil }
+		s, err := newSuite(target, Options{Timeout: 20 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		if _, err := s.try(t.Context(), Check{ID: "loadbalancers/x", Writes: true, run: balanced(func(b *balancing) {
+			defer close(ended)
+			b.hold(b.newService("a"))
+		})}); err != nil {
+			t.Fatal(err)
+		}
+		close(cloud.over)
+		<-ended
+		if events, held := cloud.happened(); held || !slices.Equal(events, []string{"hold", "release"}) {
+			t.Errorf("got %q, held %v", events, held)
+		}
+		time.Sleep(time.Hour) // synctest requires that the check has returned.
+	})
 }
 
 // The process of a check ends and leaves load balancers held, because it was killed or its
@@ -280,8 +286,8 @@ func TestCleanupNeedsAWorldThatReleases(t *testing.T) {
 	})
 }
 
-// A check that needs no Inventory runs even if the executable does not know the verb
-// list-leftovers, although the type program implements Inventory.
+// The type program implements Inventory even if its executable does not know the verb
+// list-leftovers. A check that needs no Inventory still runs.
 func TestLoadBalancersNeedNoInventory(t *testing.T) {
 	target := (&holding{}).target()
 	target.World = script(t, `echo '{"verbs": ["hold-load-balancers", "release-load-balancers"]}'`).World
@@ -295,8 +301,7 @@ func TestLoadBalancersNeedNoInventory(t *testing.T) {
 	}
 }
 
-// If an executable cannot end a hold, its world creates no more machines. The same is true
-// if it cannot take a fault away.
+// If an executable fails to end a hold or a fault, its world creates no more machines.
 func TestExecutableThatDoesNotRelease(t *testing.T) {
 	world, err := script(t, `case "$1" in
 verbs) echo '{"verbs": ["create-machine", "terminate", "hold-load-balancers", "release-load-balancers"]}' ;;
@@ -339,7 +344,7 @@ esac`)
 }
 
 // An earlier run was killed while load balancers were held. The hold does not affect the
-// first check. If the world cannot end the hold, no check is tried.
+// first check. If the world cannot end the hold, no check is run.
 func TestHoldsOfAnEarlierRun(t *testing.T) {
 	for name, row := range map[string]struct {
 		stuck  error

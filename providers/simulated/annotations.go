@@ -6,10 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Annotation is the key of an annotation on a Service that this provider reads.
-// A value that cannot be parsed is an error that names the key. An unknown key
-// that begins with AnnotationPrefix is also an error, because it may be
-// misspelled.
+// Annotation is the key of an annotation on a Service that this provider reads. A value
+// that cannot be parsed leads to an error that names the key. An unknown key that
+// begins with AnnotationPrefix also leads to an error, because it may be misspelled.
 type Annotation string
 
 // AnnotationPrefix is the prefix of the keys that only this provider uses.

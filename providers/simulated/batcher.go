@@ -32,7 +32,7 @@ type answer[A any] struct {
 	err   error
 }
 
-// asked is a question with a waiting caller.
+// asked is a question whose caller waits for the answer.
 type asked[Q, A any] struct {
 	question Q
 	call     *sharedCall // nil until the question is sent; guarded by the batcher's mu

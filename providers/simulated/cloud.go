@@ -181,10 +181,9 @@ func (c *Cloud) Routes() (cloudprovider.Routes, bool) {
 	return r, true
 }
 
-// routesAlone is embedded in a value to give it only the methods of
-// cloudprovider.Routes. The daemon logs a message about a wrapper that hides optional
-// interfaces. It logs none about this value, because the name of the embedded field is
-// not exported.
+// routesAlone is embedded in a value to give it only the methods of cloudprovider.Routes.
+// If a wrapper hides optional interfaces, the daemon logs a message. It logs none about
+// this value, because the name of the embedded field is not exported.
 type routesAlone = cloudprovider.Routes
 
 // Clusters implements cloudprovider.Interface. Nothing calls it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
@@ -85,7 +86,7 @@ func TestConformance(t *testing.T) {
 		MaxTargets: maxBackends,
 		MaxRoutes:  maxRoutes,
 		Services:   shapes(),
-	}, conformance.Options{})
+	}, conformance.Options{Timeout: 5 * time.Minute}) // longer than a busy machine takes
 	for _, check := range report.Checks {
 		if check.Outcome != conformance.Passed {
 			t.Errorf("%s: %s: %s", check.ID, check.Outcome, check.Why)

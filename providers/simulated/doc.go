@@ -20,8 +20,8 @@
 //
 // The file may change while the daemon runs. A valid configuration is used from the
 // next call on. The interfaces that the provider offers stay the same until the
-// daemon starts again. If the new file switches off a different set of interfaces,
-// a log line says so.
+// daemon starts again. If the new file switches off other interfaces than the old
+// one, a log line says so.
 //
 // Each Service of type LoadBalancer gets its own load balancer, for TCP and UDP over
 // IPv4. The tags TagCluster and TagServiceUID of the load balancer identify its

@@ -84,8 +84,8 @@ func (l lists) ListInstances(ctx context.Context, token string) (provider.Instan
 		if i.State == simulator.Terminated {
 			continue
 		}
-		// If an instance is left out here, the daemon asks about it with
-		// InstanceMetadata and gets the error.
+		// An instance with an error is left out. For its Node, the daemon then
+		// calls InstanceMetadata, which returns the error.
 		if m, err := metadata(i); err == nil {
 			page.Instances = append(page.Instances, *m)
 		}

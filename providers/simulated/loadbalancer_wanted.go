@@ -133,8 +133,8 @@ func affinity(service *corev1.Service) (simulator.Duration, error) {
 	return simulator.Duration(time.Duration(seconds) * time.Second), nil
 }
 
-// drain returns how long removed nodes keep their connections; nil if the cloud
-// decides.
+// drain returns how long removed nodes keep their connections. It returns nil if
+// the cloud decides.
 func drain(annotations *kit.Annotations) *simulator.Duration {
 	d, ok := annotations.Duration(string(AnnotationDrain), 0, maxDrain)
 	if !ok {
@@ -169,8 +169,8 @@ func sourceRanges(service *corev1.Service, annotations *kit.Annotations) ([]stri
 }
 
 // backends returns the IDs of the nodes' instances, in order. It skips nodes of
-// other clouds and nodes that do not have a provider ID yet. The remaining
-// nodes must not wait for the skipped ones.
+// other clouds. It also skips nodes that do not have a provider ID yet, because the
+// other nodes must not wait for them.
 func backends(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) []string {
 	ids := []string{}
 	var others []string

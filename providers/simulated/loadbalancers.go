@@ -94,8 +94,7 @@ func (b *loadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, cluster s
 	return b.resource(cluster, service).Remove(ctx)
 }
 
-// resource describes the load balancer of a Service by the steps that find and
-// delete it.
+// resource returns the steps that find and delete the load balancer of a Service.
 func (b *loadBalancers) resource(cluster string, service *corev1.Service) kit.Resource[simulator.LoadBalancer] {
 	return kit.Resource[simulator.LoadBalancer]{
 		Kind:  "load balancer",
@@ -230,6 +229,6 @@ func (b *loadBalancers) staticIP(ctx context.Context, service *corev1.Service) (
 
 // status returns the status of the Service for a load balancer.
 func status(l simulator.LoadBalancer) (*corev1.LoadBalancerStatus, error) {
-	// The mode is the API server's default, so that the stored status equals this one.
+	// The API server sets this mode by default, so the stored status equals this one.
 	return kit.Status(corev1.LoadBalancerIPModeVIP, l.Address)
 }

@@ -441,7 +441,7 @@ func TestLoadBalancerThatIsPending(t *testing.T) {
 
 func TestLoadBalancerIsReadyInTheEnd(t *testing.T) {
 	b := newBalancing(t, simulator.Config{Provisioning: 20 * time.Millisecond})
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(5 * time.Minute)
 	for {
 		status, err := b.balancers.EnsureLoadBalancer(t.Context(), cluster, webService(), nodesOf(1))
 		if err == nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/kit"
 )
 
-// providerIDs are the provider IDs of instances. A reader of a provider ID ignores its
-// region, for two reasons: instance IDs are unique across regions, and the provider ID
-// of a Node stays the same when the region of its instance changes.
+// providerIDs are the provider IDs of instances. Code that reads a provider ID ignores
+// the region. Instance IDs are unique across regions. And if the region of an instance
+// changes, the provider ID of its Node stays the same.
 var providerIDs = kit.NewProviderIDs(Name+"://{region}/{id}").Where("id", isInstanceID)
 
 func isInstanceID(id string) bool {

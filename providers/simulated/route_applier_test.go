@@ -59,7 +59,8 @@ func TestApplyRoutes(t *testing.T) {
 	diff(t, "what is left", []string{"10.244.2.0/24 to node-1", "10.244.3.0/24 to node-2"}, left)
 }
 
-// A repeated change succeeds. A route without a name is found.
+// A repeated change succeeds. A route without a name is found by its destination
+// and its target.
 func TestApplyRoutesAgain(t *testing.T) {
 	r := newRouting(t, simulator.Config{})
 	for range 2 {

@@ -37,8 +37,8 @@ var _ cloudprovider.Routes = (*routes)(nil)
 // the controller must not create routes that conflict with them. It skips routes
 // of other clusters.
 //
-// TargetNode is the value of the route's tag TagNode. Without this tag, it is the
-// name of the target instance. If that instance does not exist, TargetNode is empty.
+// The field TargetNode of a route is the value of its tag TagNode. Without this tag, it is
+// the name of the target instance. If that instance does not exist, TargetNode is empty.
 func (r *routes) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovider.Route, error) {
 	all, err := r.list(ctx, cluster)
 	if err != nil {
@@ -93,8 +93,8 @@ func (r *routes) list(ctx context.Context, cluster string) ([]listedRoute, error
 	return listed, nil
 }
 
-// targetNames returns the names of target instances by ID. It covers the routes
-// that have no tag with the name of their Node.
+// targetNames maps the IDs of target instances to their names. It does so for the
+// routes without the tag TagNode.
 func (r *routes) targetNames(ctx context.Context, all []simulator.Route) (map[string]string, error) {
 	var ids []string
 	for _, route := range all {
@@ -166,8 +166,8 @@ func (r *routes) wanted(cluster string, route *cloudprovider.Route) (simulator.R
 // of a route.
 const roomForID = 20
 
-// targetError converts the error of a creation to the error that the contract
-// requires: InstanceNotFound if no instance has the name of the Node.
+// targetError converts the error of a creation: if no instance has the name of the
+// Node, it returns InstanceNotFound, as the contract requires.
 func targetError(wanted simulator.Route, err error) error {
 	var refused *simulator.APIError
 	if errors.As(err, &refused) && refused.Code == simulator.CodeTargetNotFound {
@@ -206,10 +206,9 @@ func (r *routes) checkExisting(ctx context.Context, wanted simulator.Route) erro
 	return nil
 }
 
-// DeleteRoute implements cloudprovider.Routes. It deletes the route with the
-// given name, which is the ID in the cloud. If the name is empty, it deletes the
-// cluster's routes with the same destination and target. If no route matches, it
-// returns nil.
+// DeleteRoute implements cloudprovider.Routes. It deletes the route by its name,
+// which is its ID in the cloud. If the name is empty, it deletes the cluster's
+// routes with the same destination and target. If no route matches, it returns nil.
 func (r *routes) DeleteRoute(ctx context.Context, cluster string, route *cloudprovider.Route) error {
 	ids := []string{route.Name}
 	if route.Name == "" {

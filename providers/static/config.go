@@ -18,11 +18,10 @@ import (
 const (
 	idPrefix  = Name + "://"
 	namePlace = "{{name}}"
-	// keepID can be in the file in place of a template. Then each Node keeps its
-	// present provider ID.
+	// keepID in place of a template means that each Node keeps its present provider ID.
 	keepID = "keep"
-	// noExternal and fromAnnotation are the values of externalIPs. The key of the
-	// annotation follows fromAnnotation.
+	// The field externalIPs is noExternal, or fromAnnotation followed by the key of
+	// an annotation.
 	noExternal     = "none"
 	fromAnnotation = "fromAnnotation"
 )
@@ -34,8 +33,8 @@ type config struct {
 	template string // the template of provider IDs; unused if keep is true
 }
 
-// entry describes the Nodes that it selects. A field that is empty adds nothing to
-// the description.
+// entry selects Nodes and says what the provider returns for them. An empty field adds
+// nothing.
 type entry struct {
 	selector           labels.Selector
 	region, zone, size string
@@ -86,9 +85,8 @@ func (d *document) Check(wrong kit.Wrong) {
 // are removed.
 var withoutName = regexp.MustCompile(`^[A-Za-z0-9._/-]*$`)
 
-// wrongID returns the problem with the template of provider IDs; empty if there is
-// none. The template must contain the name, because two Nodes must not have the
-// same ID.
+// wrongID returns what is wrong with the template of provider IDs, or "" if nothing is.
+// The template must contain the name, because two Nodes must not have the same ID.
 func wrongID(template string) string {
 	const example = idPrefix + "home/" + namePlace
 	rest, ours := strings.CutPrefix(template, idPrefix)
@@ -141,8 +139,7 @@ func (w *element) Check(wrong kit.Wrong) {
 // ignores these labels if a provider returns them.
 var reserved = regexp.MustCompile(`(^|\.)(kubernetes|k8s)\.io/`)
 
-// wrongLabel returns the problem with a label for Nodes; empty if there is
-// none.
+// wrongLabel returns what is wrong with a label for Nodes, or "" if nothing is.
 func wrongLabel(key, value string) string {
 	if reserved.MatchString(key) {
 		return key + ": only Kubernetes itself sets labels under kubernetes.io and k8s.io; set it on the Node yourself"

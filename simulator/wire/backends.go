@@ -8,8 +8,8 @@ const MaxSharedBackends = 250
 type SharedBackends struct {
 	// Names are the names of the load balancers.
 	Names []string `json:"names"`
-	// Tags are the tags that each load balancer must have. A load balancer without
-	// them is left as it is, and the answer says that it does not exist.
+	// Tags are the tags that each load balancer must have. A load balancer that lacks
+	// one of them is not changed, and the answer says that it does not exist.
 	Tags map[string]string `json:"tags,omitempty"`
 	// Backends are IDs of instances, as in LoadBalancer.
 	Backends []string `json:"backends"`

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Call names one operation of the cloud's API, as a vendor's API reference
-// would. Faults can be limited to some Calls, and each Call is counted.
+// Call is the name of an operation of the cloud's API, such as ListInstances. A fault
+// can be limited to some operations, and the calls of each operation are counted.
 type Call string
 
 // The calls.
@@ -80,8 +80,8 @@ type CallReport struct {
 	Last []CallRecord `json:"last"`
 }
 
-// Count returns the number of times that these calls were made, with any
-// result. Without arguments, it counts all calls.
+// Count returns how often these calls were made. Calls with any result count. Without
+// arguments, it counts all calls.
 func (r CallReport) Count(calls ...Call) int64 {
 	var n int64
 	for _, c := range r.Counters {
@@ -109,9 +109,9 @@ type CallCounter struct {
 type CallRecord struct {
 	Time time.Time `json:"time"`
 	Call Call      `json:"call"`
-	// At most one of Instance, LoadBalancer, StaticIP, Route and Volume is set. Its
-	// value is the ID of the resource that the call was about, or the name if there is
-	// no ID, as in a creation. All are empty if the call was not about a single
+	// Instance, LoadBalancer, StaticIP, Route and Volume have the ID of the resource
+	// that the call was about, or its name if it had no ID yet, such as in a creation.
+	// At most one of them is set. All are empty if the call was not about a single
 	// resource.
 	Instance     string `json:"instance,omitempty"`
 	LoadBalancer string `json:"loadBalancer,omitempty"`

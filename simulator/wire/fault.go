@@ -25,7 +25,7 @@ const (
 	FaultNotFound FaultKind = "notFound"
 	// FaultStale answers reads with an old state. Age says how old.
 	FaultStale FaultKind = "stale"
-	// FaultInvisible hides each resource for the time Age after its creation.
+	// FaultInvisible hides each resource until it is older than Age.
 	FaultInvisible FaultKind = "invisible"
 	// FaultEmptyList leaves all resources out of a list, and all changes out of a
 	// watch.
@@ -57,11 +57,11 @@ type Fault struct {
 	// Calls are the calls that the fault can hit; empty means all calls that its
 	// kind can hit.
 	Calls []Call `json:"calls,omitempty"`
-	// Match is a pattern of path.Match, such as "node-1*". It limits the fault to
-	// resources, of any kind, whose ID or name matches. The fault then hits calls
-	// that ask for a matching resource by ID, name or tags. In a list without a
-	// filter, faults of the kinds "stale", "invisible" and "emptyList" change only
-	// the matching resources.
+	// Match is a pattern of path.Match, such as "node-1*", for the IDs and names of
+	// resources of any kind. If Match is set, the fault hits only calls that ask for a
+	// matching resource by ID, name or tags. Faults that change lists also hit a list
+	// without a filter. There, the kinds "stale", "invisible" and "emptyList" change
+	// only the matching resources.
 	Match string `json:"match,omitempty"`
 	// Skip is the number of calls that the fault lets pass before it hits one.
 	Skip int `json:"skip,omitempty"`

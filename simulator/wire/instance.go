@@ -48,8 +48,8 @@ type Instance struct {
 	Labels    map[string]string `json:"labels,omitempty"`
 }
 
-// InstanceChanges names the instances that have changed, and a place in the log of
-// changes.
+// InstanceChanges lists the instances that have changed, and says where in the log of
+// changes the next watch begins.
 type InstanceChanges struct {
 	// Changed is ordered by the time of each instance's last change.
 	Changed []InstanceRef `json:"changed"`

@@ -48,9 +48,9 @@ type LoadBalancer struct {
 	// load balancer is deleted.
 	StaticIP  string     `json:"staticIP,omitempty"`
 	Listeners []Listener `json:"listeners"`
-	// Backends are IDs of instances. The cloud sorts them and drops duplicates.
-	// The cloud looks them up when it forwards traffic, so an instance need not
-	// exist yet.
+	// Backends are IDs of instances. The cloud sorts them and removes duplicates. An
+	// instance need not exist yet, because the cloud looks it up when it forwards
+	// traffic.
 	Backends []string `json:"backends"`
 	// SourceRanges are the client addresses whose traffic is accepted. In a
 	// creation, nil means Everyone. An empty list is refused, because it could

@@ -58,8 +58,8 @@ type BackendTraffic struct {
 	Open int64 `json:"open"`
 	// Connections counts all its connections so far.
 	Connections int64 `json:"connections"`
-	// Failures counts the connections that it did not take. They were offered to
-	// another backend.
+	// Failures counts the connections that it did not take. The load balancer then
+	// tried another backend.
 	Failures int64 `json:"failures"`
 	// BytesIn counts the bytes from clients. BytesOut counts the bytes to clients.
 	BytesIn  int64 `json:"bytesIn"`

@@ -8,8 +8,9 @@ type RouteState string
 // The states of a route.
 const (
 	RouteActive RouteState = "active"
-	// RouteBlackhole means that the route drops packets. Either its target is neither
-	// pending nor running, or it was created as a blackhole without a target.
+	// RouteBlackhole means that the route drops packets. A route with a target does so
+	// unless the target is pending or running. A route without a target does so if it
+	// was created as a blackhole.
 	RouteBlackhole RouteState = "blackhole"
 )
 
@@ -31,21 +32,21 @@ type Route struct {
 	// A name stands for a list of ranges, like the prefix lists and service tags
 	// of other clouds.
 	Destination string `json:"destination"`
-	// Target is the ID of an instance; empty if the route leads elsewhere, such
-	// as to a gateway. It does not change when the instance is deleted.
+	// Target is the ID of an instance; empty if the route leads elsewhere, such as to a
+	// gateway. It stays the same when the instance is deleted.
 	Target string `json:"target,omitempty"`
-	// TargetName is a name that only one instance has. The creator of a route may
-	// set it instead of Target. The cloud then sets Target, empties TargetName and
-	// appends the ID of the instance to Name. So if a new instance gets the name
-	// of an old one, the route to the new instance has another name.
+	// TargetName may be set instead of Target when a route is created. Exactly one
+	// instance must have this name. The cloud then sets Target, empties TargetName and
+	// appends the ID of the instance to Name. So if an instance is replaced by a new
+	// one of the same name, the route to the new instance has another name.
 	TargetName string `json:"targetName,omitempty"`
 	// TargetAddresses are addresses of the target. The creator of the route may
 	// set them. The cloud only stores them.
 	TargetAddresses []Address `json:"targetAddresses,omitempty"`
 	// Tags are chosen by the owner. Lists can be filtered by tags.
 	Tags map[string]string `json:"tags,omitempty"`
-	// State is decided by the cloud if there is a target. A route without a
-	// target can be created with RouteBlackhole.
+	// The cloud decides the State if there is a target. A route without a target can be
+	// created with RouteBlackhole.
 	State   RouteState `json:"state,omitempty"`
 	Created time.Time  `json:"created,omitzero"`
 }

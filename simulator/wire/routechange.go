@@ -10,8 +10,8 @@ type RouteChange struct {
 	Delete string `json:"delete,omitempty"`
 }
 
-// RouteOutcome is the result of a RouteChange: the route that was created or
-// deleted, or an error, which is an *APIError.
+// RouteOutcome is the result of a RouteChange: the route that was created or deleted,
+// or else an *APIError.
 type RouteOutcome struct {
 	Route Route
 	Err   error

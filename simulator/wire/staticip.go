@@ -6,7 +6,7 @@ package wire
 type StaticIP struct {
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name"`
-	// Address is chosen by the cloud if a creation has none.
+	// If a creation has no Address, the cloud chooses one.
 	Address string `json:"address,omitempty"`
 	// LoadBalancer is the ID of the load balancer that uses it; empty if none does.
 	LoadBalancer string `json:"loadBalancer,omitempty"`

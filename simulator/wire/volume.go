@@ -6,8 +6,8 @@ package wire
 type Volume struct {
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name"`
-	// Zones are where the disk is. The cloud sorts them. A disk that is replicated has
-	// several zones. If a creation has none, the cloud chooses one.
+	// Zones are the zones of the disk. The cloud sorts them. A replicated disk has
+	// several zones. If a creation has no zones, the cloud chooses one.
 	Zones  []string `json:"zones"`
 	Region string   `json:"region,omitempty"`
 }

@@ -88,8 +88,8 @@ func (l *life) recorded() []string {
 	return slices.Clone(l.events)
 }
 
-// begin starts a controller. Its cloud has the instance n1, and its cluster has these
-// Nodes.
+// begin starts a controller for a cluster with these Nodes. Its cloud has the instance
+// n1.
 func begin(t *testing.T, nodes ...runtime.Object) *life {
 	t.Helper()
 	engine, err := simulator.New(simulator.Config{})
@@ -123,7 +123,7 @@ func (l *life) start() {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	gateway, err := made.Open(l.t.Context(), cloud.Config{CallerTimeout: time.Second})
+	gateway, err := made.Open(l.t.Context(), cloud.Config{CallerTimeout: time.Minute})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -149,11 +149,11 @@ func (l *life) start() {
 	}
 }
 
-// until polls the Node n1. It returns when holds returns true for the Node, or when the
-// optional last argument returns true for the error.
+// until polls the Node n1. It returns when the function holds returns true for the
+// Node, or when the optional last function returns true for the error.
 func (l *life) until(what string, holds func(*corev1.Node) bool, or ...func(error) bool) *corev1.Node {
 	l.t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
+	deadline := time.NewTimer(5 * time.Minute)
 	defer deadline.Stop()
 	for {
 		node, err := l.cluster.CoreV1().Nodes().Get(l.t.Context(), "n1", metav1.GetOptions{})

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// The errors of calls that get no answer.
+// These errors say why a call gets no answer.
 var (
 	errGone      = errors.New("the caller went away")
 	errReset     = errors.New("the connection was reset on purpose")
@@ -74,8 +74,8 @@ func write(w http.ResponseWriter, r *http.Request, answer reply, err error) {
 	}
 }
 
-// cut closes the connection without an answer. If the argument why is errReset,
-// it resets the connection.
+// cut closes the connection without an answer. If the reason is errReset, it sends a
+// TCP reset.
 func cut(w http.ResponseWriter, r *http.Request, why error) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 // browser on this machine send requests to the cloud.
 //
 // The host of a request must be an IP address, localhost, a name that ends in
-// .localhost, or a name in the list allowed. An attacker can point any other name at
-// this machine. Requests with another name are refused even if they do not seem to come
-// from a browser: when a browser reads from such a name over plain HTTP, it sends none
-// of the headers that this function checks. In all other requests, a browser names the
-// website that sends them. If it names another website, the request is refused, unless
+// .localhost, or an allowed name. An attacker can point any other name at this machine.
+// A request with such a name is refused even if it does not seem to come from a
+// browser: when a browser reads from such a name over plain HTTP, it sends none of the
+// headers that this function checks. For other hosts, the headers of a browser say
+// which website sends the request. A request from another website is refused, unless
 // the user has followed a link to the page.
 func refusedBrowser(r *http.Request, allowed []string) string {
 	const page = "/" // only browsers request it
@@ -47,8 +47,8 @@ func hostOf(origin string) string {
 }
 
 // isFixedHost reports whether the host, with or without a port, is an IP address,
-// localhost, a name that ends in .localhost, or in allowed. An attacker has no
-// control over where the first three lead.
+// localhost, a name that ends in .localhost, or an allowed name. An attacker cannot
+// point the first three at another machine.
 func isFixedHost(host string, allowed []string) bool {
 	name := strings.TrimSuffix(strings.ToLower((&url.URL{Host: host}).Hostname()), ".")
 	_, err := netip.ParseAddr(name)

@@ -3,6 +3,6 @@
 // answer. Each kind of resource has one file here. The other files are the same
 // for all kinds.
 //
-// It imports all other internal packages of the simulator except persistence and
-// traffic. Only the root, package simulator, imports it.
+// Package api imports all other internal packages of the simulator except persistence
+// and traffic. Only package simulator imports it.
 package api

@@ -61,7 +61,7 @@ func patching[P, A any](do func(context.Context, string, P, state.Distortions) (
 	}
 }
 
-// withoutBody changes a reader so that a success is answered without a body.
+// withoutBody wraps a reader so that the answer to a successful request has no body.
 func withoutBody(read reader) reader {
 	return func(r *http.Request, body []byte) (operation, error) {
 		op, err := read(r, body)

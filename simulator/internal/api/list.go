@@ -82,12 +82,12 @@ func (q *listQuery) setTags(values []string) error {
 	return nil
 }
 
-// lister returns a page of one kind. If there are more pages, it also returns
-// the last ID on this page.
+// lister returns a page of resources of one kind. If there are more pages, it also
+// returns the last ID on this page.
 type lister[T any] func(context.Context, state.Query, state.Distortions) (items []T, next string)
 
-// listing returns the reader for requests for a page. The argument extra has the
-// same meaning as in readListQuery.
+// listing returns the reader for requests for a page of a list. For the argument extra,
+// see readListQuery.
 func listing[T any](s *Server, list lister[T], extra ...string) reader {
 	return func(r *http.Request, _ []byte) (operation, error) {
 		query, err := s.readListQuery(r.URL.RawQuery, extra)

@@ -48,8 +48,8 @@ func (s *Server) readRouteChanges(_ *http.Request, body []byte) (operation, erro
 	return operation{about: aboutRoutes(wanted), run: run}, err
 }
 
-// checkRouteChanges requires 1 to MaxRouteChanges changes, each with either
-// create or delete.
+// checkRouteChanges requires 1 to MaxRouteChanges changes. Each of them must either
+// create or delete a route.
 func checkRouteChanges(w wire.RouteChanges) error {
 	if n := len(w.Changes); n == 0 || n > wire.MaxRouteChanges {
 		return input.Invalid("changes", "%d are asked for; a call takes 1 to %d", n, wire.MaxRouteChanges)

@@ -167,8 +167,8 @@ func (s *Server) forOperator(read reader) http.HandlerFunc {
 	}
 }
 
-// carryOut does with a call what its Fate says: it delays the call, answers it
-// with an error, or carries it out.
+// carryOut follows the Fate of a call: it delays the call, answers it with an error, or
+// carries it out.
 func (s *Server) carryOut(ctx context.Context, op operation, f faults.Fate) (reply, error) {
 	s.wait(ctx, f)
 	if ctx.Err() != nil {

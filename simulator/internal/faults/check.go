@@ -16,8 +16,8 @@ func lists(call wire.Call) bool { return strings.HasPrefix(string(call), "List")
 
 func reads(call wire.Call) bool { return lists(call) || strings.HasPrefix(string(call), "Get") }
 
-// maxLatency is the longest latency and the longest jitter that a fault may have. It
-// keeps the sum of many delays within the range of a duration.
+// maxLatency is the maximum of both the latency and the jitter of a fault. With this
+// limit, the sum of many delays does not overflow a duration.
 const maxLatency = wire.Duration(24 * time.Hour)
 
 // hits reports whether a fault of this kind can hit a call.
@@ -47,7 +47,7 @@ func distorts(k wire.FaultKind) bool {
 	return false
 }
 
-// checked returns the fault with its defaults, or its first error.
+// checked checks a fault and returns it with its defaults.
 func checked(f wire.Fault) (wire.Fault, error) {
 	f.Hits = 0
 	if err := input.CheckWord("name", f.Name); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// tenure reports whether a fault can be cleared or is permanent.
+// tenure says whether a fault can be cleared or is permanent.
 type tenure int
 
 const (
@@ -46,17 +46,17 @@ type activeFault struct {
 // Fate says what the faults do to a call.
 type Fate struct {
 	Delay time.Duration
-	// Holds lists channels. The call is delayed until all of them are closed.
+	// The call waits until all channels in Holds are closed.
 	Holds []<-chan struct{}
 	Reset bool
-	// Answer is sent instead of carrying out the call; nil if no fault answers.
+	// If Answer is not nil, it is sent, and the call is not carried out.
 	Answer     *wire.APIError
 	Seen       state.Distortions
 	LosesReply bool
 }
 
-// New returns a set without faults. With the same seed, the same calls in the
-// same order meet the same faults.
+// New returns a set without faults. With the same seed and the same calls in the same
+// order, the faults hit the same calls.
 func New(seed uint64) *Set { return &Set{seed: seed} }
 
 // Set switches a fault on. It replaces a fault with the same name.
@@ -115,8 +115,8 @@ func (s *Set) ClearAll() {
 	s.remove(func(a *activeFault) bool { return a.tenure == clearable })
 }
 
-// remove removes the faults that its argument selects. Calls that hang on one
-// of these faults continue. s.mu is held.
+// remove removes the selected faults. Calls that wait until such a fault is cleared
+// then continue. s.mu is held.
 func (s *Set) remove(which func(*activeFault) bool) (removed int) {
 	before := len(s.active)
 	s.active = slices.DeleteFunc(s.active, func(a *activeFault) bool {
@@ -228,9 +228,8 @@ func (a *activeFault) failure(status int, code, message string) *wire.APIError {
 	return &wire.APIError{StatusCode: status, Code: code, Message: fmt.Sprintf("%s (fault %q)", message, a.Name)}
 }
 
-// wait takes a token from the bucket. If the bucket is empty, it returns the
-// time until the next token. It rounds this time up to whole seconds, because
-// Retry-After has no smaller unit.
+// wait takes a token from the bucket. If the bucket is empty, it returns the time until
+// the next token. It rounds this time up, because Retry-After is in whole seconds.
 func (a *activeFault) wait(now time.Time) time.Duration {
 	token := a.bucket.ReserveN(now, 1)
 	delay := token.DelayFrom(now)

@@ -22,7 +22,7 @@ type Claims struct {
 	made   map[netip.Prefix]claim // guarded by mu
 }
 
-// claim is a network that was claimed.
+// claim is the result of an attempt to claim a network.
 type claim struct {
 	socket    net.Listener // nil if there is none
 	isForeign bool         // another cloud has claimed the network

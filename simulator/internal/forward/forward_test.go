@@ -33,9 +33,9 @@ func newForwarder(drain time.Duration) *Forwarder {
 // networkOf returns the network that is claimed for an address.
 func networkOf(ip string) netip.Prefix { return netip.PrefixFrom(netip.MustParseAddr(ip), 24).Masked() }
 
-// farAddress returns an address that other clouds on this machine are unlikely to use. A
-// cloud assigns the lowest addresses of its block first, and this address is far above
-// them.
+// farAddress returns an address that other clouds on this machine are unlikely to use.
+// A cloud assigns the lowest addresses of its block first. This address is far above
+// those.
 func farAddress() string { return fmt.Sprintf("127.%d.%d.1", 100+rand.IntN(27), rand.IntN(256)) }
 
 func TestGivenAddressesAreClaimedUntilTheEnd(t *testing.T) {

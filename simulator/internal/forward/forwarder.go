@@ -31,8 +31,8 @@ type Forwarder struct {
 	config Config
 
 	plane atomic.Pointer[traffic.Plane] // nil: no traffic is carried
-	// changed wakes followClock, because the time of the next change may be
-	// different now.
+	// changed wakes followClock, which then determines the time of the next update
+	// again.
 	changed chan struct{}
 
 	carrying sync.Mutex
@@ -41,7 +41,7 @@ type Forwarder struct {
 	again    time.Time // guarded by carrying; when to retry after a problem
 }
 
-// noRevision is the revision before any traffic is carried.
+// noRevision is the revision before the first update of the traffic.
 const noRevision = -1
 
 // problemPause is the time between two attempts to open a listener.
@@ -113,9 +113,9 @@ func (f *Forwarder) Apply(ctx context.Context) {
 	}
 }
 
-// carry updates the traffic to the present state. It returns the time at which the
-// next update is due, or zero if none is due. It also reports whether the state had
-// changed.
+// carry updates the traffic to the present state. It returns the time at which the next
+// update is due, or zero if none is due. It also reports whether the state has changed
+// since the last update.
 func (f *Forwarder) carry(ctx context.Context) (next time.Time, changed bool) {
 	f.carrying.Lock()
 	defer f.carrying.Unlock()

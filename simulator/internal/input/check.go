@@ -13,7 +13,7 @@ type Error struct{ field, problem string }
 
 func (e *Error) Error() string { return e.field + ": " + e.problem }
 
-// Invalid returns the error about a field.
+// Invalid returns an error that says what is wrong with a field.
 func Invalid(field, format string, args ...any) error {
 	return &Error{field: field, problem: fmt.Sprintf(format, args...)}
 }

@@ -1,5 +1,5 @@
 // Package meter counts the calls of customers and remembers the most recent
 // calls.
 //
-// It imports wire. Packages view and api and the root may import it.
+// It imports wire. Packages view, api and simulator may import it.
 package meter

@@ -57,8 +57,8 @@ type News struct {
 	// Fresh means that the calls were reset after the Bookmark, or that the
 	// Bookmark is the zero value.
 	Fresh bool `json:"fresh"`
-	// Missed is the number of calls after the Bookmark that are no longer
-	// remembered. They came before those in Last.
+	// Missed is the number of calls after the Bookmark that are no longer remembered.
+	// They are older than those in Last.
 	Missed int64 `json:"missed"`
 }
 

@@ -33,8 +33,8 @@ func matches(pattern, name string) bool {
 	return err == nil && ok
 }
 
-// With returns v with the distortion of the fault added. If the fault does not
-// change what a caller sees, With returns v unchanged.
+// With adds the distortion of a fault to v and returns the result. If the fault does
+// not change what a caller sees, With returns v unchanged.
 func (v Distortions) With(f wire.Fault) Distortions {
 	d := distortion{match: f.Match, age: time.Duration(f.Age), fraction: f.Fraction}
 	switch f.Kind {
@@ -73,7 +73,7 @@ func (v Distortions) leavesOut(i identity) bool {
 	return false
 }
 
-// cut returns the number of items that remain of a page with n items.
+// cut returns how many items of a page with n items are left.
 func (v Distortions) cut(n int) int {
 	for _, d := range v.truncated {
 		n -= min(n, max(1, int(d.fraction*float64(n))))

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// An accepted request is stored in a form that passes the check unchanged, so
-// that the saved state can be restored.
+// The stored form of an accepted request is accepted again, and a second check does not
+// change it. Otherwise a saved state could not be restored.
 
 func FuzzInstance(f *testing.F) {
 	for _, seed := range []string{

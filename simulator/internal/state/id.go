@@ -48,8 +48,8 @@ func (s series) words() (what, last string) {
 	return "instance", "lastInstance"
 }
 
-// restorable returns an error if a saved ID is malformed, above the last number,
-// or already in the table.
+// restorable returns an error if a saved ID is malformed, if its number is above the
+// last number, or if it is already in the table.
 func restorable[T any](s series, id string, last int, among *table[T]) error {
 	what, lastWord := s.words()
 	number, ok := s.number(id)

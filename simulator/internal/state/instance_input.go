@@ -17,8 +17,7 @@ const (
 	defaultType   = "small"
 )
 
-// newInstance returns the instance that a request to create i asks for. It has
-// no ID yet.
+// newInstance returns the instance for a request to create i. It has no ID yet.
 func newInstance(i wire.Instance) (wire.Instance, error) {
 	switch {
 	case i.ID != "":
@@ -70,7 +69,7 @@ func merged(words map[string]string, patch map[string]*string) map[string]string
 	return words
 }
 
-// checkedInstance returns the instance in its stored form, or its first error.
+// checkedInstance checks an instance and returns it in its stored form.
 func checkedInstance(i wire.Instance) (wire.Instance, error) {
 	if err := input.CheckWord("name", i.Name); err != nil {
 		return i, err
@@ -89,8 +88,8 @@ func checkedInstance(i wire.Instance) (wire.Instance, error) {
 	return i, err
 }
 
-// checkedAddresses returns the addresses in their stored form. If there is no error,
-// the slice is not nil.
+// checkedAddresses checks addresses and returns them in their stored form. If there is
+// no error, the slice is not nil.
 func checkedAddresses(field string, all []wire.Address) ([]wire.Address, error) {
 	addresses := make([]wire.Address, 0, len(all))
 	for n, a := range all {

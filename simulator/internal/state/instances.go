@@ -33,8 +33,8 @@ func (s *Store) ListInstances(ctx context.Context, q Query, v Distortions) ([]wi
 	return all, next
 }
 
-// IdentifyInstances adds the names that belong to the IDs, and the IDs that
-// belong to the names.
+// IdentifyInstances adds to a subject both the ID and the name of each instance that it
+// selects.
 func (s *Store) IdentifyInstances(ctx context.Context, about Subject) Subject {
 	return identified(ctx, s, s.instances, about)
 }
@@ -93,7 +93,7 @@ func (s *Store) TerminateInstance(ctx context.Context, id string, v Distortions)
 	return s.change(ctx, id, v, func(m machine, now time.Time) (machine, error) { return m.terminate(now, s.config.Delays), nil })
 }
 
-// change replaces an instance by the result of a function. It fails if the
+// change applies a function to an instance and stores the result. It fails if the
 // distortions hide the instance from the caller.
 func (s *Store) change(ctx context.Context, id string, v Distortions, by func(machine, time.Time) (machine, error)) (wire.Instance, error) {
 	s.mu.Lock()
@@ -110,7 +110,8 @@ func (s *Store) change(ctx context.Context, id string, v Distortions, by func(ma
 	return s.put(ctx, now, changed)
 }
 
-// put checks an instance against the others and stores it. s.mu is held.
+// put stores an instance, unless another instance has one of its IP addresses. s.mu is
+// held.
 func (s *Store) put(ctx context.Context, now time.Time, m machine) (wire.Instance, error) {
 	m = m.at(now, s.config.Delays)
 	if err := s.checkHolders(m); err != nil {

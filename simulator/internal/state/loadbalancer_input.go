@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// newLoadBalancer returns the load balancer that a request to create l asks for.
-// It has no ID and no address yet.
+// newLoadBalancer returns the load balancer for a request to create l. It has no ID and
+// no address yet.
 func newLoadBalancer(l wire.LoadBalancer) (wire.LoadBalancer, error) {
 	switch {
 	case l.ID != "":
@@ -61,8 +61,7 @@ func patchedLoadBalancer(l wire.LoadBalancer, p wire.LoadBalancerPatch) (wire.Lo
 	return checkedLoadBalancer(l)
 }
 
-// checkedLoadBalancer returns the load balancer in its stored form, or its first
-// error.
+// checkedLoadBalancer checks a load balancer and returns it in its stored form.
 func checkedLoadBalancer(l wire.LoadBalancer) (wire.LoadBalancer, error) {
 	if err := input.CheckName(l.Name, wire.MaxLoadBalancerName); err != nil {
 		return l, err
@@ -119,7 +118,8 @@ func checkListeners(all []wire.Listener) error {
 	return nil
 }
 
-// checkedBackends returns the IDs in order, without duplicates.
+// checkedBackends checks the IDs of backends, and returns them in order, without
+// duplicates.
 func checkedBackends(ids []string) ([]string, error) {
 	for n, id := range ids {
 		if _, ok := instanceIDs.number(id); !ok {

@@ -33,8 +33,8 @@ func (s *Store) ListLoadBalancers(ctx context.Context, q Query, v Distortions) (
 	return all, next
 }
 
-// IdentifyLoadBalancers adds the names that belong to the IDs, and the IDs that
-// belong to the names and tags.
+// IdentifyLoadBalancers adds to a subject both the ID and the name of each load
+// balancer that it selects.
 func (s *Store) IdentifyLoadBalancers(ctx context.Context, about Subject) Subject {
 	return identified(ctx, s, s.loadBalancers, about)
 }
@@ -135,9 +135,9 @@ func (s *Store) DeleteLoadBalancer(ctx context.Context, id string, v Distortions
 	return b.shown(), nil
 }
 
-// putBalancer checks a load balancer against the other resources, assigns an address
-// if it has none, and stores it. It also records the argument number as the last
-// number used in an ID. s.mu is held.
+// putBalancer checks a load balancer against the other resources, assigns an address if
+// it has none, and stores it. It also sets s.lastLoadBalancer to the given number. s.mu
+// is held.
 func (s *Store) putBalancer(ctx context.Context, now time.Time, b balancer, number int) (balancer, error) {
 	if err := s.checkBalancer(b.LoadBalancer); err != nil {
 		return b, err

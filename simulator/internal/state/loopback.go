@@ -23,8 +23,8 @@ const (
 	blockTotal = blockNets * perNet
 )
 
-// address returns the n-th address. After the last address, it begins again with
-// the first.
+// address returns the n-th address. After the last address, it counts from the first
+// again.
 func (b block) address(n int) netip.Addr {
 	n %= blockTotal
 	network, host := n/perNet+1, n%perNet+1

@@ -14,8 +14,8 @@ type machine struct {
 	wire.Instance
 
 	Created time.Time `json:"created"`
-	// Next is the state that the instance takes at NextAt; empty if the state
-	// stays.
+	// Next is the state of the instance from the time NextAt on; empty if no change is
+	// due.
 	Next   wire.State `json:"next,omitempty"`
 	NextAt time.Time  `json:"nextAt,omitzero"`
 }
@@ -78,7 +78,7 @@ func (m machine) at(now time.Time, p Delays) machine {
 	return m
 }
 
-// row returns the machine as it is stored; nil if it is removed.
+// row returns the row to store for the machine; nil if the machine is removed.
 func (m machine) row() *machine {
 	if m.State == removed {
 		return nil

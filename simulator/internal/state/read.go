@@ -21,8 +21,8 @@ type Query struct {
 	After string // the last ID of the previous page
 }
 
-// look calls the function show with the table of one kind, as a caller sees it.
-// The function must not keep the table, but it may keep the rows.
+// look passes a table to the function show in the form that the caller sees. The
+// function must not keep the table, but it may keep the rows.
 func look[T any](ctx context.Context, s *Store, of *table[T], v Distortions, show func(*table[T])) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,8 +37,8 @@ func look[T any](ctx context.Context, s *Store, of *table[T], v Distortions, sho
 	show(seen)
 }
 
-// mix combines two tables. It takes the resources that match the distortion
-// from past, and all other resources from present.
+// mix combines two tables. Resources that match the distortion come from past, and all
+// others from present.
 func mix[T any](present, past *table[T], d distortion) *table[T] {
 	mixed := present.where(func(row *T) bool { return !d.matches(present.identify(*row)) })
 	for _, row := range past.all() {
@@ -90,8 +90,8 @@ func page[T any](ctx context.Context, s *Store, of *table[T], q Query, v Distort
 	return rows, next
 }
 
-// identified completes the subject of a call: it adds the names that belong to
-// the IDs, and the IDs that belong to the names and tags.
+// identified adds to a subject both the ID and the name of each resource that it
+// selects.
 func identified[T any](ctx context.Context, s *Store, of *table[T], about Subject) Subject {
 	full := Subject{IDs: slices.Clone(about.IDs), Names: slices.Clone(about.Names), Tags: about.Tags}
 	look(ctx, s, of, Distortions{}, func(t *table[T]) {
@@ -103,8 +103,7 @@ func identified[T any](ctx context.Context, s *Store, of *table[T], about Subjec
 	return full
 }
 
-// named returns the rows that have one of the subject's IDs, and the rows that its
-// names and tags select.
+// named returns the rows that a subject selects by its IDs, or by its names and tags.
 func named[T any](about Subject, t *table[T]) []*T {
 	var rows []*T
 	for _, id := range about.IDs {

@@ -12,8 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// newRoute returns the route that a request to create r asks for. It has no ID
-// yet.
+// newRoute returns the route for a request to create r. It has no ID yet.
 func newRoute(r wire.Route) (wire.Route, error) {
 	switch {
 	case r.ID != "":
@@ -31,7 +30,7 @@ func newRoute(r wire.Route) (wire.Route, error) {
 	return checkedRoute(r)
 }
 
-// checkedRoute returns the route in its stored form, or its first error.
+// checkedRoute checks a route and returns it in its stored form.
 func checkedRoute(r wire.Route) (wire.Route, error) {
 	err := input.CheckName(r.Name, wire.MaxRouteName)
 	if err != nil {
@@ -51,8 +50,8 @@ func checkedRoute(r wire.Route) (wire.Route, error) {
 	return r, input.CheckTags(r.Tags)
 }
 
-// checkedDestination returns a destination in its stored form. It accepts a
-// range. It also accepts a word, unless the word could be a mistyped range.
+// checkedDestination checks a destination and returns it in its stored form. It accepts
+// a range, and a name that cannot be a mistyped range.
 func checkedDestination(text string) (string, error) {
 	if prefix, err := netip.ParsePrefix(text); err == nil {
 		return prefix.Masked().String(), nil

@@ -35,8 +35,8 @@ func (s *Store) ListRoutes(ctx context.Context, q Query, v Distortions) ([]wire.
 	return all, next
 }
 
-// IdentifyRoutes adds the names that belong to the IDs, and the IDs that belong
-// to the names and tags.
+// IdentifyRoutes adds to a subject both the ID and the name of each route that it
+// selects.
 func (s *Store) IdentifyRoutes(ctx context.Context, about Subject) Subject {
 	return identified(ctx, s, s.routes, about)
 }
@@ -137,8 +137,8 @@ func (s *Store) routeToAdd(wanted wire.Route, now time.Time) (wire.Route, error)
 	return r, nil
 }
 
-// resolveTarget finds the instance that a new route names in TargetName, and appends
-// the ID of the instance to the name of the route. s.mu is held.
+// resolveTarget sets the Target of a new route that has a TargetName, and appends the
+// ID of the target to the name of the route. s.mu is held.
 func (s *Store) resolveTarget(r *wire.Route) error {
 	if r.TargetName == "" {
 		return nil
@@ -189,10 +189,9 @@ func (s *Store) routeState(r wire.Route) wire.RouteState {
 	return wire.RouteBlackhole
 }
 
-// followTargets updates the state of routes after a call has changed an instance.
-// It is not needed when an instance changes by itself: a pending instance becomes
-// running, a stopping one stopped or terminated, and a terminated one is removed.
-// None of these changes affects the state of a route. s.mu is held.
+// followTargets updates the state of routes after a call has changed an instance. It is
+// not needed when an instance changes by itself, such as from pending to running,
+// because such changes do not affect the state of a route. s.mu is held.
 func (s *Store) followTargets(ctx context.Context, now time.Time) {
 	for _, r := range s.routes.all() {
 		state := s.routeState(*r)

@@ -9,7 +9,8 @@ import (
 // Saved is the state that is kept across restarts. Faults, counters and the past
 // are not kept.
 type Saved struct {
-	// The last numbers that were used in IDs. No ID is used twice.
+	// LastInstance, LastLoadBalancer and so on are the last numbers that were used in
+	// IDs. They are saved because no ID may be used twice.
 	LastInstance int        `json:"lastInstance"`
 	Instances    []*machine `json:"instances"`
 

@@ -30,7 +30,8 @@ func (s *Store) StaticIP(ctx context.Context, id string, v Distortions) (wire.St
 	return s.shownStaticIPs([]*reserved{r})[0], nil
 }
 
-// shownStaticIPs adds to each static IP the load balancer that uses it.
+// shownStaticIPs returns the static IPs, each with the ID of the load balancer that
+// uses it.
 func (s *Store) shownStaticIPs(all []*reserved) []wire.StaticIP {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,8 +54,8 @@ func (s *Store) ListStaticIPs(ctx context.Context, q Query, v Distortions) ([]wi
 	return s.shownStaticIPs(rows), next
 }
 
-// IdentifyStaticIPs adds the names that belong to the IDs, and the IDs that
-// belong to the names.
+// IdentifyStaticIPs adds to a subject both the ID and the name of each static IP that
+// it selects.
 func (s *Store) IdentifyStaticIPs(ctx context.Context, about Subject) Subject {
 	return identified(ctx, s, s.staticIPs, about)
 }
@@ -92,7 +93,7 @@ func (s *Store) CreateStaticIP(ctx context.Context, wanted wire.StaticIP) (wire.
 	return wanted, nil
 }
 
-// checkedStaticIP returns the static IP in its stored form, or its first error.
+// checkedStaticIP checks a static IP and returns it in its stored form.
 func checkedStaticIP(s wire.StaticIP) (wire.StaticIP, error) {
 	if err := input.CheckWord("name", s.Name); err != nil {
 		return s, err
@@ -141,9 +142,9 @@ func (s *Store) addressUser(address string) string {
 	return ""
 }
 
-// freeBalancerAddress returns a free address. Its search begins at a higher address
-// after each creation of a load balancer or static IP. So the address of a deleted
-// resource is rarely reused. s.mu is held.
+// freeBalancerAddress returns a free address. Each creation of a load balancer or
+// static IP moves the start of the search to the next address, so that the address of a
+// deleted resource is rarely reused. s.mu is held.
 func (s *Store) freeBalancerAddress(ctx context.Context) (string, error) {
 	ip, err := balancerAddresses.free(s.lastLoadBalancer+s.lastStaticIP, func(ip netip.Addr) bool {
 		return s.config.IsForeign(ctx, ip) || s.addressUser(ip.String()) != ""

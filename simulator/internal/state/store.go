@@ -22,8 +22,8 @@ type Config struct {
 	// Save makes the state durable; nil keeps the state in memory. Its argument
 	// is a function that returns the state to save.
 	Save func(func() Saved) error
-	// IsForeign reports whether an address belongs to another cloud; nil means
-	// that none does.
+	// IsForeign reports whether an address belongs to another cloud. If it is nil, no
+	// address does.
 	IsForeign func(context.Context, netip.Addr) bool
 }
 
@@ -102,9 +102,9 @@ func (s *Store) Revision(ctx context.Context) (revision int64, nextMove time.Tim
 	return s.revision, s.nextMove
 }
 
-// settle applies the changes that are due, and returns the present time. It does
-// not save them: the saved state contains the times of these changes, so they are
-// made again after a restart. s.mu is held.
+// settle applies the changes that are due, and returns the present time. It need not
+// save them: the saved state has the times of these changes, so they are made again
+// after a restart. s.mu is held.
 func (s *Store) settle(ctx context.Context) time.Time {
 	now := s.clock.Now()
 	if s.nextMove.IsZero() || now.Before(s.nextMove) {
@@ -133,14 +133,14 @@ func (s *Store) expectMoves() {
 	}
 }
 
-// commit replaces a row and makes the change durable before any caller can see it. If
-// the change cannot be made durable, commit undoes it. s.mu is held.
+// commit replaces a row and saves the change before any caller can see it. If the
+// change cannot be saved, commit undoes it. s.mu is held.
 func commit[T any](s *Store, now time.Time, t *table[T], id string, row *T) error {
 	return keep(s, t, []change[T]{t.exchange(now, id, row)})
 }
 
-// keep makes replacements of rows durable before any caller can see them. If they
-// cannot be made durable, keep undoes them. s.mu is held.
+// keep saves changes of rows before any caller can see them. If they cannot be saved,
+// keep undoes them. s.mu is held.
 func keep[T any](s *Store, t *table[T], made []change[T]) error {
 	if len(made) == 0 {
 		return nil
@@ -165,7 +165,7 @@ func (s *Store) revise() {
 	s.changed = make(chan struct{})
 }
 
-// conflict returns the error for a request that the present resources do not allow,
+// conflict returns the error for a request that conflicts with the present resources,
 // for example because a name or an address is taken.
 func conflict(code, format string, args ...any) error {
 	return &wire.APIError{StatusCode: http.StatusConflict, Code: code, Message: fmt.Sprintf(format, args...)}

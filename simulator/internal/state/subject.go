@@ -30,7 +30,7 @@ func (a Subject) Matches(pattern string) bool {
 	return slices.ContainsFunc(a.IDs, matching) || slices.ContainsFunc(a.Names, matching)
 }
 
-// filter returns a function that reports whether the call is about a resource.
+// filter returns a function that reports whether a resource belongs to the subject.
 func (a Subject) filter() func(identity) bool {
 	ids, names := setOf(a.IDs), setOf(a.Names)
 	return func(i identity) bool {

@@ -21,7 +21,7 @@ type table[T any] struct {
 	identify func(T) identity
 }
 
-// change records a replacement, so that it can be undone.
+// change is the replacement of a row. It has the old row, so that it can be undone.
 type change[T any] struct {
 	at     time.Time
 	id     string
@@ -67,7 +67,7 @@ func (t *table[T]) replace(id string, row *T) {
 	}
 }
 
-// exchange replaces a row, and returns the change. The caller passes the change to
+// exchange replaces a row, and returns the change. The caller must pass the change to
 // the method remember or to the function keep.
 func (t *table[T]) exchange(at time.Time, id string, row *T) change[T] {
 	made := change[T]{at: at, id: id, before: t.rows[id]}
@@ -84,8 +84,8 @@ func (t *table[T]) remember(made change[T]) {
 	t.changes++
 }
 
-// since returns the changes after the first n. It returns false if they are no
-// longer known.
+// since returns the changes that followed the first n changes. It returns false if they
+// are not all known.
 func (t *table[T]) since(n int64) ([]change[T], bool) {
 	first := t.changes - int64(len(t.past))
 	if n < first || n > t.changes {
@@ -109,8 +109,7 @@ func (t *table[T]) asOf(at time.Time) *table[T] {
 	return was
 }
 
-// where returns the table with only the rows for which the function keep returns
-// true.
+// where returns a table of the rows for which the function keep returns true.
 func (t *table[T]) where(keep func(*T) bool) *table[T] {
 	kept := newTable(t.identify)
 	for _, id := range t.ids {

@@ -43,8 +43,8 @@ func (s *Store) ListVolumes(ctx context.Context, q Query, v Distortions) ([]wire
 	return all, next
 }
 
-// IdentifyVolumes adds the names that belong to the IDs, and the IDs that belong to
-// the names.
+// IdentifyVolumes adds to a subject both the ID and the name of each volume that it
+// selects.
 func (s *Store) IdentifyVolumes(ctx context.Context, about Subject) Subject {
 	return identified(ctx, s, s.volumes, about)
 }
@@ -96,7 +96,7 @@ func (s *Store) DeleteVolume(ctx context.Context, id string, v Distortions) (wir
 	return d.Volume, nil
 }
 
-// checkedVolume returns the volume in its stored form, or its first error.
+// checkedVolume checks a volume and returns it in its stored form.
 func checkedVolume(v wire.Volume) (wire.Volume, error) {
 	if err := input.CheckWord("name", v.Name); err != nil {
 		return v, err

@@ -20,9 +20,9 @@ type Watch struct {
 	Wait time.Duration
 }
 
-// WatchInstances waits until an instance has changed, and returns the instances
-// that have changed. It returns no instances if none has changed in time, or if
-// the context has ended.
+// WatchInstances waits until an instance has changed, and returns the instances that
+// have changed. It returns no instances if none changes before the time w.Wait is over
+// or the context ends.
 func (s *Store) WatchInstances(ctx context.Context, w Watch, v Distortions) (wire.InstanceChanges, error) {
 	end := s.clock.Now().Add(w.Wait)
 	for {
@@ -44,7 +44,8 @@ func (s *Store) WatchInstances(ctx context.Context, w Watch, v Distortions) (wir
 	}
 }
 
-// expected says when the state may change.
+// expected says what to wait for: a change by a call, and the time of a change without
+// a call.
 type expected struct {
 	changed <-chan struct{}
 	move    time.Time // when it will change by itself; zero if it will not

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// balancer is one load balancer. Only Apply and Close change it, one at a time.
-// They lock mu to write, because other goroutines read.
+// balancer is one load balancer. Only Apply and Close change it, and only one of them
+// runs at a time. They lock mu when they write, because other goroutines read.
 type balancer struct {
 	plane  *Plane
 	id     string
@@ -84,8 +84,8 @@ func (b *balancer) apply(w Balancer) error {
 	return errors.Join(problems...)
 }
 
-// prepare starts the wanted probes, and returns those that are no longer
-// wanted.
+// prepare starts the probes that are needed, and returns those that are no longer
+// needed.
 func (b *balancer) prepare(w Balancer) (superfluous []*probe) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,8 +115,8 @@ func (b *balancer) prepare(w Balancer) (superfluous []*probe) {
 	return superfluous
 }
 
-// probed returns the target whose checks decide the health of a listener's
-// backend; false if the backend is not checked.
+// probed returns the target to check for the health of a backend at a listener. It
+// returns false if the backend is not checked there.
 func (w Balancer) probed(l Listener, backend Backend) (probeTarget, bool) {
 	switch {
 	case !backend.Address.IsValid() || backend.Off != "":

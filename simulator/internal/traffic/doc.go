@@ -2,11 +2,11 @@
 // addresses, forwards TCP and UDP to their backends, and checks the health of
 // the backends.
 //
-// Apply passes all wanted load balancers to a Plane, and Report describes their
-// traffic. Each listener is a front with a socket. Behind it, a pool has one
-// member for each backend, and chooses a member for each connection. A member
-// that is no longer wanted drains: it gets no new connections, and keeps its
-// open ones for a limited time.
+// Plane.Apply sets the load balancers that are wanted, and Plane.Report describes the
+// traffic of one of them. Each listener is a front with a socket. Behind it, a pool has
+// one member for each backend, and chooses a member for each connection. A member that
+// is no longer wanted drains: it gets no new connections, and keeps its open ones for a
+// limited time.
 //
 // The following is always true:
 //
@@ -16,8 +16,7 @@
 //   - When Apply returns, no new connection goes to a removed backend.
 //   - Traffic from outside the source ranges is refused. Without ranges, all
 //     traffic is refused.
-//   - If no backend takes a connection, the connection is reset. A datagram is
-//     dropped.
+//   - If no backend takes it, a connection is reset, and a datagram is dropped.
 //   - All sockets and goroutines end with Close.
 //
 // A new backend is checked at once, and gets connections after its first

@@ -20,7 +20,7 @@ type front struct {
 
 	shown   string // guarded by balancer.mu; the address at which it listens
 	problem string // guarded by balancer.mu; the error if it does not listen
-	// socket is nil while the front does not listen. Only Apply and Close touch it.
+	// socket is nil while the front does not listen. Only Apply and Close use it.
 	socket socket
 	closed chan struct{} // closed when no more connections are accepted
 }
@@ -118,9 +118,9 @@ func client(address net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// connect opens a connection to the first backend that accepts one. The function hold
-// turns the connection into a link. connect returns the link and the member to which
-// it leads, or nil if no backend accepts.
+// connect tries one member after the other until one takes a connection. It returns
+// that member, and the link that the function hold makes of the connection. It returns
+// nil if no member takes one.
 func (f *front) connect(client netip.Addr, hold func(*member, net.Conn) link) (link, *member) {
 	var tried []*member
 	for {

@@ -71,7 +71,7 @@ func (p *Plane) startProbe(balancer string, target probeTarget) *probe {
 		stop:    stop,
 		verdict: verdict{health: Checking, why: "it has not answered a health check yet"},
 		http: &http.Client{
-			// No proxy, and a new connection for each check.
+			// A check uses no proxy, and always a new connection.
 			Transport:     &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{}).DialContext},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
@@ -139,7 +139,7 @@ func (p *probe) check(ctx context.Context) error {
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("GET %s answers %s", url, resp.Status)
 	}
-	// The body is read, because otherwise the server would see a reset.
+	// The body is read, because otherwise the connection would be reset.
 	_, err = io.CopyN(io.Discard, resp.Body, maxHealthAnswer)
 	if err == io.EOF { //nolint:errorlint // CopyN does not wrap io.EOF
 		err = nil

@@ -7,7 +7,7 @@ import (
 
 // link is an open connection.
 type link interface {
-	// cut ends it at once. It may be called more than once.
+	// cut ends the connection at once. It may be called more than once.
 	cut()
 }
 
@@ -94,7 +94,7 @@ func (m *member) idled() <-chan struct{} {
 	return idle
 }
 
-// end cuts all connections and admits no more.
+// end cuts all connections, and makes the member admit no more.
 func (m *member) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -39,8 +39,8 @@ type Plane struct {
 	idleUDP time.Duration
 	sockets Sockets
 
-	// life is the context of all goroutines that run until Close. It does not
-	// end with the call that started them.
+	// life is the context of all goroutines of the plane. It ends at Close, or when the
+	// context passed to New ends.
 	life    context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
@@ -90,8 +90,8 @@ func (p *Plane) Apply(wanted []Balancer) error {
 			p.remove(b.id)
 		}
 	}
-	// Unwanted fronts are closed first, because one load balancer may need an
-	// address that another one has had until now.
+	// Unwanted fronts are closed first, because a load balancer may need an address
+	// that another one still uses.
 	for _, w := range wanted {
 		if b := old[w.ID]; b != nil {
 			b.giveUp(w)

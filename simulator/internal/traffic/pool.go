@@ -53,9 +53,9 @@ func (p *pool) admits(client netip.Addr) bool {
 }
 
 // pick returns the member for the next connection of a client, and the context for
-// opening the connection. It skips the members in the list tried. It returns nil
-// if no other member can take connections. The caller must call m.dials.Done when
-// the member has admitted the connection, or when the attempt has failed.
+// opening the connection. It skips the members that were tried already. It returns nil
+// if no other member can take connections. The caller must call dials.Done of the
+// member once the member has admitted the connection or the attempt has failed.
 func (p *pool) pick(client netip.Addr, tried []*member) (*member, context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

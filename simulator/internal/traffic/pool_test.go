@@ -11,9 +11,9 @@ type cutLink struct{ wasCut bool }
 
 func (l *cutLink) cut() { l.wasCut = true }
 
-// If a backend is removed while a connection to it is being opened, set waits
-// until the attempt has failed or the member has admitted the connection.
-// Without a drain, the member does not admit it.
+// If a backend is removed while a connection to it is being opened, set waits until the
+// attempt has failed or the member has admitted the connection. If the drain time is 0,
+// the member does not admit the connection.
 func TestSetWaitsForConnectionsThatAreBeingOpened(t *testing.T) {
 	for _, drain := range []time.Duration{0, time.Hour} {
 		t.Run(drain.String(), func(t *testing.T) { removeWhileOpening(t, drain) })
@@ -42,6 +42,13 @@ func removeWhileOpening(t *testing.T, drain time.Duration) {
 	case <-removed:
 		t.Error("set returned although a connection was still being opened")
 	case <-time.After(10 * time.Millisecond):
+	}
+	if drain == 0 { // set refuses further connections only some time after it has canceled the dial
+		await(t, "the refusal", func() (string, bool) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return "not there", m.over
+		})
 	}
 	var link cutLink
 	diff(t, "a connection that was opened in time is admitted", drain > 0, m.admit(&link))

@@ -23,9 +23,10 @@ const (
 	nodePort    = 30080
 )
 
-// quick returns checks with short intervals.
+// quick returns checks with short intervals. Their timeout is long, because a busy machine
+// must not make a backend unhealthy.
 func quick() Checks {
-	return Checks{Interval: 5 * time.Millisecond, Timeout: time.Second, HealthyAfter: 2, UnhealthyAfter: 2}
+	return Checks{Interval: 5 * time.Millisecond, Timeout: longTimeout, HealthyAfter: 2, UnhealthyAfter: 2}
 }
 
 // newPlane returns a plane that ends with the test.
@@ -178,11 +179,11 @@ func awaitHealth(t *testing.T, p *Plane, id string, ok func([]Health) bool) {
 	})
 }
 
-// await calls the function ask until it returns true. After 30 seconds, the test
+// await calls the function ask until it returns true. After longTimeout, the test
 // fails.
 func await(t *testing.T, what string, ask func() (got string, ok bool)) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(longTimeout)
 	for {
 		got, ok := ask()
 		if ok {
@@ -217,7 +218,7 @@ func arrive(ctx context.Context, address string, from ...string) (*visitor, erro
 
 // say sends a line and returns the name of the machine that answers.
 func (v *visitor) say(word string) (string, error) {
-	if err := v.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := v.SetDeadline(time.Now().Add(longTimeout)); err != nil {
 		return "", err
 	}
 	if _, err := fmt.Fprintln(v, word); err != nil {
@@ -260,7 +261,7 @@ func mustStillSay(t *testing.T, v *visitor) {
 // mustBeCut waits until the connection is reset.
 func mustBeCut(t *testing.T, v *visitor) {
 	t.Helper()
-	if err := v.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := v.SetDeadline(time.Now().Add(longTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := v.lines.ReadByte(); !errors.Is(err, syscall.ECONNRESET) {

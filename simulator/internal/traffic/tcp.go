@@ -14,7 +14,7 @@ import (
 const (
 	// dialTimeout is the time that one backend has to accept a connection.
 	dialTimeout = 5 * time.Second
-	// acceptPause is the pause after an accept that failed, such as when the
+	// acceptPause is the pause after an error of Accept, for example because the
 	// process has no file descriptors left.
 	acceptPause = 50 * time.Millisecond
 )
@@ -67,8 +67,8 @@ func (s *tcpSocket) carry(conn net.Conn) {
 	l.(*pair).carry()
 }
 
-// reset closes a connection with a reset, so that the other side cannot take it
-// for a normal end.
+// reset closes a connection with a reset, so that the other side cannot mistake it for
+// a normal end.
 func reset(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // an error does not matter: the connection is closed in any case

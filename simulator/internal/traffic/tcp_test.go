@@ -217,7 +217,7 @@ func TestBackendThatIsSwitchedOff(t *testing.T) {
 // If a backend is dead, clients are sent to another backend even before the checks
 // notice it.
 func TestConnectionThatIsNotTakenGoesElsewhere(t *testing.T) {
-	p := newPlane(t, Config{Checks: Checks{Interval: time.Hour}})
+	p := newPlane(t, Config{Checks: Checks{Interval: time.Hour, Timeout: longTimeout}})
 	a, b := newMachine(t, "a"), newMachine(t, "b")
 	w := balancerOf(a, b)
 	applyWell(t, p, w)
@@ -296,8 +296,8 @@ func TestSourceRanges(t *testing.T) {
 	}
 }
 
-// sockets opens the machine's sockets, unless the function refuse returns an error
-// for the port.
+// sockets opens real sockets, except at ports for which the function refuse returns an
+// error.
 type sockets struct {
 	net.ListenConfig
 
@@ -393,7 +393,7 @@ func TestNoConnectionIsLostWhenBackendsChange(t *testing.T) {
 				}
 				name, err := v.say("hello")
 				closeIt(t, v)
-				// The backend may have returned in the meantime.
+				// The removed backend may have been added again in the meantime.
 				if err != nil || name == *before && gone.Load() == before {
 					t.Errorf("got %q, %v, after %q was removed", name, err, *before)
 					return
@@ -406,7 +406,8 @@ func TestNoConnectionIsLostWhenBackendsChange(t *testing.T) {
 		victim := machines[round%len(machines)]
 		left := slices.DeleteFunc(slices.Clone(machines), func(m *machine) bool { return m == victim })
 		apply(t, p, w.with(left...))
-		gone.Store(&victim.name)
+		name := victim.name // another pointer in each round, so that a client can tell the rounds apart
+		gone.Store(&name)
 		seen := visits.Load()
 		await(t, "visits", func() (string, bool) { return "too few", visits.Load() > seen+20 || t.Failed() })
 		gone.Store(&none)

@@ -24,9 +24,9 @@ const (
 	// longer. This limit is needed because a resource that changes by itself does
 	// not wake a watch.
 	MaxIdle = time.Second
-	// pauseFactor keeps a watch from using much of the machine's time. Before the next round, the
-	// watch pauses for at least pauseFactor times the duration of the last round, or for maxPause
-	// if that is shorter.
+	// pauseFactor keeps a watch from using much of the machine's time. After a round,
+	// the watch pauses for at least pauseFactor times the duration of the round, but
+	// for at most maxPause.
 	pauseFactor = 20
 	maxPause    = 5 * time.Second
 	// WriteTimeout is the time that a watcher has to read the data of one round.
@@ -71,9 +71,8 @@ func (f *Feed) Wake() { f.watchers.wake() }
 // The event "calls" lists only new calls. The event "cloud" holds the Description. If there is
 // nothing to send, ServeHTTP sends the event "beat".
 //
-// For each watcher, only the data that was sent last is kept. So a slow reader
-// skips some states and gets the newest one, with the number of calls that it
-// has missed.
+// Nothing is queued for a slow reader. It skips some states and gets the newest one,
+// with the number of calls that it has missed.
 func (f *Feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
@@ -99,8 +98,8 @@ func (f *Feed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pause returns after the pause, or earlier when it is woken or the context
-// ends. It returns false if the context has ended.
+// pause waits for the given time, or until it is woken or the context ends. It returns
+// false if the context has ended.
 func (f *Feed) pause(ctx context.Context, pause time.Duration, woken <-chan struct{}) bool {
 	timer := f.config.Clock.NewTimer(pause)
 	defer timer.Stop()
@@ -163,7 +162,8 @@ func (w *watcher) gather(ctx context.Context, into *bytes.Buffer) error {
 	return err
 }
 
-// differing writes an event, unless its data is the same as the last time.
+// differing writes an event, unless its data is the same as in the last event of this
+// name.
 func (w *watcher) differing(into *bytes.Buffer, event string, value any) error {
 	encoded, err := json.Marshal(value)
 	if err != nil || bytes.Equal(encoded, w.sent[event]) {

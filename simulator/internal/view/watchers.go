@@ -9,8 +9,8 @@ type watchers struct {
 	all map[chan struct{}]bool // guarded by mu
 }
 
-// join returns a channel that gets a value whenever something may have changed,
-// until the function leave is called.
+// join returns a channel that gets a value whenever something may have changed. The
+// function leave ends this.
 func (w *watchers) join() (woken <-chan struct{}, leave func()) {
 	bell := make(chan struct{}, 1)
 	w.mu.Lock()

@@ -80,8 +80,8 @@ func TestNothingIsFetchedFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestEveryImportIsThere checks the names of imported files. The page has no
-// build step that would find a wrong name.
+// TestEveryImportIsThere checks that all imported files exist. The page has no build
+// step that would find a wrong name.
 func TestEveryImportIsThere(t *testing.T) {
 	imported := regexp.MustCompile(`(?m)(?:from|import) "\./([^"]+)"|(?:src|href)="page/([^"]+)"`)
 	files, err := fs.ReadDir(embedded, "files")

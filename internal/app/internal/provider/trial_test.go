@@ -32,7 +32,7 @@ func TestTrial(t *testing.T) {
 			ctx := t.Context()
 			if tc.name == "Hangs" {
 				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, 50*time.Millisecond)
+				ctx, cancel = context.WithTimeout(ctx, time.Second) // by then, the process must have started
 				defer cancel()
 			}
 			got, err := Self{Path: "/bin/sh", Args: []string{"sh", "-c", tc.script}}.try(ctx)
@@ -51,7 +51,7 @@ func TestNobodyCanBeAsked(t *testing.T) {
 	}
 }
 
-// The process that waits for a trial understands the output of the trial.
+// The process that has started a trial finds the answer in the trial's output.
 func TestAnswerOfATrial(t *testing.T) {
 	t.Setenv(trialVariable, "key")
 	self := NewSelf()

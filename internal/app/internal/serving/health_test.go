@@ -19,7 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// reachable is the check of an API server that is healthy.
+// reachable is a check of the API server that always succeeds.
 type reachable struct{}
 
 func (reachable) Name() string { return "api-server" }

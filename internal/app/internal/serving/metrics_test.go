@@ -45,7 +45,7 @@ func TestBrokenRegistryOfTheProgramHidesNothing(t *testing.T) {
 	checkMetrics(t, gatherers{ours, foreign{broken{errors.New("no answer")}}, foreign{broken{}}}, "ours 0", "theirs 1")
 }
 
-// checkMetrics checks the lines of /metrics for the registry.
+// checkMetrics checks that /metrics has exactly these lines for the registry.
 func checkMetrics(t *testing.T, registry gatherers, want ...string) {
 	t.Helper()
 	answer := httptest.NewRecorder()

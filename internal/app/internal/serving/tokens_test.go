@@ -16,7 +16,8 @@ import (
 // attacker without valid credentials causes.
 func TestUnknownTokensAreRarelyReviewed(t *testing.T) {
 	kubeconfig, asked := countingAuthority(t)
-	_, url := serving(t, "--authentication-kubeconfig="+kubeconfig+" --authorization-kubeconfig="+kubeconfig)
+	// For a busy machine, the refusal is remembered for longer than by default.
+	_, url := serving(t, "--authentication-token-webhook-cache-ttl=1h --authentication-kubeconfig="+kubeconfig+" --authorization-kubeconfig="+kubeconfig)
 	client := insecureClient()
 	client.Transport.(*http.Transport).DisableKeepAlives = false
 	get := func(path, token string) int { return status(t, client, http.MethodGet, url+path, token, nil) }
@@ -79,8 +80,8 @@ func TestReviewed(t *testing.T) {
 	if ok, err := ask("known"); !ok || err != nil {
 		t.Errorf("known credentials are refused while unknown ones are bounded: %v", err)
 	}
-	// refused reports whether credentials are refused, with no question to the API
-	// server and no error.
+	// refused reports whether credentials are refused without a question to the API
+	// server and without an error.
 	refused := func(token string) bool {
 		before := asked
 		ok, err := ask(token)
@@ -100,7 +101,7 @@ func TestReviewed(t *testing.T) {
 	if !refused("known") {
 		t.Error("revoked credentials are asked about again at once, or make a line in the log")
 	}
-	// Revoked credentials are unknown again. The bound applies to them as to others.
+	// Revoked credentials count as unknown again, so the bound applies to them.
 	clock.SetTime(clock.Now().Add(11 * time.Second))
 	for i := range 100 {
 		_, _ = ask("later-" + strconv.Itoa(i))

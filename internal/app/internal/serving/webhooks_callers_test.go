@@ -23,8 +23,8 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// pipes is a listener in memory. Connections of the operating system would not
-// follow the time of testing/synctest.
+// pipes is a listener in memory. Real connections would not follow the fake time of
+// testing/synctest.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -219,8 +219,8 @@ func TestClientCertificateOfWebhooks(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// This certificate is presented, whatever authorities the server
-				// names.
+				// The client presents this certificate even if the server asks for one of
+				// another authority.
 				client.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 			}
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+c.Secure.Listener.Addr().String()+"/a", strings.NewReader(reviewRequest))
