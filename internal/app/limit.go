@@ -43,15 +43,15 @@ func (p *process) followLimit(ctx, lasting context.Context) (wait func()) {
 	return following.Wait
 }
 
-// leaseRecorder returns a function that records an event on the Lease, until ctx
-// ends. Only one goroutine may call it. A recorder runs until ctx ends, so it is
-// made only when the first event is to be recorded. An event that cannot be recorded
-// is logged.
+// leaseRecorder returns a function that records an event on the Lease. The events are
+// written until ctx ends. Only one goroutine may call the function. The recorder of
+// the events runs until ctx ends, so the function makes it only for the first event.
+// An event that cannot be recorded is logged.
 func (p *process) leaseRecorder(ctx context.Context) func(message.Event) {
 	var recorder *kube.Recorder
 	return func(e message.Event) {
 		if recorder == nil {
-			client, err := p.clients.each.Client(settings.ManagerName)
+			client, err := p.clients.own.Client(settings.ManagerName)
 			if err != nil {
 				klog.FromContext(ctx).Error(err, "There is no client for an event on the Lease", "reason", e.Reason)
 				return
@@ -73,9 +73,9 @@ func asGauge(is bool) float64 { //nolint:revive // flag-parameter: it is the val
 func limitEvent(now cloud.Limit) message.Event {
 	switch now.By {
 	case cloud.QuotaLimits:
-		return cloudCallsLimited.Event("Calls to the cloud wait, because its request quota is used up or seems to be. Something else may be using this account's request quota.")
+		return cloudCallsLimited.Event("Calls to the cloud wait, because the cloud's request quota is used up or seems to be. Something else may be using this account's request quota.")
 	case cloud.CeilingLimits:
-		return cloudCallsLimited.Event("Calls to the cloud wait for the bounds in --cloud-api-qps and --cloud-api-concurrency.")
+		return cloudCallsLimited.Event("Calls to the cloud wait, because --cloud-api-qps and --cloud-api-concurrency limit them.")
 	case cloud.Unlimited:
 	}
 	return cloudCallsNotLimited.Event("Calls to the cloud no longer wait.")

@@ -47,7 +47,7 @@ func (quick) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider.Ins
 	return &cloudprovider.InstanceMetadata{}, nil
 }
 
-// eventServer is an API server that receives events, and also the builder of its
+// eventServer is an API server that receives events. It is also the builder of its
 // client.
 type eventServer struct {
 	clientbuilder.ControllerClientBuilder
@@ -125,7 +125,7 @@ func newLimited(t *testing.T, server *eventServer) *limited {
 	p, ctx := newTestProcess(t, theirs, nil)
 	parse(t, p.program)
 	p.metrics = newControllerMetrics(p.registry.MustRegister, p.registry.CustomMustRegister)
-	p.clients = clients{server, server}
+	p.clients = clients{own: server} // With --use-service-account-credentials, there is no account for the other clients of the process itself.
 	gateway, err := providertest.Made(t, theirs).Open(ctx, cloud.Config{Ceiling: cloud.Ceiling{PerSecond: 1}})
 	if err != nil {
 		t.Fatal(err)
@@ -136,8 +136,8 @@ func newLimited(t *testing.T, server *eventServer) *limited {
 	return &limited{process: p, server: server, wait: p.followLimit(ctx, ctx), end: end}
 }
 
-// busy calls the cloud twice as often as is allowed. Then it calls the function
-// during, and makes no more calls to the cloud until the limit is over.
+// busy calls the cloud twice as often as is allowed. Then it calls the given function,
+// and makes no more calls to the cloud until the limit is over.
 func (l *limited) busy(t *testing.T, during func()) {
 	t.Helper()
 	const questions = 150
