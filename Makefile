@@ -30,7 +30,7 @@ DEMO = $(BIN)/playground demo --simcloud $(BIN)/simcloud --ccm $(BIN)/cloud-cont
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check recording test unit e2e test-browser test-skew examples bench bench-record cover fuzz check lint generate vuln chart image release build clean need-go need-linux always
+.PHONY: help demo demo-check recording test unit e2e shuffle test-browser test-skew examples bench bench-record cover fuzz check lint generate vuln chart image release build clean need-go need-linux always
 
 help: # This text.
 	@awk -F ':.*## ' '/^[a-z0-9\/-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ unit: | need-go ## Unit tests of all modules, with the race detector where there
 
 e2e: build bin/kubectl bin/scale/upstream ## The daemon against a real control plane, real kubelets and a simulated cloud with faults.
 	FAIRLEAD_BIN=$(BIN) $(TEST) -count=1 -timeout=60m ./test/e2e/...
+
+shuffle: build bin/kubectl bin/scale/upstream ## All tests TIMES=10 times, each time in another order. AT_ONCE=3: three runs side by side, on a busy machine. PATTERN=internal/cloud: only these folders.
+	@FAIRLEAD_BIN=$(BIN) RACE=$(RACE) AT_ONCE=$(AT_ONCE) tools/shuffle.sh $(or $(TIMES),10) $(PATTERN)
 
 test-browser: build bin/npm/node_modules ## The simulated cloud's page in headless Chromium, and the demo's. PICTURE=FILE.png takes the picture of the page for the docs, DEMO_PICTURE=FILE.png that of the demo.
 	cd test/browser && FAIRLEAD_BIN=$(BIN) PICTURE=$(abspath $(PICTURE)) DEMO_PICTURE=$(abspath $(DEMO_PICTURE)) $(TEST) -count=1 -timeout=30m ./...
