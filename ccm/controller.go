@@ -69,6 +69,7 @@ type Runner = app.Runner
 //	}
 type ControllerDeps = app.ControllerDeps
 
-// Skip returns an error for Controller.New to return if the controller has nothing
-// to do, for example because the cloud lacks a feature. The reason is logged.
+// Skip returns the error that Controller.New should return if the controller has
+// nothing to do, for example because the cloud lacks a feature. The reason is
+// logged.
 func Skip(why string) error { return app.Skip(why) }

@@ -48,8 +48,8 @@ func TestCommentsOfTypesAreComplete(t *testing.T) {
 	}
 }
 
-// members returns the names of the fields of a struct, or of the methods of an
-// interface that a pointer points to.
+// members returns the names of the fields of a struct type. For a pointer to an
+// interface type, it returns the names of the interface's methods.
 func members(t reflect.Type) []string {
 	var names []string
 	if t.Kind() == reflect.Pointer {

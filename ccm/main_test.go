@@ -18,9 +18,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
-// With the environment variable asDaemon, the test binary runs as a daemon. The
-// variable's value is "program", or names what the daemon's provider does in
-// Initialize.
+// asDaemon is an environment variable. If it is set, the test binary runs as a daemon.
+// With the value "program", the daemon has the options that the function program
+// returns. Any other value says what the provider does in Initialize.
 const asDaemon = "FAIRLEAD_TEST_DAEMON"
 
 func TestMain(m *testing.M) {
@@ -92,7 +92,7 @@ func TestEndOfTheProcess(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		does string
-		// signals are sent in this order. After each signal, the test waits until
+		// The test sends these signals in order. After each signal, it waits until
 		// the daemon logs that it stops, or until the process ends.
 		signals []syscall.Signal
 		want    int // exit code

@@ -123,9 +123,9 @@ func checkOptions(t *testing.T, options *ast.CompositeLit) {
 	}
 }
 
-// selected returns the name that the expression e selects from a package. The
-// parameter of is the name of the package. For ccm.Options and "ccm", selected
-// returns "Options". For any other expression, it returns "".
+// selected returns the second half of an expression such as ccm.Options if the first
+// half is the given name: selected(e, "ccm") returns "Options". For any other
+// expression, it returns "".
 func selected(e ast.Expr, of string) string {
 	s, ok := e.(*ast.SelectorExpr)
 	if !ok {
@@ -179,8 +179,8 @@ func text(e ast.Expr) string {
 
 // The chart's manifest for a cloud can replace the vendor's manifest. The chart's
 // manifest has the provider, the service account and the Lease in
-// docs/guides/known-providers.md. The daemon uses each argument in that manifest. It
-// also starts with the vendor's own arguments.
+// docs/guides/known-providers.md. Each argument in the chart's manifest has an effect.
+// The daemon also starts with the arguments of the vendor's manifest.
 func TestChartTakesTheVendorsPlace(t *testing.T) {
 	page := readFile(t, "../docs/guides/known-providers.md")
 	row := regexp.MustCompile("(?m)^\\| `deploy/examples/(\\w+)` \\| `([^`]+)` \\| `([^`]+)` \\| `([^`]+)` \\| (.*) \\|$")
@@ -226,9 +226,9 @@ func TestChartTakesTheVendorsPlace(t *testing.T) {
 	}
 }
 
-// starts fails the test if the program's daemon does not start with the command
-// line. It also fails if check-flags gives an argument a verdict that is not in
-// verdicts.
+// starts runs the program's sub-command check-flags on a command line. The test fails
+// if the daemon would not start, or if an argument gets a verdict that is not in the
+// list verdicts.
 func starts(t *testing.T, program ccm.Options, commandLine []string, verdicts ...string) {
 	t.Helper()
 	var out bytes.Buffer

@@ -9,9 +9,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
-// The configuration changes under a leader whose provider reads it only once. The
-// leader ignores wrong content. After a valid change, the process ends so that it is
-// started again. The same is true if the factory can be called only once.
+// The configuration file changes while the daemon leads, and the provider has read the
+// file at its start only. The leader ignores wrong content. After a valid change, the
+// process ends so that it is started again. Both providers behave in the same way: the
+// factory of "test" can be called again, and the factory of "once" cannot.
 func TestChangedConfiguration(t *testing.T) {
 	for _, provider := range []string{"test", "once"} {
 		t.Run(provider, func(t *testing.T) { changeConfiguration(t, provider) })

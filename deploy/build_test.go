@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// isIgnored reports whether a file stays out of a build. The last line of a
-// .dockerignore that matches the file, or a folder that it is in, decides.
+// isIgnored reports whether a file stays out of a build. Several lines of a
+// .dockerignore may match the file or one of its folders. The last of them decides.
 func isIgnored(t *testing.T, dockerignore, file string) bool {
 	t.Helper()
 	ignored := false

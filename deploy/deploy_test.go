@@ -14,9 +14,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/manifest"
 )
 
-// envelope has the rights that the manifests may give. Most of them are given to the
-// community's daemon everywhere; the comments name the options that need the others.
-// The daemon lists and watches all Services, and writes them only through their
+// envelope has the rights that the manifests may give. The manifests of the community's
+// daemon give most of them, too. The comments name the values of the chart that need the
+// others. The daemon lists and watches all Services, and writes them only through their
 // subresource status.
 var envelope = map[string][]string{
 	"events":                             {"create", "patch"},
@@ -31,7 +31,7 @@ var envelope = map[string][]string{
 	"namespaces":                         {"get"},
 	"tokenreviews.authentication.k8s.io": {"create"},
 	"subjectaccessreviews.authorization.k8s.io": {"create"},
-	// With servingCertificates.enabled. The community's daemon does not have these.
+	// With servingCertificates.enabled. The community's daemon does not have these rights.
 	"certificatesigningrequests.certificates.k8s.io":          {"get", "list", "watch"},
 	"certificatesigningrequests/approval.certificates.k8s.io": {"update"},
 	"signers.certificates.k8s.io":                             {"approve"},

@@ -9,8 +9,8 @@ import (
 
 // If a comment holds a key that the file already has, and somebody removes the #, the
 // file has the key twice. The last one counts, and the values of the first are lost
-// without a warning. So an example has no values in comments. Another way to install
-// has a file of its own.
+// without a warning. So an example has no values in comments. Values for another way to
+// install are in a separate file.
 func TestExamplesHaveNoValuesInComments(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"examples/*/values*.yaml", "../examples/provider/deploy/values.yaml", "../examples/hybrid/*.yaml"} {
@@ -28,8 +28,8 @@ func TestExamplesHaveNoValuesInComments(t *testing.T) {
 	}
 }
 
-// With a network the provider of Hetzner Cloud needs everything that it needs
-// without one.
+// The manifest for Hetzner Cloud with a network has each flag and each environment
+// variable of the manifest without a network.
 func TestNetworkOfHetznerTakesNothingAway(t *testing.T) {
 	without, with := read(t, "examples/hcloud/manifest.yaml"), read(t, "examples/hcloud/manifest-network.yaml")
 	for _, pattern := range []string{`(?m)^ +- name: [A-Z_]+$`, `(?m)^ +- "--.*$`} {
@@ -65,8 +65,9 @@ func TestImageOfKnownCloudsAgreesWithOurs(t *testing.T) {
 	}
 }
 
-// A daemon that only looks is one Pod with rights to read, whatever else the values
-// switch on. It may create only the reviews that find out who asks for metrics.
+// With shadow.enabled, the daemon is one Pod that may only read, whatever else the
+// values switch on. There is one exception: the Pod may create the reviews by which it
+// authenticates and authorizes requests to its port.
 func TestShadowMayOnlyRead(t *testing.T) {
 	for _, name := range []string{"shadow", "shadow-rules"} {
 		file := "../charts/fairlead/ci/" + name + ".golden.yaml"

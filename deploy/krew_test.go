@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// krewManifest is what krew reads of the manifest.
+// krewManifest has the fields of the manifest that krew reads.
 type krewManifest struct {
 	APIVersion, Kind string
 	Metadata         struct{ Name string }

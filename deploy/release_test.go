@@ -15,8 +15,8 @@ import (
 )
 
 // TestBuildsAreReproducible builds a small program twice with the script that builds
-// releases, from two folders and in environments that differ. make release does the
-// same with the whole release.
+// releases, in different folders and with different environments. make release does
+// the same with the whole release.
 func TestBuildsAreReproducible(t *testing.T) {
 	script, err := filepath.Abs("../tools/static-build.sh")
 	if err != nil {
@@ -58,7 +58,7 @@ func TestBuildsAreReproducible(t *testing.T) {
 	}
 }
 
-// releaseJob is what the test reads of a job of the workflow.
+// releaseJob has the fields of a workflow's job that the test reads.
 type releaseJob struct {
 	Needs       string
 	Environment string
@@ -67,9 +67,9 @@ type releaseJob struct {
 	Steps       []struct{ Uses, Run string }
 }
 
-// TestReleaseWorkflow checks the rights of the workflow, that it has the steps of a
-// release, and that the files that it names exist. The workflow itself runs for the
-// first time when the first release is made.
+// TestReleaseWorkflow checks the workflow's rights, its steps, and whether the files
+// that it names exist. The workflow itself runs for the first time when the first
+// release is made.
 func TestReleaseWorkflow(t *testing.T) {
 	var workflow struct {
 		On          struct{ Push struct{ Tags []string } } `json:"on"`
@@ -109,7 +109,8 @@ func TestReleaseWorkflow(t *testing.T) {
 	if strings.Count(uses.String(), "actions/attest-build-provenance@") != 2 {
 		t.Error("files and image each have provenance")
 	}
-	// A text from outside in a script, such as the name of a tag, could run code.
+	// If an expression in a script contained text from outside, such as the name of a
+	// tag, that text could run as code.
 	if strings.Contains(run.String(), "${{") {
 		t.Error("a script has an expression in it; hand it over by env")
 	}

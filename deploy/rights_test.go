@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/manifest"
 )
 
-// The page of rights has the rights in the manifests, each with a reason and with a
-// test that exists.
+// The page of rights lists each right in the manifests, with a reason and with a test
+// that exists.
 func TestRightsAreDocumented(t *testing.T) {
 	page := pageOfRights(t)
 	always := rights(t, "deployment.yaml")
@@ -43,8 +43,8 @@ func TestRightsAreDocumented(t *testing.T) {
 	}
 }
 
-// The values for known clouds name their rights one by one, and the page has
-// each file with rights.
+// The values for known clouds give rights without wildcards, and the page names each
+// file that gives rights.
 func TestRightsOfKnownCloudsHaveNoWildcards(t *testing.T) {
 	files, err := filepath.Glob("examples/*/values*.yaml")
 	if err != nil || len(files) < 14 {

@@ -59,8 +59,8 @@ func TestManifestsAreClosedByDefault(t *testing.T) {
 	}
 }
 
-// Prometheus sends its token. It must not go to whoever answers, unless a value
-// says so.
+// Prometheus sends its token to the daemon. Unless a value switches the verification
+// off, Prometheus has to verify the daemon's certificate first.
 func TestPrometheusTokenIsNotSentToWhoeverAnswers(t *testing.T) {
 	files, err := filepath.Glob("../charts/fairlead/ci/*.golden.yaml")
 	if err != nil || len(files) == 0 {
@@ -82,8 +82,9 @@ func TestPrometheusTokenIsNotSentToWhoeverAnswers(t *testing.T) {
 	}
 }
 
-// Without the Lease all replicas work at the same time. The chart accepts that only if
-// there is never a second one, and otherwise says what to change.
+// Without the Lease, all replicas work at the same time. So the chart allows a daemon
+// without a Lease only if there is never a second replica. Otherwise it says what to
+// change.
 func TestReplicasWithoutALeaseAreRefused(t *testing.T) {
 	files, err := filepath.Glob("../charts/fairlead/ci/refused/no-lease-*.error")
 	if err != nil || len(files) != 3 {

@@ -14,15 +14,16 @@ import (
 // an error that it cannot read. It never panics, even if a method of the error
 // does.
 //
-// There is no kind for "not found", because only the provider knows what was not
-// found. The status 400 alone has no kind either: clouds also use it for expired
+// There is no kind for "not found", because only the provider knows what was not found.
+// The status 400 alone has no kind either, because clouds also use it for expired
 // credentials and busy objects.
 func Classify(err error) Classification { return ClassifyAbout(err) }
 
-// ClassifyAbout is Classify for the error of a call about one object. The names are
-// words that the object's owner has chosen. They are removed from the error's text
-// before the text is searched for words. Text between quotes is removed, too. The
-// exception is a known code that follows a word such as "code".
+// ClassifyAbout is like Classify, for the error of a call about one object. The names
+// are words that the object's owner has chosen. ClassifyAbout removes them from the
+// error's text before it searches the text, because they say nothing about the kind. It
+// also removes text between quotes, except for a known code that follows a word such as
+// "code".
 func ClassifyAbout(err error, names ...string) Classification {
 	c := collect(err)
 	t := newText(err, names)
@@ -39,9 +40,9 @@ func ClassifyAbout(err error, names ...string) Classification {
 	return said
 }
 
-// classifyCodes returns the meaning of the first known code. Some clouds have
-// the same code for too many requests and for too many resources in the account.
-// For such a code the text decides.
+// classifyCodes returns the meaning of the first code that has a kind. Some clouds have
+// the same code for too many requests and for too many resources in the account. For
+// such a code, the words in the text decide.
 func (c *clues) classifyCodes(t text) Classification {
 	if slices.Contains(c.statuses, http.StatusTooManyRequests) {
 		return Classification{Kind: Throttled} // whatever the reason
@@ -59,9 +60,8 @@ func (c *clues) classifyCodes(t text) Classification {
 	return Classification{}
 }
 
-// classifyStatus classifies an error by its status. If the error has no status,
-// it uses the network error or the text. It is for errors whose codes do not
-// decide the kind.
+// classifyStatus classifies an error whose codes do not decide the kind. It uses the
+// status or, if there is none, the network error or the text.
 func (c *clues) classifyStatus(t text) Classification {
 	switch {
 	case len(c.statuses) > 0:

@@ -42,7 +42,7 @@ func collect(err error) *clues {
 	return c
 }
 
-// safely calls read, and recovers from its panic. For example, the methods of a
+// safely calls a function, and recovers from its panic. For example, the methods of a
 // typed nil may panic.
 func safely(read func()) {
 	defer func() { _ = recover() }()
@@ -116,8 +116,8 @@ func isBroken(e syscall.Errno) bool {
 	return false
 }
 
-// methods calls those methods of SDKs' errors whose results have a common type,
-// such as string. The other methods are called by c.objects.
+// methods calls the methods of an error that return a common type, such as string.
+// c.objects calls the methods that return a type of the SDK.
 func (c *clues) methods(err error) {
 	if e, ok := err.(interface{ ErrorCode() string }); ok {
 		safely(func() { c.code(e.ErrorCode()) })

@@ -31,8 +31,8 @@ func typeCode(t reflect.Type) string {
 	return ""
 }
 
-// isListed reports whether the code itself is in codes. It does not use
-// codeRules, because it is also called for words that are not codes.
+// isListed reports whether the code is in the map codes. It does not use codeRules,
+// because it is also called for words that are not codes.
 func isListed(code string) bool {
 	code = plain(code)
 	_, known := codes[code]
@@ -65,7 +65,8 @@ func short(code string) string {
 	return code
 }
 
-// codes are the codes of clouds, as plain returns them.
+// codes has the kinds of the codes of clouds. Each code has the form that the function
+// plain returns.
 var codes = byKind(map[ErrorKind]string{
 	Throttled: `throttling throttled throttle toomanyrequests toomanyrequest requestlimitexceeded requestratelimitexceeded requestthrottled
 		ratelimit ratelimitexceeded ratelimited ratelimithit userratelimitexceeded dailylimitexceeded ratelimitreached slowdown ratequotaexceeded requestquotaexceeded

@@ -6,8 +6,8 @@ import "time"
 // nothing is known.
 type ErrorKind string
 
-// The kinds of errors. They are used as label values of metrics and as reasons
-// of conditions, so a provider cannot add any.
+// The kinds of errors. A provider cannot add kinds, because metrics use them as
+// label values and conditions use them as reasons.
 const (
 	// Unclassified means that the provider does not know the error.
 	Unclassified ErrorKind = ""
@@ -24,8 +24,8 @@ const (
 	// Unavailable means that the cloud could not be reached or had an internal
 	// error.
 	Unavailable ErrorKind = "Unavailable"
-	// Conflict means that the cloud's object is locked or busy, or that it was
-	// changed meanwhile. The same call will be accepted later.
+	// Conflict means that the cloud's object is locked or busy, or that somebody
+	// else has just changed it. The same call will be accepted later.
 	Conflict ErrorKind = "Conflict"
 	// QuotaExceeded means that the account is not allowed to have more of
 	// something, such as load balancers. It does not mean that calls are too
@@ -46,9 +46,9 @@ type Classification struct {
 	Known bool
 	// FromText means that the kind was read from words or a number in the text of
 	// the error. That text may quote names that users have chosen. So the kind
-	// applies to the object of the call, but alone it proves nothing about the
-	// whole cloud. A classifier that recognises its error by a type, a status or a
-	// code leaves FromText false.
+	// applies only to the object of the call: such an error alone says nothing
+	// about other objects. A classifier that recognises its error by a type, a
+	// status or a code leaves FromText false.
 	FromText bool
 }
 

@@ -41,8 +41,8 @@ func ExampleInstanceLister() {
 	// example://i-2
 }
 
-// journal is a cloud that numbers its changes. It no longer has the first 100
-// changes.
+// journal is a cloud that numbers its changes. It has forgotten the changes before
+// number 100.
 type journal struct {
 	cloudprovider.InstancesV2
 
@@ -76,7 +76,7 @@ func ExampleInstanceWatcher() {
 	// []  changes since "7": the token of the watch has expired
 }
 
-// table is a cloud whose route table is changed with one call.
+// table is a cloud that accepts many changes of its route table in one call.
 type table struct {
 	cloudprovider.Routes
 

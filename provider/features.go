@@ -7,8 +7,8 @@ import corev1 "k8s.io/api/core/v1"
 // ValidatingAdmissionPolicy. With that policy, "kubectl apply" tells users which
 // fields would have no effect.
 //
-// Without it, "policy" prints an error. Users then learn from events, or not at all,
-// which fields have no effect.
+// Without it, "policy" prints an error. Users may then learn from events that a
+// field has no effect, or they may never learn it.
 type FeatureDeclarer interface {
 	// LoadBalancerFeatures returns the fields that the provider implements. The
 	// answer must be constant. The method is called before Initialize, so it must

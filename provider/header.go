@@ -11,10 +11,10 @@ import (
 // could overflow.
 const maxRetryAfter = 24 * time.Hour
 
-// retryAfter returns the time that the cloud asks to wait, or 0 if it names
-// none. Some clouds say in headers of each answer when the quota of requests is
-// reset. These headers count only if the quota is used up and no other header
-// or error names a time to wait.
+// retryAfter returns the time that the cloud asks to wait, or 0 if it names none.
+// Some clouds send in each answer a header that says when the quota of requests is
+// reset. retryAfter uses this header only if the quota is used up and nothing else
+// names a time to wait.
 func (c *clues) retryAfter(kind ErrorKind, now time.Time) time.Duration {
 	var asked, reset time.Duration
 	for _, pause := range c.pauses {

@@ -13,10 +13,9 @@ import (
 // Without it, InstanceMetadata is called for each node.
 type InstanceMetadataBatcher interface {
 	// InstanceMetadataBatch returns one answer for each node, in the order of
-	// nodes. An error of the whole call is returned with a nil slice. An error
-	// for one node is part of that node's answer. A node's answer is what
-	// InstancesV2.InstanceMetadata would have returned for it. The nodes are
-	// copies, so the method may keep them.
+	// nodes. If the whole call fails, the slice must be nil. An error for one node is
+	// part of that node's answer. A node's answer is what InstancesV2.InstanceMetadata
+	// would have returned for it. The nodes are copies, so the method may keep them.
 	InstanceMetadataBatch(ctx context.Context, nodes []*corev1.Node) ([]InstanceMetadataAnswer, error)
 	// MaxInstanceMetadataBatch is the largest number of nodes for one call,
 	// usually the size of a page of the cloud's list. It must be positive and

@@ -16,20 +16,19 @@ import (
 // (--node-status-update-frequency).
 type InstanceLister interface {
 	// ListInstances returns one page of the list. The token is empty for the first
-	// page. For each later page it is the Next of the page before. The context ends
-	// after --cloud-read-timeout. Minutes may pass between two pages. If the cloud no
-	// longer knows a token, ListInstances returns an error, and the daemon begins the
-	// list anew. With an error, the page is the zero value. Stopped instances belong
-	// in the list. Terminated instances do not, even if the cloud still lists them.
+	// page. For each later page it is the field Next of the previous page. The context ends
+	// after --cloud-read-timeout. Minutes may pass between two pages. If the cloud no longer
+	// knows a token, ListInstances returns an error, and the daemon begins the list anew. If
+	// there is an error, the page must be the zero value. Stopped instances belong in the
+	// list. Terminated instances do not, even if the cloud still lists them.
 	ListInstances(ctx context.Context, token string) (InstancePage, error)
 }
 
 // InstancePage is a part of the list of all instances.
 type InstancePage struct {
-	// Instances are in any order. Each is what InstanceMetadata would have
-	// returned for its Node. An instance without a provider ID is ignored.
-	// Instances may be missing, for example those of a region that does not
-	// answer.
+	// Instances are in any order. Each one is what InstanceMetadata would have returned
+	// for the Node of that instance. An instance without a provider ID is ignored.
+	// Instances may be missing, for example those of a region that does not answer.
 	Instances []cloudprovider.InstanceMetadata
 	// Next is the token of the next page. It is empty on the last one.
 	Next string

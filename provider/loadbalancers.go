@@ -20,19 +20,19 @@ type ConcurrentLoadBalancer interface {
 }
 
 // BackendSetter is a cloudprovider.LoadBalancer that gives many load balancers the same nodes with
-// one call to the cloud. The daemon calls SetBackends when only the nodes have changed. Calls
-// about one Service never overlap: during a call of SetBackends, EnsureLoadBalancer,
-// UpdateLoadBalancer and EnsureLoadBalancerDeleted are not called for its Services. If a call of
-// SetBackends fails as a whole, the daemon updates the Services one by one, because a single
-// Service may have caused the error.
+// one call to the cloud. The daemon calls SetBackends when only the nodes have changed.
+// Calls about one Service never overlap: for the Services of a running SetBackends call,
+// the daemon does not call EnsureLoadBalancer, UpdateLoadBalancer or
+// EnsureLoadBalancerDeleted. If a call of SetBackends fails as a whole, the daemon updates
+// the Services one by one, because a single Service may have caused the error.
 //
 // Without it, UpdateLoadBalancer is called for each Service.
 type BackendSetter interface {
 	// SetBackends does for each of the Services what UpdateLoadBalancer would do with these
 	// nodes. It returns a result for each Service. If one Service fails, the others still get
-	// their nodes. An error of the whole call is returned without results. If a Service has no
-	// result, or two different results, the daemon updates it alone. Services and nodes are
-	// copies, so SetBackends may keep them.
+	// their nodes. If the whole call fails, SetBackends returns an error and no results. If a
+	// Service has no result, or two different results, the daemon updates it alone. Services
+	// and nodes are copies, so SetBackends may keep them.
 	SetBackends(ctx context.Context, clusterName string, services []*corev1.Service, nodes []*corev1.Node) ([]BackendResult, error)
 	// MaxBackendServices is the largest number of Services for one call. It must be
 	// positive and constant.

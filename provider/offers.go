@@ -11,8 +11,8 @@ import "context"
 type Offerer interface {
 	// Offers returns nil once the accessors know what the provider offers. It is
 	// called after Initialize and before any accessor. While Offers returns an
-	// error, the accessors are not called and the controllers wait. The daemon
-	// logs the error and calls Offers again, at first soon, and finally every 15
+	// error, the accessors are not called and the controllers wait. The daemon logs
+	// the error and calls Offers again, less and less often, and finally every 15
 	// seconds. The context ends after --cloud-read-timeout.
 	Offers(ctx context.Context) error
 }

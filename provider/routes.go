@@ -15,12 +15,12 @@ import (
 // Without it, CreateRoute and DeleteRoute are called for each route.
 type RouteApplier interface {
 	// ApplyRoutes carries out the changes in any order and returns a result for each
-	// of them. If one change fails, the others are still made. An error of the whole
-	// call is returned without results. If a change has no result, or two different
-	// results, the daemon makes that change alone, with CreateRoute or DeleteRoute.
-	// ApplyRoutes can therefore return an incomplete list of results when ctx ends.
-	// Making a change a second time must succeed, as with CreateRoute and DeleteRoute.
-	// The changes are copies, so ApplyRoutes may keep them.
+	// of them. If one change fails, the others are still made. If the whole call
+	// fails, ApplyRoutes returns an error and no results. If a change has no result,
+	// or two different results, the daemon makes that change alone, with CreateRoute
+	// or DeleteRoute. ApplyRoutes can therefore return an incomplete list of results
+	// when ctx ends. Making a change a second time must succeed, as with CreateRoute
+	// and DeleteRoute. The changes are copies, so ApplyRoutes may keep them.
 	ApplyRoutes(ctx context.Context, clusterName string, changes []RouteChange) ([]RouteResult, error)
 	// MaxRouteChanges is the largest number of changes for one call. It must be
 	// positive and constant.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// maxDepth is the depth of the search for a response. maxItems is the largest
-// number of entries of a list that are read.
+// maxDepth is how deep an error is searched. maxItems is the largest number of
+// entries that are read from a list.
 const (
 	maxDepth = 3
 	maxItems = 8
@@ -20,9 +20,9 @@ var (
 	durationType = reflect.TypeFor[time.Duration]()
 )
 
-// objects calls those methods of SDKs' errors whose results have a type of the SDK. The names of
-// the methods are constants, because the linker keeps all methods of a program that looks up a
-// method by a variable.
+// objects finds methods of an error by name, because the types of their results belong to
+// an SDK. Each name is a constant, because a variable name would make the linker keep all
+// exported methods of the program.
 func (c *clues) objects(v reflect.Value) {
 	for _, m := range []reflect.Value{v.MethodByName("Response"), v.MethodByName("HTTPResponse")} {
 		safely(func() { c.response(result(m), maxDepth) })

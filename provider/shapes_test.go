@@ -89,7 +89,7 @@ func scaleway(status int, message string) error {
 	return &ResponseError{Message: message, StatusCode: status, Status: answer(status).Status}
 }
 
-// These types have the names of the errors in Scaleway's SDK that have no status.
+// These types are named like the errors of Scaleway's SDK that have no status.
 type (
 	PermissionsDeniedError    struct{ RawBody []byte }
 	DeniedAuthenticationError struct{ Method, Reason string }
@@ -144,8 +144,8 @@ func neutron(status int, body string, headers ...string) error {
 	return openStack{"https://network.example.com:9696/v2.0/ports", status, []byte(body), answer(status, headers...).Header}
 }
 
-// amazon returns an error like those of the SDK of AWS. The outermost error has
-// the operation, the next one the answer, and the innermost one the code.
+// amazon returns an error like those of the SDK of AWS. It is a chain: the
+// operation wraps the answer, and the answer wraps the code.
 func amazon(status int, code, message string, headers ...string) error {
 	return &operation{&amazonResponse{&smithyResponse{answer(status, headers...)}, &amazonCode{code, message}}}
 }
@@ -217,7 +217,7 @@ func (e oracle) Error() string {
 func (e oracle) GetHTTPStatusCode() int { return e.status }
 func (e oracle) GetCode() string        { return e.code }
 
-// vsphere is the error of govmomi. The type of its fault says what happened.
+// vsphere is the error of govmomi. The type of the field fault says what happened.
 type vsphere struct {
 	fault any
 	text  string
@@ -246,8 +246,8 @@ func (e *retrieve) Error() string {
 	return fmt.Sprintf("oauth2: %q %q", e.ErrorCode, "Invalid JWT Signature.")
 }
 
-// remote is the error of grpc-go. It has a status whose code has a String
-// method.
+// remote is the error of grpc-go. It has a status, the status has a code, and the
+// code has a String method.
 type (
 	remote       struct{ code remoteCode }
 	remoteStatus struct{ code remoteCode }

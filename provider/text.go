@@ -15,9 +15,9 @@ import (
 // whole pages.
 const maxText = 16 << 10
 
-// maxBroken is the number of bytes that may be read as JSON in vain. After that many, the
-// search for JSON objects ends. Without this limit, each brace in a page that was cut off
-// could cause the rest of the page to be read.
+// maxBroken limits the search for JSON objects in a text. The search ends once it has read
+// this many bytes that turned out not to be JSON. In a page that was cut off, it could
+// otherwise read the rest of the page again for each brace.
 const maxBroken = 2 * maxText
 
 // text has everything that was read from the text of an error.
@@ -36,7 +36,7 @@ func newText(err error, names []string) (t text) {
 		if len(said) > maxText {
 			said = said[:maxText]
 		}
-		// The longest first, because a name may be a part of another.
+		// Remove the longest name first, because a name may be a part of another one.
 		for _, name := range slices.SortedFunc(slices.Values(names), func(a, b string) int { return len(b) - len(a) }) {
 			said = without(said, name)
 		}
@@ -74,8 +74,8 @@ func inWord(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b >= 0x80
 }
 
-// unquoted returns the text without the parts between quotes. It replaces a
-// JSON object with its messages.
+// unquoted returns the text without the parts between quotes. It replaces each JSON
+// object with the messages in it.
 func (t *text) unquoted(said string) string {
 	var rest strings.Builder
 	var unclosed [256]bool // by kind of quote: one was not closed, so no later one is closed
@@ -104,8 +104,8 @@ func (t *text) unquoted(said string) string {
 	return rest.String()
 }
 
-// quoted returns the length of the quotation at the start of the text, or 1 if
-// its quote is not closed.
+// quoted returns the length of the quotation at the start of the text. It returns 1
+// if the quotation is not closed.
 func quoted(said string) int {
 	for i := 1; i < len(said); i++ {
 		switch said[i] {
@@ -118,8 +118,9 @@ func quoted(said string) int {
 	return 1
 }
 
-// findJSON reads a JSON object at the start of the text. It returns the messages and the length
-// of the object. The length is 1 if there is no object, or if too many bytes were read in vain.
+// findJSON reads a JSON object at the start of the text. It returns the messages and the
+// length of the object. The length is 1 if there is no object, or if the search has reached
+// maxBroken.
 func (t *text) findJSON(said string) (messages string, length int) {
 	if t.broken >= maxBroken {
 		return "", 1
@@ -133,7 +134,8 @@ func (t *text) findJSON(said string) (messages string, length int) {
 	return t.readJSON(object, maxDepth), int(decoder.InputOffset())
 }
 
-// readInVain returns the number of bytes that were read before the error.
+// readInVain returns the number of bytes that the decoder had read when it returned the
+// error.
 func readInVain(err error) int {
 	const atOnce = 512 // the decoder reads at least this many bytes
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -174,7 +176,7 @@ func (t *text) readJSON(object map[string]any, depth int) string {
 	return messages.String()
 }
 
-// message reads a text within JSON. The text may be a code.
+// message reads a text that was found in JSON. The text may be a code.
 func (t *text) message(said string) string {
 	if isListed(said) {
 		t.codes = append(t.codes, said)
@@ -205,8 +207,8 @@ var (
 		regexp.MustCompile(`\b([A-Z]+(?:_[A-Z]+)+)\b`),
 		regexp.MustCompile(`\b[45]\d\d ([A-Z][a-z]+(?:[A-Z][a-z]+)+)\b`),
 	}
-	// statedNumbers match a status before or after certain words, and a status in
-	// square brackets at the start of a text or after a colon.
+	// statedNumbers match a status before or after certain words. They also match a
+	// status in square brackets, if it is at the start of a text or after a colon.
 	statedNumbers = []*regexp.Regexp{
 		regexp.MustCompile(`(?i)\b(?:status|http(?:/\d(?:\.\d)?)?|error|code|response|got|answered)[\s:=\[(]{1,3}([45]\d\d)\b`),
 		regexp.MustCompile(`\b([45]\d\d) (?:\(request|instead)\b`),

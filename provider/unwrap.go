@@ -11,9 +11,10 @@ package provider
 // not look for a RouteApplier in the wrapped value. The daemon calls only the accessors of the
 // wrapper, never those of the wrapped provider.
 //
-// Without it, a wrapper hides the optional interfaces that it does not have itself. If it
-// embeds the wrapped value, the log names the hidden interfaces when the daemon starts.
+// Without it, a wrapper hides the optional interfaces that the wrapper itself does not have.
+// If the wrapper embeds the wrapped value, the log names the hidden interfaces when the
+// daemon starts.
 type Unwrapper[T any] interface {
-	// Unwrap returns the wrapped value. It must always return the same one.
+	// Unwrap returns the wrapped value, which must always be the same.
 	Unwrap() T
 }

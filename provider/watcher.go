@@ -8,16 +8,18 @@ import (
 // InstanceWatcher is a cloudprovider.InstancesV2 that reports changes of instances
 // soon after they happen. Its answers are only hints: the daemon then calls
 // InstanceMetadata or InstanceMetadataBatch for the Node, and uses only that
-// answer. So a change may be reported late, twice, out of order, or without cause.
-// While the watch works, the daemon compares all Nodes with the cloud less often.
-// While the watch fails, the daemon compares them as often as without a watch.
+// answer. So a change may be reported late, twice or out of order, and an instance
+// may be reported although it has not changed. While the watch works, the daemon
+// compares all Nodes with the cloud less often. While the watch fails, the daemon
+// compares them as often as without a watch.
 //
 // Without it, the daemon compares all Nodes with the cloud once in each period
 // (--node-status-update-frequency).
 type InstanceWatcher interface {
 	// WatchInstances waits for changes of instances that come after the token, and
-	// returns them. The token is the Resume of the previous answer. In the first
-	// call the token is empty, and the watch begins with the changes from now on.
+	// returns them. The token is the field Resume of the previous answer. In the
+	// first call the token is empty, and the watch begins with the changes from now
+	// on.
 	//
 	// WatchInstances returns soon after the first change. If there is no change,
 	// it returns an answer without changes after at most 2 minutes. A call that
@@ -27,8 +29,8 @@ type InstanceWatcher interface {
 	// An error that wraps ErrWatchExpired means that changes after the token are no
 	// longer known. After any other error, the next call has the same token. After
 	// ErrWatchExpired, and after three failures in a row, the watch begins anew
-	// with an empty token, and all Nodes are compared with the cloud within one
-	// period (--node-status-update-frequency).
+	// with an empty token. The daemon then compares all Nodes with the cloud within
+	// one period (--node-status-update-frequency).
 	WatchInstances(ctx context.Context, token string) (InstanceChanges, error)
 }
 
@@ -43,8 +45,8 @@ type InstanceChanges struct {
 	Resume string
 }
 
-// InstanceRef names an instance by its provider ID, by the name of its Node, or
-// by both. A provider ID is enough for a Node that has one.
+// InstanceRef names an instance by its provider ID, by the name of its Node, or by
+// both. If the Node has a provider ID, the provider ID alone is enough.
 type InstanceRef struct {
 	ProviderID string
 	NodeName   string

@@ -8,7 +8,7 @@ var (
 	throttledWords = regexp.MustCompile(`\btoo many (?:api )?requests\b|\brate exceeded\b|\brequest ?limit ?exceeded\b|\brate ?limit ?exceeded\b|` +
 		`\brate[- ]?limit(?:ing)? (?:has been |was )?(?:hit|exceeded|reached)\b|\bexceeded (?:the |your |its )?(?:api )?(?:request )?rate[- ]?limit\b|` +
 		`\brate[- ]limited\b|(?:^|[^\w-])(?:throttled|throttling|throttlingexception|throttle)(?:[^\w-]|$)`)
-	// rateWords counts only for an error without a status.
+	// rateWords is used only for an error without a status.
 	rateWords = regexp.MustCompile(`(?:^|[^\w-])rate[- ]?limit(?:[^\w-]|$)|` +
 		`\b(?:requests?|queries|calls) per (?:second|minute|hour|day)\b.*\bexceeded\b`)
 	perTime     = regexp.MustCompile(`\bquota exceeded for quota (?:metric|group)\b|\bper (?:second|minute|hour|day|\d+ seconds)\b|\b(?:request|api call|api request)s? quota\b`)

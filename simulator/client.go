@@ -79,8 +79,8 @@ func (c *Client) WithPageSize(n int) *Client {
 // CloseIdleConnections closes the connections that no call uses.
 func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
 
-// do makes one request and waits for the answer. The body of the request is the JSON
-// of in. The answer is decoded into out. Either may be nil.
+// do makes one request and waits for the answer. The parameter in is sent as JSON, and
+// the answer is decoded into the parameter out. Either may be nil.
 func (c *Client) do(ctx context.Context, method, path string, in, out any) error {
 	req, err := c.request(ctx, method, path, in)
 	if err != nil {

@@ -35,7 +35,8 @@ func (c *Client) listInstances(ctx context.Context, query url.Values) ([]Instanc
 }
 
 // InstancePage returns one page of the list of all instances. The token is empty for
-// the first page. For each later page, it is the field Continue of the page before.
+// the first page. For each later page, it is the field Continue of the previous
+// page.
 func (c *Client) InstancePage(ctx context.Context, token string) (InstanceList, error) {
 	query := url.Values{}
 	if c.pageSize > 0 {
@@ -50,11 +51,11 @@ func (c *Client) InstancePage(ctx context.Context, token string) (InstanceList, 
 }
 
 // WatchInstances returns the instances that have changed after a place in the
-// cloud's log of changes. The argument since is that place. If no instance has
-// changed yet, WatchInstances waits for a change, at most for the time in the
-// argument wait. If nothing changes in that time, the result names no instances. If
-// the argument since is empty, WatchInstances returns the present place at once. If
-// the log no longer contains the place, IsExpired reports true for the error.
+// cloud's log of changes. If no instance has changed yet, it waits for a change, but
+// not longer than the given duration. If nothing changes in that time, the result
+// names no instances. If the place is "", WatchInstances returns the present place
+// at once. If the log no longer contains the place, IsExpired reports true for the
+// error.
 func (c *Client) WatchInstances(ctx context.Context, since string, wait time.Duration) (InstanceChanges, error) {
 	query := url.Values{"since": {since}, "wait": {wait.String()}}
 	var changes InstanceChanges

@@ -45,8 +45,9 @@ func (c *Client) Route(ctx context.Context, id string) (Route, error) {
 }
 
 // CreateRoute creates a route. ID and Created must be empty, because the cloud decides
-// them. State must be empty, too, or RouteBlackhole if the route has no target. If the
-// name belongs to another route, IsAlreadyExists reports true for the error.
+// them. State must be empty, too, but a route without a target may have the state
+// RouteBlackhole. If the name belongs to another route, IsAlreadyExists reports true
+// for the error.
 func (c *Client) CreateRoute(ctx context.Context, r Route) (Route, error) {
 	var created Route
 	err := c.do(ctx, http.MethodPost, c.path+"/routes", r, &created)

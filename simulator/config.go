@@ -61,8 +61,8 @@ type Config struct {
 	AllowedHosts []string
 	// Cluster returns a description of a cluster that uses this cloud. The cloud's page
 	// shows it. The description is a JSON object, which the cloud passes on to the page
-	// without reading it. An error says why the cluster cannot be described. If Cluster
-	// is nil, the page shows only the cloud.
+	// without reading it. If the cluster cannot be described, the error says why. If
+	// Cluster is nil, the page shows only the cloud.
 	Cluster func(context.Context) (json.RawMessage, error)
 	// Standing lists the permanent faults of this cloud, such as its request
 	// quota. Client.Faults does not return them, and they cannot be cleared.

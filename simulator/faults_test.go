@@ -435,8 +435,8 @@ func TestFaultSparesTheFirstCalls(t *testing.T) {
 	diff(t, "hits", []bool{false, false, true, false, false}, hits)
 }
 
-// Faults act on a call in the order of FaultKinds. Once a fault has answered the call,
-// the faults after it do not count the call.
+// Faults act on a call in the order of FaultKinds. Once a fault has answered a call,
+// the later faults neither act on the call nor count it.
 func TestACallThatGetsNoFurtherIsNotCounted(t *testing.T) {
 	c := start(t, Config{})
 	mustSet(t, c, Fault{Kind: FaultLostReply, Count: 1})

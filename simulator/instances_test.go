@@ -131,8 +131,8 @@ func withAddress(kind AddressType, address string) Instance {
 	return Instance{Name: "n", Addresses: []Address{{Type: kind, Address: address}}}
 }
 
-// checkInvalid requires a 400 with the message want. If want is empty, it
-// requires that there is no error.
+// checkInvalid requires an error with status 400 and the wanted message. If no
+// message is wanted, it requires that there is no error.
 func checkInvalid(t *testing.T, want string, err error) {
 	t.Helper()
 	if want == "" {

@@ -208,7 +208,7 @@ func TestQuotas(t *testing.T) {
 	}
 	backends := []string{"i-00000001", "i-00000002", "i-00000003"}
 	_, err = c.UpdateLoadBalancer(t.Context(), web.ID, LoadBalancerPatch{Backends: backends})
-	if code(err) != CodeQuotaExceeded || !strings.HasSuffix(err.Error(), "load balancer web is to have 3 backends, and the quota is 2 for each") {
+	if code(err) != CodeQuotaExceeded || !strings.HasSuffix(err.Error(), "load balancer web would have 3 backends; the quota is 2 for each load balancer") {
 		t.Errorf("got %v", err)
 	}
 	_, err = c.UpdateLoadBalancer(t.Context(), web.ID, LoadBalancerPatch{Backends: backends[:2]})

@@ -97,16 +97,16 @@ func TestRouteInput(t *testing.T) {
 		"Created":               {Route{Created: time.Unix(1, 0), Name: "x", Destination: "10.0.0.0/8"}, "created: must be empty; the cloud sets it"},
 		"Active":                {Route{State: RouteActive, Name: "x", Destination: "10.0.0.0/8"}, "state: must be empty; only a route without a target can be made as a blackhole"},
 		"BlackholeWithTarget":   {Route{State: RouteBlackhole, Name: "x", Destination: "10.0.0.0/8", Target: node}, "state: must be empty; only a route without a target can be made as a blackhole"},
-		"NoDestination":         {routeTo("x", "", node), `destination: "" is not a range such as 10.244.1.0/24, nor a name of ranges such as pl-00000001`},
-		"AddressAsDestination":  {routeTo("x", "10.244.1.0", node), `destination: "10.244.1.0" is not a range such as 10.244.1.0/24, nor a name of ranges such as pl-00000001`},
-		"TooManyBits":           {routeTo("x", "10.244.1.0/33", node), `destination: "10.244.1.0/33" is not a range such as 10.244.1.0/24, nor a name of ranges such as pl-00000001`},
-		"TooManyBitsOfIPv6":     {routeTo("x", "fd00::/129", node), `destination: "fd00::/129" is not a range such as 10.244.1.0/24, nor a name of ranges such as pl-00000001`},
+		"NoDestination":         {routeTo("x", "", node), `destination: "" is neither a range such as 10.244.1.0/24 nor the name of a list of ranges such as pl-00000001`},
+		"AddressAsDestination":  {routeTo("x", "10.244.1.0", node), `destination: "10.244.1.0" is neither a range such as 10.244.1.0/24 nor the name of a list of ranges such as pl-00000001`},
+		"TooManyBits":           {routeTo("x", "10.244.1.0/33", node), `destination: "10.244.1.0/33" is neither a range such as 10.244.1.0/24 nor the name of a list of ranges such as pl-00000001`},
+		"TooManyBitsOfIPv6":     {routeTo("x", "fd00::/129", node), `destination: "fd00::/129" is neither a range such as 10.244.1.0/24 nor the name of a list of ranges such as pl-00000001`},
 		"TargetByName":          {routeTo("x", "10.0.0.0/8", "node-1"), `target: "node-1" is not an instance ID`},
 		"TargetUnknown":         {routeTo("x", "10.0.0.0/8", "i-00000009"), "target: instance i-00000009 does not exist"},
 		"BadAddress":            {Route{Name: "x", Destination: "10.0.0.0/8", Target: node, TargetAddresses: []Address{{Type: InternalIP, Address: "x"}}}, `targetAddresses[0].address: "x" cannot be an IP address of type InternalIP`},
 		"AddressTwice":          {Route{Name: "x", Destination: "10.0.0.0/8", Target: node, TargetAddresses: []Address{{Type: Hostname, Address: "x"}, {Type: Hostname, Address: "x"}}}, "targetAddresses[1]: Hostname x is given twice"},
 		"EmptyTagKey":           {Route{Name: "x", Destination: "10.0.0.0/8", Tags: map[string]string{"": "x"}}, `tags: "" is not a key: it must not be empty and have no equals sign`},
-		"WhatIsWrongComesFirst": {routeTo("taken", "x/y", node), `destination: "x/y" is not a range such as 10.244.1.0/24, nor a name of ranges such as pl-00000001`},
+		"WhatIsWrongComesFirst": {routeTo("taken", "x/y", node), `destination: "x/y" is neither a range such as 10.244.1.0/24 nor the name of a list of ranges such as pl-00000001`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.CreateRoute(t.Context(), row.wanted)
@@ -328,8 +328,8 @@ func TestSeveralChanges(t *testing.T) {
 		changes []RouteChange
 		want    string
 	}{
-		"None":    {[]RouteChange{}, "changes: 0 are asked for; a call takes 1 to 250"},
-		"TooMany": {slices.Repeat([]RouteChange{create}, 251), "changes: 251 are asked for; a call takes 1 to 250"},
+		"None":    {[]RouteChange{}, "changes: 0 are given; a call takes 1 to 250"},
+		"TooMany": {slices.Repeat([]RouteChange{create}, 251), "changes: 251 are given; a call takes 1 to 250"},
 		"Nothing": {[]RouteChange{create, {}}, "changes[1]: must have either create or delete"},
 		"Both":    {[]RouteChange{{Create: create.Create, Delete: kept.ID}}, "changes[0]: must have either create or delete"},
 	} {

@@ -10,14 +10,14 @@ import (
 
 const (
 	serverIdleTimeout = 3 * time.Minute
-	// shutdownGrace is the time that open requests have to end when the server
+	// shutdownGrace is the longest time that the server waits for open requests when it
 	// stops.
 	shutdownGrace = 5 * time.Second
 )
 
 // Serve serves the cloud on the listener until the context ends. Then it closes the
-// listener, and ends the calls that a fault delays (latency, hang) without an answer.
-// With Config.Traffic, Serve also carries the load balancers' traffic.
+// listener. Calls that a fault still delays (latency, hang) end without an answer. With
+// Config.Traffic, Serve also carries the load balancers' traffic.
 func (c *Cloud) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           c,

@@ -241,7 +241,7 @@ func TestBrokenStateFile(t *testing.T) {
 		"RouteTwice":               {`{"version":3,"lastRoute":1,"routes":[{` + goodRoute + `},{` + goodRoute + `}]}`, "routes[1]: id: rt-00000001 is there twice"},
 		"BadRouteState":            {`{"version":3,"lastRoute":1,"routes":[{"id":"rt-00000001","state":"gone"}]}`, `routes[0]: state: "gone" is not a state of routes`},
 		"RouteOfNoTime":            {`{"version":3,"lastRoute":1,"routes":[{"id":"rt-00000001","state":"active"}]}`, "routes[0]: created: is missing"},
-		"BadRoute":                 {`{"version":3,"lastRoute":1,"routes":[{"id":"rt-00000001","state":"active","created":"2026-01-01T00:00:00Z","name":"a"}]}`, `routes[0]: destination: "" is not a range such as 10.244.1.0/24, nor a name of ranges such as pl-00000001`},
+		"BadRoute":                 {`{"version":3,"lastRoute":1,"routes":[{"id":"rt-00000001","state":"active","created":"2026-01-01T00:00:00Z","name":"a"}]}`, `routes[0]: destination: "" is neither a range such as 10.244.1.0/24 nor the name of a list of ranges such as pl-00000001`},
 		"TwoRoutesOfOneName":       {`{"version":3,"lastRoute":2,"routes":[{` + goodRoute + `},{` + strings.Replace(goodRoute, "01", "02", 1) + `}]}`, "routes[1]: the cloud answered 409 AlreadyExists: the name a belongs to route rt-00000001"},
 		"NullVolume":               {`{"version":4,"volumes":[null]}`, "volumes[0]: is null"},
 		"BadVolumeID":              {`{"version":4,"volumes":[{"id":"v"}]}`, `volumes[0]: id: "v" is not a valid volume ID`},

@@ -248,8 +248,8 @@ func CallNames() []Call { return wire.CallNames() }
 // exist. It reports false for a 404 of a proxy or for an unknown path.
 func IsNotFound(err error) bool { return wire.IsNotFound(err) }
 
-// IsExpired reports whether err is the cloud's answer that its log no longer has all
-// changes since the place that the request names.
+// IsExpired reports whether err is the cloud's answer that its log no longer reaches back
+// to the place in the request.
 func IsExpired(err error) bool { return wire.IsExpired(err) }
 
 // IsAlreadyExists reports whether err is the cloud's answer that the name

@@ -91,9 +91,9 @@ func configure(c *config.Config, given *pflag.FlagSet) error {
 	return nil
 }
 
-// copyFlags copies values of flags from the second set to the flags of the same name
-// in the first set. If a flag is missing or not set in the second set, it keeps its
-// value in the first.
+// copyFlags sets the flags of the first set to the values that the flags of the same
+// name have in the second set. If a flag is missing in the second set, or is not set
+// there, copyFlags leaves it alone.
 func copyFlags(to, given *pflag.FlagSet) error {
 	var err error
 	to.VisitAll(func(f *pflag.Flag) {

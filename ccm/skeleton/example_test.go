@@ -22,14 +22,14 @@ var options = ccm.Options{
 	},
 }
 
-// startIPAM stands for the constructor that a vendor has.
+// startIPAM stands for a vendor's own constructor.
 func startIPAM(app.ControllerInitContext, *config.CompletedConfig, cloudprovider.Interface) app.InitFunc {
 	return func(context.Context, cmapp.ControllerContext) (controller.Interface, bool, error) {
 		return nil, true, nil
 	}
 }
 
-// A main that runs a controller of the skeleton beside Fairlead's.
+// A program that runs a controller of the skeleton beside Fairlead's own controllers.
 func Example() {
 	ccm.MainWith(options)
 }

@@ -145,9 +145,9 @@ func compared(t *testing.T, nodes *corev1.NodeList) (deleted []string) {
 			deleted = append(deleted, strings.TrimPrefix(d.Object, "node/"))
 		}
 	}
-	// The skeleton also asks about the two Nodes that have reported Ready=False
-	// recently, the one that has never reported, and the one that is excluded. The
-	// daemon does not.
+	// The skeleton asks about four Nodes about which the daemon does not ask: two that
+	// have reported Ready=False recently, one that has never reported, and one that is
+	// excluded.
 	if said.Compared.CloudCalls != 4 {
 		t.Errorf("the comparison took %d more calls, want 4", said.Compared.CloudCalls)
 	}

@@ -22,9 +22,9 @@ import (
 	"k8s.io/controller-manager/pkg/healthz"
 )
 
-// Controller returns the controller that c constructs. The argument flags names the
-// flags that the controller reads although the daemon itself ignores them. The
-// caller may change the result, for example its Alias.
+// Controller returns the controller that c constructs. The last arguments name the
+// flags that the controller reads and the daemon itself ignores. The caller may change
+// the result, for example its Alias.
 //
 // The controller gets the provider itself, the informers of ccm.ControllerDeps, and
 // the skeleton's configuration with the values of the command line. A flag that is

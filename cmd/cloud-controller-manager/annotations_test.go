@@ -55,7 +55,7 @@ func TestAnnotationsAreDocumented(t *testing.T) {
 	}
 }
 
-// writtenIn returns the keys with our domain in the code of the folders.
+// writtenIn returns the keys of our domain that are in the code of the folders.
 func writtenIn(t *testing.T, folders ...string) []string {
 	t.Helper()
 	ours := regexp.MustCompile(`"([a-z.]*fairlead\.dev/[a-z-]+)"`)

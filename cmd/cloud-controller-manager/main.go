@@ -1,4 +1,4 @@
-// Command cloud-controller-manager is the daemon with two providers: that of the
+// Command cloud-controller-manager is the daemon with two providers: one for the
 // simulated cloud, and one for machines without a cloud. The main.go of a cloud's
 // daemon imports its own provider instead, and may pass options to ccm.MainWith.
 package main

@@ -93,7 +93,7 @@ Then deep/er/README.md says how to see it work.
 		"NameOfAnotherTool":  {released, "init", "fairlead: unknown command \"init\" for \"fairlead\"\n\nDid you mean this?\n\tnew\n\n"},
 		"UnknownShell":       {released, "completion csh", "fairlead: fairlead completion: \"csh\" is none of bash, fish, powershell, zsh\n"},
 		"FolderIsAFile":      {released, "new acme --module example.com/acme --dir fairlead/go.mod", "fairlead: --dir=fairlead/go.mod: a file is where a folder should be; choose another one: lstat fairlead/go.mod/.dockerignore: not a directory\n"},
-		"NothingOverwritten": {released, "new fairlead --module example.com/acme", "fairlead: --dir=fairlead: fairlead/go.mod is there already; nothing was written, because nothing is overwritten: move it away, or choose another folder\n"},
+		"NothingOverwritten": {released, "new fairlead --module example.com/acme", "fairlead: --dir=fairlead: fairlead/go.mod exists already; nothing was written, because existing files are not overwritten: move it away, or choose another folder\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := inFolder(t)
@@ -149,7 +149,7 @@ func TestFirstAttempts(t *testing.T) {
 		"doctor --wait x":                   {1, `invalid argument "x" for "--wait" flag: time: invalid duration "x"`},
 		"doctor":                            {inspect.CannotLook, "no cluster is named: set --kubeconfig or $KUBECONFIG to a kubeconfig file"},
 		"doctor --kubeconfig=nope":          {inspect.CannotLook, "--kubeconfig: stat nope: no such file or directory"},
-		"doctor --kubeconfig=kubeconfig --context=foo": {inspect.CannotLook, `--context: context "foo" does not exist in the kubeconfig file; kubectl config get-contexts lists those that do`},
+		"doctor --kubeconfig=kubeconfig --context=foo": {inspect.CannotLook, `--context: context "foo" does not exist in the kubeconfig file; kubectl config get-contexts lists the existing ones`},
 		"doctor --kubeconfig=kubeconfig --bundle=x":    {inspect.CannotLook, "the API server: Get "},
 		"explain":                                {1, "want one object, such as node/worker-1, got 0; --waiting lists all that wait; --help says more"},
 		"explain node/a node/b":                  {1, "want one object, such as node/worker-1, got 2; --waiting lists all that wait; --help says more"},

@@ -100,7 +100,7 @@ type created struct {
 	Module string   `json:"module"`
 	Dir    string   `json:"dir"`
 	Files  []string `json:"files"`
-	// Next are the commands to run next.
+	// Next lists the commands to run next.
 	Next []string `json:"next"`
 }
 

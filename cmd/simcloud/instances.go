@@ -90,7 +90,7 @@ func addressTypes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDi
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// find returns the instance whose ID is word. If there is none, it returns the only
+// find returns the instance with the given ID. If there is none, it returns the only
 // instance with that name.
 func find(ctx context.Context, client *simulator.Client, word string) (simulator.Instance, error) {
 	found, err := lookUp("instance", "simcloud list", word, func(ids, names []string) ([]simulator.Instance, error) {
@@ -105,9 +105,8 @@ func find(ctx context.Context, client *simulator.Client, word string) (simulator
 	return found[0], nil
 }
 
-// lookUp returns the resource whose ID is word. If there is none, it returns all
-// resources with that name. If there is none of that name either, it returns an
-// error.
+// lookUp returns the resource with the given ID. If there is none, it returns all
+// resources with that name, or an error if there are no such resources.
 func lookUp[T any](what, list, word string, find func(ids, names []string) ([]T, error)) ([]T, error) {
 	if word == "" || strings.Contains(word, ",") {
 		return nil, fmt.Errorf("%q is neither the ID nor the name of any %s", word, what)

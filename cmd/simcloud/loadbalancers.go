@@ -48,7 +48,7 @@ func newLoadBalancerShow(s *session) *cobra.Command {
 		Short: "Show one load balancer, the health of its backends, and its traffic",
 		Long: `Show one load balancer, the health of its backends and its traffic.
 
-Where the cloud may not listen at a low port, a listener is "at" another one.`,
+If the cloud may not listen at a low port, the listener listens at another port, which is shown after "at".`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: first(s.loadBalancerNames()),
 	}, func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error {
@@ -187,7 +187,7 @@ func newLoadBalancerDelete(s *session) *cobra.Command {
 	})
 }
 
-// findLoadBalancer returns the load balancer whose ID is word. If there is none, it
+// findLoadBalancer returns the load balancer with the given ID. If there is none, it
 // returns the load balancer with that name.
 func findLoadBalancer(ctx context.Context, client *simulator.Client, word string) (simulator.LoadBalancer, error) {
 	found, err := lookUp("load balancer", "simcloud lb list", word, func(ids, names []string) ([]simulator.LoadBalancer, error) {

@@ -291,7 +291,7 @@ func TestServeLimits(t *testing.T) {
 	terminal{url}.converse(t, []struct{ command, want string }{
 		{"create node-1", "Instance i-00000001 (node-1) created, and is running: small, InternalIP=127.0.1.1, no labels\n"},
 		{"create node-2", "Instance i-00000002 (node-2) created, and is running: small, InternalIP=127.0.1.2, no labels\n"},
-		{"lb create web --listen 80:30080 --backend node-1 --backend node-2", "simcloud: the cloud answered 409 QuotaExceeded: load balancer web is to have 2 backends, and the quota is 1 for each\n"},
+		{"lb create web --listen 80:30080 --backend node-1 --backend node-2", "simcloud: the cloud answered 409 QuotaExceeded: load balancer web would have 2 backends; the quota is 1 for each load balancer\n"},
 		{"lb create web --listen 80:30080 --backend node-1", "Load balancer lb-00000001 (web) created, and is pending: no address yet, TCP/80->30080, backends i-00000001\n"},
 		{"lb create other --listen 80:30080", "simcloud: the cloud answered 409 QuotaExceeded: the account has 1 load balancers, and its quota is 1\n"},
 		{"lb list", "ID           NAME  STATE    ADDRESS  LISTENERS      BACKENDS  TAGS\nlb-00000001  web   pending  -        TCP/80->30080  1\n"},

@@ -21,8 +21,8 @@ type columns[T any] struct {
 	row  func(T) []string
 }
 
-// printList prints a list as a table or as JSON. The function list returns the JSON
-// object that holds the items.
+// printList prints all items as a table or as JSON. For JSON, it puts the items into the
+// object that list returns.
 func printList[T any](s *session, out io.Writer, all []T, list func(items []T) any, c columns[T]) error {
 	if s.output == jsonOutput {
 		return printJSON(out, list(append([]T{}, all...))) // [] instead of null

@@ -155,7 +155,7 @@ func newRouteDelete(s *session) *cobra.Command {
 	})
 }
 
-// findRoute returns the route whose ID is word. If there is none, it returns the
+// findRoute returns the route with the given ID. If there is none, it returns the
 // route with that name.
 func findRoute(ctx context.Context, client *simulator.Client, word string) (simulator.Route, error) {
 	found, err := lookUp("route", "simcloud route list", word, func(ids, names []string) ([]simulator.Route, error) {

@@ -23,7 +23,7 @@ func TestRouteConversation(t *testing.T) {
 		{"route create drop 10.244.8.0/24 --blackhole", "Route rt-00000003 (drop) created, and is blackhole: 10.244.8.0/24 to no instance\n"},
 		{"route create tag pl-00000001 --target i-00000001", "Route rt-00000004 (tag) created, and is active: pl-00000001 to i-00000001\n"},
 		{"route create lead 10.244.1.0/24", "simcloud: the cloud answered 409 AlreadyExists: the name lead belongs to route rt-00000001\n"},
-		{"route create bad 10.244.1.0/33", "simcloud: the cloud answered 400 Invalid: destination: \"10.244.1.0/33\" is not a range such as 10.244.1.0/24, nor a name of ranges such as pl-00000001\n"},
+		{"route create bad 10.244.1.0/33", "simcloud: the cloud answered 400 Invalid: destination: \"10.244.1.0/33\" is neither a range such as 10.244.1.0/24 nor the name of a list of ranges such as pl-00000001\n"},
 		{"route create bad 10.0.0.0/8 --target node-1 --blackhole", "simcloud: the cloud answered 400 Invalid: state: must be empty; only a route without a target can be made as a blackhole\n"},
 		{"route create bad 10.0.0.0/8 --target node-9", "simcloud: no instance has the ID or the name \"node-9\"; `simcloud list` shows all\n"},
 		{"route create bad 10.0.0.0/8 --tag x", "simcloud: tag \"x\": want KEY=VALUE, such as owner=me\n"},

@@ -37,11 +37,11 @@ type session struct {
 	output string
 }
 
-// do is the work of a command that calls a cloud.
+// do is a function that does the work of a command.
 type do func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error
 
-// command turns c into a command that calls a cloud. c gets the flags that all these
-// commands have, and runs the function do.
+// command turns c into a command that calls a cloud. It adds the flags that all these
+// commands have. The command then does its work by calling do.
 func (s *session) command(c *cobra.Command, do do) *cobra.Command {
 	server := os.Getenv(serverVariable)
 	if server == "" {
@@ -67,8 +67,8 @@ func (s *session) command(c *cobra.Command, do do) *cobra.Command {
 	return c
 }
 
-// explainedArgs returns a check of arguments whose error shows the usage of the
-// command.
+// explainedArgs replaces the error of a check of arguments: the new error shows the
+// usage of the command.
 func explainedArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if check(c, args) != nil {

@@ -128,8 +128,8 @@ func TestRefreshes(t *testing.T) {
 }
 
 // If --controllers names the provider's own controller, it runs together with
-// Fairlead's controllers. The provider's controller is unchanged. Its package
-// links the community's skeleton.
+// Fairlead's controllers. The provider's controller is unchanged: its package
+// still links the community's skeleton.
 func TestTaggingController(t *testing.T) {
 	b := newBed(t)
 	b.launch(t, "i-00000001", "10.0.0.1", "")

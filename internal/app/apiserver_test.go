@@ -22,9 +22,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// moment is the duration of a request. Because a request takes time, the trace shows
-// the effects of its answer later than the request. Entries with the same time have
-// no defined order.
+// moment is the duration of a request. It is not 0, so that the trace shows a request
+// before the effects of its answer. Entries of the trace with the same time have no
+// defined order.
 const moment = 10 * time.Millisecond
 
 // apiServer is an in-memory API server, and also the HTTP transport of its clients.
@@ -165,8 +165,8 @@ func (a *apiServer) tell(at place, happened apiwatch.EventType, obj runtime.Obje
 	}
 }
 
-// write changes an object as another client does. If the object does not exist, write
-// creates it.
+// write changes an object, as a client other than the daemon does. If the object does
+// not exist, write creates it.
 func write[T any, P interface {
 	*T
 	runtime.Object

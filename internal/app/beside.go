@@ -21,8 +21,8 @@ const besideTimeout = 30 * time.Second
 
 // lookBeside searches in the background for another manager that works in the
 // cluster, and logs the result. It searches once, a while after this replica has
-// begun to lead. Events are written until the context lasting ends. The returned
-// function waits for the end of the search.
+// begun to lead. The argument lasting is the context for its event. The returned
+// function waits until the search has ended.
 func (p *process) lookBeside(ctx, lasting context.Context) (wait func()) {
 	var looking sync.WaitGroup
 	looking.Go(func() {

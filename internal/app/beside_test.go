@@ -95,13 +95,13 @@ func TestAnotherManagerIsReported(t *testing.T) {
 		"AnotherLeaseIsRenewed": {
 			server: &besideServer{mayList: "nodes leases", lease: "old-ccm"},
 			log:    "Warning: another manager is at work",
-			event:  "Lease Warning AnotherManagerAtWork: 2 managers work at once: the holder of Lease kube-system/old-ccm; this daemon (Lease kube-system/cloud-controller-manager). Each writes",
+			event:  "Lease Warning AnotherManagerAtWork: 2 managers work at once: the holder of Lease kube-system/old-ccm; this daemon (Lease kube-system/cloud-controller-manager). Each overwrites",
 			asked:  "selfsubjectrulesreviews nodes leases",
 		},
 		"OnlyOurLease":           {server: &besideServer{mayList: "nodes leases", lease: "cloud-controller-manager"}, asked: "selfsubjectrulesreviews nodes leases"},
 		"AnotherHasWrittenANode": {server: &besideServer{mayList: "nodes", writer: "hcloud-cloud-controller-manager"}, log: "Warning: another manager may be at work", asked: "selfsubjectrulesreviews nodes"},
 		"FlagsDivideTheObjects":  {server: &besideServer{mayList: "leases", lease: "old-ccm"}, args: []string{"--load-balancer-class=a"}, asked: "selfsubjectrulesreviews leases"},
-		"WithoutAnElection":      {server: &besideServer{mayList: "leases", lease: "cloud-controller-manager"}, args: []string{"--leader-elect=false"}, log: "Warning: another manager is at work", event: "Lease Warning AnotherManagerAtWork: 2 managers work at once: the holder of Lease kube-system/cloud-controller-manager; this daemon (no Lease). Each writes", asked: "selfsubjectrulesreviews leases"},
+		"WithoutAnElection":      {server: &besideServer{mayList: "leases", lease: "cloud-controller-manager"}, args: []string{"--leader-elect=false"}, log: "Warning: another manager is at work", event: "Lease Warning AnotherManagerAtWork: 2 managers work at once: the holder of Lease kube-system/cloud-controller-manager; this daemon (no Lease). Each overwrites", asked: "selfsubjectrulesreviews leases"},
 		"NoRights":               {server: &besideServer{}, asked: "selfsubjectrulesreviews"},
 		"EveryRequestIsRefused":  {server: &besideServer{refused: true}, asked: "selfsubjectrulesreviews"},
 	} {
@@ -142,8 +142,8 @@ func TestAnotherManagerIsReported(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForTheLook ends a daemon before it searches for another manager.
-// The daemon must end without waiting for the search.
+// In TestNobodyWaitsForTheLook a daemon ends before it has searched for another
+// manager. It must not wait for the search.
 func TestNobodyWaitsForTheLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := newTestProcess(t, &providertest.Cloud{}, nil)

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
-const checkFlagsHelp = `Say what the daemon does with each argument of another one's command line.
+const checkFlagsHelp = `Say what the daemon would do with each argument of another daemon's command line.
 
 For each argument it prints one of these:
 
@@ -27,7 +27,7 @@ For each argument it prints one of these:
   refused          the daemon does not start with this value, and its message
 
 The first word after -- may be the name of the program. The files that flags name
-need not be there. No cluster is asked, and the provider is not made. The exit code
+need not exist. No cluster is asked, and the provider is not made. The exit code
 is 0 if the daemon starts with these flags, and 1 if not.`
 
 // checkFlags has the settings and flags of the command "check-flags".
@@ -51,7 +51,7 @@ func (p *program) checkFlagsCommand() *cobra.Command {
 	c := checkFlags{settings: p.settings}
 	cmd := &cobra.Command{
 		Use:   "check-flags -- COMMAND LINE",
-		Short: "Say what the daemon does with the command line of another one",
+		Short: "Say what the daemon would do with the command line of another daemon",
 		Long:  checkFlagsHelp,
 		Example: `  check-flags -- --cloud-provider=acme --cloud-config=/etc/acme.conf --logtostderr
   kubectl -n kube-system get deployment acme-ccm -o yaml | check-flags -f -`,
@@ -63,7 +63,7 @@ func (p *program) checkFlagsCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&c.manifest, "filename", "f", "", "file with a Pod, Deployment, DaemonSet or StatefulSet, whose command line is taken; - for standard input")
+	f.StringVarP(&c.manifest, "filename", "f", "", "file with the manifest of a Pod, Deployment, DaemonSet or StatefulSet, whose command line is checked; - for standard input")
 	f.StringVar(&c.container, "container", "", "name of the container, if there are several")
 	f.StringVarP(&c.output, "output", "o", "text", "output format: text or json")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp)) // The flag exists.
@@ -76,9 +76,9 @@ func (p *program) checkFlagsCommand() *cobra.Command {
 	return cmd
 }
 
-// onlyAfterDashes refuses words before "--". They are not part of the command line
-// that is to be checked, but the first of them would be mistaken for the name of the
-// program.
+// onlyAfterDashes refuses words before "--", because they are not part of the command
+// line to check. If they were accepted, the first of them would be mistaken for the
+// name of the program.
 func onlyAfterDashes(cmd *cobra.Command, args []string) error {
 	if n := cmd.ArgsLenAtDash(); len(args) > 0 && n != 0 {
 		return fmt.Errorf("%q is refused; %s", args[0], afterDashes(cmd))

@@ -33,9 +33,9 @@ func (m workload) containers() []corev1.Container {
 }
 
 // commandLine finds the daemon's container in a manifest and returns its command
-// line. If the argument container is not empty, it is the name of that container.
-// Otherwise the manifest must have only one container, or only one that names a
-// cloud provider.
+// line. The argument container is the name of that container. If this name is empty,
+// the manifest must have only one container, or only one that names a cloud
+// provider.
 func commandLine(text []byte, container string) ([]string, error) {
 	var all []corev1.Container
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
@@ -64,7 +64,7 @@ func commandLine(text []byte, container string) ([]string, error) {
 		for _, c := range all {
 			names = append(names, c.Name)
 		}
-		return nil, fmt.Errorf("which container is the daemon? --container names it, of %q", names)
+		return nil, fmt.Errorf("which container is the daemon? Name it with --container: it is one of %q", names)
 	}
 	args := words(chosen[0])
 	if len(args) > 1 && slices.Contains([]string{"sh", "bash"}, path.Base(args[0])) {

@@ -133,7 +133,7 @@ func TestManifests(t *testing.T) {
 		{"ContainerWithAProvider", daemonSet, "", "/bin/ccm --cloud-provider=acme --cluster-name=$(CLUSTER) -v=2"},
 		{"ContainerByName", daemonSet, "proxy", "--listen=:1"},
 		{"ListOfPods", list, "", "--v=1"},
-		{"NoSuchContainer", daemonSet, "x", `which container is the daemon? --container names it, of ["proxy" "ccm"]`},
+		{"NoSuchContainer", daemonSet, "x", `which container is the daemon? Name it with --container: it is one of ["proxy" "ccm"]`},
 		{"NoContainer", "kind: ConfigMap", "", "there is no container in it: give the manifest of a Deployment, a DaemonSet, a StatefulSet or a Pod"},
 		{"Shell", `{"spec": {"containers": [{"name": "a", "command": ["/bin/sh", "-c", "exec /ccm"]}]}}`, "", `the container "a" runs a shell: give the daemon's own command line after --`},
 		{"NoYAML", "\t:", "", "error converting YAML to JSON: yaml: found character that cannot start any token"},
@@ -156,7 +156,7 @@ func TestCheckFlagsOfAManifest(t *testing.T) {
 	if err := os.WriteFile(file, []byte(daemonSet), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := "--cluster-name=$(CLUSTER)  used     the kubelet puts in its value, which is not looked at here\n"
+	want := "--cluster-name=$(CLUSTER)  used     the kubelet fills in its value, which is not checked here\n"
 	for in, args := range map[string][]string{"": {"-f", file}, daemonSet: {"-f", "-"}} {
 		if out, err := execute(t, NewCheckFlags(plain), in, args...); err != nil || !strings.Contains(out, want) {
 			t.Errorf("%v: %v: %s", args, err, out)

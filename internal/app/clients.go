@@ -21,8 +21,8 @@ const informersName = "shared-informers"
 
 // clients makes clients of the API server, each with its own user agent.
 type clients struct {
-	// own makes clients that act as this process. They are for leases, informers and
-	// health.
+	// own makes clients that act as this process, for example for leases and
+	// informers.
 	own clientbuilder.ControllerClientBuilder
 	// each makes clients that act as this process by default. With
 	// --use-service-account-credentials, each client acts as the service account
@@ -53,8 +53,8 @@ func (c clients) informers() (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// newRecorder returns a recorder of events whose source is the component. It records
-// until ctx ends.
+// newRecorder returns a recorder of events. The source of its events is the component.
+// It records until ctx ends.
 func newRecorder(ctx context.Context, client kubernetes.Interface, component string) record.EventRecorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})

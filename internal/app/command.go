@@ -25,7 +25,7 @@ It initialises nodes and keeps them in step with their instances. The provider
 that is linked into this binary calls the cloud. The sub-command "plan" prints what
 it would do, and changes nothing. The sub-command "policy" prints an admission policy
 that says which fields of Services the provider does not implement. "check-flags" says
-what this daemon does with the command line of another one. "conformance" tests the
+what this daemon would do with the command line of another daemon. "conformance" tests the
 provider against the contract that daemons rely on. "completion" prints completions of
 the shell.`
 
@@ -33,10 +33,10 @@ the shell.`
 // context ends.
 func NewCommand(o Options) *cobra.Command { return newProgram(o, ours()).command() }
 
-// NewMain is NewCommand for a process that runs nothing else. To try a changed
-// configuration, the process starts its own program a second time, with the same
-// arguments. In that second process, the command only makes the provider, prints the
-// result, and returns.
+// NewMain returns the same command as NewCommand, for a process that runs nothing
+// else. To try a changed configuration, the process starts its own program a second
+// time, with the same arguments. In that second process, the command only makes the
+// provider, prints the result, and returns.
 func NewMain(o Options) *cobra.Command {
 	p := newProgram(o, ours())
 	p.self = provider.NewSelf()
@@ -120,10 +120,9 @@ func (p *program) completeNames(cmd *cobra.Command) {
 }
 
 // withAllWrong adds all other errors of the command line to its first error, each on
-// its own line. In two cases it returns only the first error. If this process also
-// runs other things (see NewMain), the whole command line is not known. If a word is
-// the name of a sub-command, the command line may have that sub-command's flags,
-// which this function does not know.
+// its own line. In two cases it returns only the first error. If this process also runs
+// other things (see NewMain), the whole command line is not known. If a word is the
+// name of a sub-command, the flags of that sub-command are not known.
 func (p *program) withAllWrong(cmd *cobra.Command, first error) error {
 	isCommand := func(word string) bool {
 		return slices.ContainsFunc(cmd.Commands(), func(c *cobra.Command) bool { return c.Name() == word })
@@ -145,9 +144,9 @@ func (p *program) withAllWrong(cmd *cobra.Command, first error) error {
 	return fmt.Errorf("%w\n%s", first, strings.Join(text[1:], "\n"))
 }
 
-// isAbout reports whether text is an error about the same value of the same flag as
-// err. The causes can differ: if several feature gates are wrong, the library names
-// a random one.
+// isAbout reports whether text is an error about the same flag and the same value as
+// err. It does not compare the causes, because they can differ: if several feature
+// gates are wrong, the library names a random one.
 func isAbout(err error, text string) bool {
 	if _, invalid := errors.AsType[*pflag.InvalidValueError](err); !invalid {
 		return false
@@ -189,7 +188,8 @@ func PrintError(cmd *cobra.Command, err error) {
 func IsPlannedRestart(err error) bool { return errors.Is(err, provider.ErrRotated) }
 
 // ExitCode returns the exit code of a process whose command has returned the error.
-// After a planned restart, the exit code is the value of restart.
+// If the process has to be started again as planned, ExitCode returns the argument
+// restart.
 func ExitCode(err error, restart int) int {
 	done, ok := errors.AsType[ended](err)
 	switch {
@@ -233,8 +233,8 @@ func meant(cmd *cobra.Command, arg string) string {
 	return typo.Command(cmd, arg)
 }
 
-// lines returns the errors of a list. A wrapped list counts as one error,
-// because its wrapper says what the list is about.
+// lines returns the errors in err if err is a list of errors. A wrapped list counts
+// as one error, because its wrapper says what the list is about.
 func lines(err error) []error {
 	if list, ok := err.(utilerrors.Aggregate); ok { //nolint:errorlint // not the lists within
 		return list.Errors()

@@ -137,7 +137,7 @@ func TestGreetingNamesFlagsThatChangeNothing(t *testing.T) {
 	}
 }
 
-// People also read the help through pipes and in logs.
+// The help is narrow, because people also read it through pipes and in logs.
 func TestHelpIsNarrow(t *testing.T) {
 	cmd := NewCommand(plain)
 	var stdout bytes.Buffer
@@ -190,7 +190,7 @@ func TestShorthandOfALinkedPackageThatIsTakenIsAnError(t *testing.T) {
 	cmd.SetErr(io.Discard)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs([]string{"--cloud-provider=test", "--acme-debug"})
-	want := "the program's flag --acme-debug has the shorthand -v, which is that of --v; give it another or none"
+	want := "the program's flag --acme-debug has the shorthand -v, which --v already has; give it another shorthand or none"
 	if err := cmd.ExecuteContext(t.Context()); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

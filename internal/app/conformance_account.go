@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// secretValue matches a key that sounds like a secret, and its value. It works for
-// YAML, JSON and INI. secretBlock matches a PEM block, which is a key or a
+// secretValue matches a key whose name sounds like a secret, and its value, in YAML,
+// JSON and INI. secretBlock matches a PEM block, which is a key or a
 // certificate.
 var (
 	secretValue = regexp.MustCompile(`(?i)((?:password|passwd|secret|token|key|credential)[\w.-]*["']?[ \t]*[:=][ \t]*)("[^"\n]*"|'[^'\n]*'|[^\s,}]+)`)
@@ -31,9 +31,9 @@ func (p *program) conformanceAccount(f *conformanceFlags, target conformance.Tar
 	return accountOf(p.settings.Provider.ConfigFile)
 }
 
-// accountOf returns a name for the account of a configuration file. The name is for
-// a ledger. It depends on the file's path and on its content without the secrets,
-// because secrets change from time to time and the name is shown.
+// accountOf returns a name for the account of a configuration file. A ledger records
+// this name. The name depends on the file's path and content, but not on the secrets in
+// the file, because they change from time to time and the name is shown.
 func accountOf(file string) (string, error) {
 	if file == "" {
 		return "the account that is used without --cloud-config", nil

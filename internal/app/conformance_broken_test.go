@@ -77,12 +77,12 @@ func (b brokenCloud) InstanceMetadata(context.Context, *corev1.Node) (*cloudprov
 	return nil, cloudprovider.InstanceNotFound
 }
 
-// Whatever the provider does, the report has each check, the exit code is 1, and no
+// Whatever the provider does, the report has all checks, the exit code is 1, and no
 // process or goroutine is left.
 func TestConformanceOfBrokenProviders(t *testing.T) {
 	for does, row := range map[string]struct{ timeout, want string }{
 		"panics": {"1m", "panic: out of order"},
-		"hangs":  {"1s", "no return, although its context has ended|the process did not end within"},
+		"hangs":  {"1s", "has not returned, although its context has ended|the process did not end within"},
 		"exits":  {"1m", "the provider has ended the process \\(exit status 7\\)"},
 	} {
 		t.Run(does, func(t *testing.T) {

@@ -149,9 +149,9 @@ func (w worldThatHolds) call(ctx context.Context, path string) error {
 	return answer.Body.Close()
 }
 
-// holdableCloud is like simulatedCloud, but its World can hold load balancers. The
-// result change is a function that begins the hold if the path is /hold, and otherwise
-// ends it. The result is reports whether load balancers are held.
+// holdableCloud is like simulatedCloud, but its World can hold load balancers. It also
+// returns two functions. The first one begins a hold if the path is /hold, and
+// otherwise ends the hold. The second one reports whether load balancers are held.
 func holdableCloud(t *testing.T, like simulator.Config) (config string, change func(path string) error, is func() bool) {
 	t.Helper()
 	cloud, err := worlds.New(t.Context(), like)
@@ -229,8 +229,8 @@ func TestConformanceHoldsLoadBalancersByExecutable(t *testing.T) {
 	}
 }
 
-// A run and "cleanup" refuse the ledger of another account, and touch nothing,
-// because objects of this account may have the same names and IDs.
+// A run and "cleanup" refuse the ledger of another account, and touch nothing. Objects
+// of this account may have the same names and IDs as the objects in the ledger.
 func TestConformanceRefusesTheLedgerOfAnotherAccount(t *testing.T) {
 	url, config := simulatedCloud(t)
 	if _, err := simulator.NewClient(url).Operator().CreateInstance(t.Context(), simulator.Instance{Name: "fl-1-a"}); err != nil {

@@ -44,7 +44,7 @@ created it is written into --ledger, and after an interrupted run "conformance c
 removes what is left. What is created costs money. Use an account in which nothing else
 is.
 
---world is a program that stands for the other side of the cloud: it creates machines,
+--world is a program that reaches the cloud without the provider: it creates machines,
 sets faults, counts calls. It is started as "PROGRAM VERB ARGUMENT…" and prints a JSON
 object. Checks that need more than it can do are not run, and the report names them.
 
@@ -58,7 +58,8 @@ const accountUsage = "Name of the account that the provider uses, if --world doe
 
 var conformanceOutputs = []string{"text", "json", "yaml"}
 
-// conformanceCommand returns the sub-command. It shares the flags of the daemon.
+// conformanceCommand returns the sub-command "conformance". The sub-command also has
+// the flags of the daemon.
 func (p *program) conformanceCommand(daemon *cobra.Command) *cobra.Command {
 	f := conformanceFlags{output: "text", timeout: 30 * time.Minute, checkTimeout: 2 * time.Minute}
 	name := p.options.Name
@@ -83,14 +84,14 @@ func (p *program) conformanceCommand(daemon *cobra.Command) *cobra.Command {
 	if daemon.Flags().ShorthandLookup(shorthand) != nil {
 		shorthand = ""
 	}
-	own.StringVar(&f.world, flag("world"), "", "Program that stands for the other side of the cloud.")
-	own.StringSliceVar(&f.machines, flag("machine"), nil, "Name of a machine that exists, as its Node is called. It is never changed, and no route leads to it. May be repeated.")
+	own.StringVar(&f.world, flag("world"), "", "Program that creates machines in the cloud and sets faults (a world).")
+	own.StringSliceVar(&f.machines, flag("machine"), nil, "Name of the Node of an existing machine. The suite does not change the machine, and makes no route to it. May be repeated.")
 	own.StringSliceVar(&f.profiles, flag("profile"), nil, "Run the checks of these profiles only: "+strings.Join(profileNames(), ", ")+".")
 	own.StringSliceVar(&f.run, flag("run"), nil, "Run these checks only. May be repeated.")
 	own.StringArrayVar(&f.skip, flag("skip"), nil, "Do not run a check: ID=REASON. May be repeated.")
-	own.StringArrayVar(&f.expect, flag("expect-failure"), nil, "A check that is known to fail: ID=ISSUE. It counts as failed once it passes. \"ID: TEXT=ISSUE\" stands only for its failures that contain TEXT, up to the first \"=\"; any other failure counts. May be repeated.")
+	own.StringArrayVar(&f.expect, flag("expect-failure"), nil, "A check that is known to fail: ID=ISSUE. If it passes, that counts as a failure. \"ID: TEXT=ISSUE\" expects only failures that contain TEXT, which ends at the first \"=\"; any other failure counts. May be repeated.")
 	own.BoolVar(&f.allowWrites, flag("allow-writes"), false, "Let the suite create and remove things in the cloud.")
-	own.StringVar(&f.ledger, flag("ledger"), "", "File that lists what is created, before it is created. Must be set with --allow-writes.")
+	own.StringVar(&f.ledger, flag("ledger"), "", "File into which the suite writes what it creates, before it creates it. Must be set with --allow-writes.")
 	own.StringVar(&f.account, flag("account"), "", accountUsage)
 	own.DurationVar(&f.timeout, flag("timeout"), f.timeout, "How long all checks may take.")
 	own.DurationVar(&f.checkTimeout, flag("check-timeout"), f.checkTimeout, "How long each check may take.")
@@ -189,8 +190,8 @@ func (f *conformanceFlags) validate() error {
 	return utilerrors.NewAggregate(append(errs, f.limits.validate(f)...))
 }
 
-// byID parses values of the form ID=TEXT. The argument flag is the flag as users
-// type it.
+// byID parses values of the form ID=TEXT. The argument flag is the name of the flag
+// as users type it.
 func byID(flag, what string, values []string) (map[string]string, error) {
 	var errs []error
 	all := map[string]string{}
@@ -201,7 +202,7 @@ func byID(flag, what string, values []string) (map[string]string, error) {
 		case text == "":
 			errs = append(errs, fmt.Errorf("%s: %q has no %s; want ID=%s", flag, value, strings.ToLower(what), what))
 		case twice:
-			errs = append(errs, fmt.Errorf("%s: %q is there twice", flag, id))
+			errs = append(errs, fmt.Errorf("%s: %q is given twice", flag, id))
 		}
 		all[id] = text
 	}

@@ -8,9 +8,9 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// expectedFailures parses the values of --expect-failure. The value "ID=ISSUE" is
-// about all failures of the check ID, and "ID: TEXT=ISSUE" only about those with
-// this text.
+// expectedFailures parses the values of --expect-failure. The value "ID=ISSUE" stands
+// for all failures of the check ID. The value "ID: TEXT=ISSUE" stands only for
+// failures of this check whose text contains TEXT.
 func (f *conformanceFlags) expectedFailures() (map[string]string, error) {
 	flag := f.typed.flag("expect-failure")
 	all, err := byID(flag, "ISSUE", f.expect)
@@ -24,7 +24,7 @@ func (f *conformanceFlags) expectedFailures() (map[string]string, error) {
 		case strings.TrimSpace(text) == "":
 			errs = append(errs, fmt.Errorf("%s: %q has no text after the colon; want \"ID: TEXT=ISSUE\", or ID=ISSUE for all failures of the check", flag, value))
 		case strings.HasPrefix(issue, " "): // as in "… = false, nil"
-			errs = append(errs, fmt.Errorf("%s: %q: TEXT ends at the first \"=\"; want a part of the failure without it", flag, value))
+			errs = append(errs, fmt.Errorf("%s: %q: TEXT ends at the first \"=\"; want a part of the failure without \"=\"", flag, value))
 		case whole:
 			errs = append(errs, fmt.Errorf("%s: %q has no effect, because all failures of %s are expected", flag, value, id))
 		}

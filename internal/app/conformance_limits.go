@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// conformanceLimits are limits of the cloud that the suite cannot find out by
-// itself. If a limit is 0, the limit of the program's target applies.
+// conformanceLimits are limits of the cloud that the suite cannot find out by itself.
+// A limit of 0 is not set. The limit of the program's target then applies.
 type conformanceLimits struct {
 	pageSize, maxTargets, maxRoutes int
 	eventuallyWithin                time.Duration
@@ -19,8 +19,8 @@ type conformanceLimits struct {
 
 func (l *conformanceLimits) addFlags(flags *pflag.FlagSet, name typed) {
 	flags.IntVar(&l.pageSize, name("page-size"), 0, "How many instances the cloud returns in one page. The check of pages needs more than twice as many machines.")
-	flags.IntVar(&l.maxTargets, name("max-targets"), 0, "How many backends the cloud allows for a load balancer. The check of this limit needs one machine more.")
-	flags.IntVar(&l.maxRoutes, name("max-routes"), 0, "How many routes the cloud allows. The check of this limit creates as many.")
+	flags.IntVar(&l.maxTargets, name("max-targets"), 0, "How many backends the cloud allows for a load balancer. The check of this limit needs one more machine than that.")
+	flags.IntVar(&l.maxRoutes, name("max-routes"), 0, "How many routes the cloud allows. The check of this limit creates that many routes.")
 	flags.DurationVar(&l.eventuallyWithin, name("eventually-within"), 0, "How long the cloud may take to show a change. 0 means what the program says, or 30s.")
 }
 

@@ -85,7 +85,8 @@ func (p *program) beginConformance(cmd *cobra.Command, invalid error) (context.C
 	return klog.NewContext(ctx, klog.FromContext(ctx).V(1)), utilerrors.NewAggregate(errs)
 }
 
-// options returns the options of the suite. The caller calls finish after the run.
+// options returns the options of the suite. The caller must call finish after the
+// run.
 func (f *conformanceFlags) options(cmd *cobra.Command, provider string) (o conformance.Options, finish func() error, err error) {
 	skip, err1 := byID(f.typed.flag("skip"), "REASON", f.skip)
 	expect, err2 := f.expectedFailures()
@@ -134,8 +135,8 @@ func warnOf(w io.Writer, ledger *conformance.FileLedger) error {
 	return err
 }
 
-// tellLeft prints the number of objects that the ledger still lists. A check that
-// was cut short cannot report them itself.
+// tellLeft prints the number of objects that the ledger still lists. A check that was
+// cut short cannot report what it has left.
 func (f *conformanceFlags) tellLeft(w io.Writer, ledger conformance.Ledger) error {
 	file, ok := ledger.(*conformance.FileLedger)
 	if !ok {
@@ -143,7 +144,7 @@ func (f *conformanceFlags) tellLeft(w io.Writer, ledger conformance.Ledger) erro
 	}
 	left, err := file.Left()
 	if err == nil && len(left) > 0 {
-		_, err = fmt.Fprintf(w, "Begun, and perhaps left: %d. Remove them: conformance cleanup --ledger=%s\n", len(left), f.ledger)
+		_, err = fmt.Fprintf(w, "Objects that may be left in the cloud: %d. Remove them: conformance cleanup --ledger=%s\n", len(left), f.ledger)
 	}
 	return err
 }
@@ -156,8 +157,8 @@ func thisProgram(ctx context.Context) *exec.Cmd {
 		path = os.Args[0]
 	}
 	cmd := exec.CommandContext(ctx, path, os.Args[1:]...) //nolint:gosec // this program itself
-	// Otherwise a child could survive a kill, and create objects that "cleanup" does
-	// not see.
+	// If this process is killed, the child ends, too. Otherwise the child could create
+	// objects that "cleanup" does not see.
 	cmd.SysProcAttr = withParent()
 	return cmd
 }
@@ -268,9 +269,9 @@ func (p *program) conformanceTarget(ctx context.Context, f *conformanceFlags) (c
 	return target, nil
 }
 
-// canBeMade makes the provider once, without initialising it. A wrong flag then
-// causes one error instead of a failure of each check. If a process can make only
-// one provider, canBeMade does nothing.
+// canBeMade makes the provider once, without initialising it, and returns the error. So
+// a wrong flag causes one error instead of a failure of each check. If a process can
+// make only one provider, canBeMade does nothing.
 func (p *program) canBeMade(ctx context.Context, target conformance.Target, c clients, writes bool) error {
 	if target.Singleton {
 		return nil

@@ -70,8 +70,8 @@ func serveWorld(url string) {
 	os.Exit(1)
 }
 
-// patient is a time that is long enough for a check on a busy machine, where each verb of
-// the World starts a process. patiently is the flag for it.
+// On a busy machine a check may take minutes, because each verb of the World starts a
+// process. patient is the timeout of a check, and patiently is the flag that sets it.
 const (
 	patient   = 20 * time.Minute
 	patiently = "--check-timeout=20m"
@@ -355,8 +355,8 @@ func TestConformanceLeavesWhatIsNotItsOwn(t *testing.T) {
 	before := inCloud(t, url)
 	t.Setenv(waitsShortly, "true")
 	for name, row := range map[string]struct{ with, why string }{
-		"RouteOfOthers":   {"--world=" + os.Args[0], "needs the addresses 10.251.1.0/24, and there is "},
-		"MachineOfOthers": {"--machine=worker-1", "needs a machine that may be created"},
+		"RouteOfOthers":   {"--world=" + os.Args[0], "needs the addresses 10.251.1.0/24, but they overlap with "},
+		"MachineOfOthers": {"--machine=worker-1", "needs a machine that the suite may create"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ledger := filepath.Join(t.TempDir(), "made.jsonl")
@@ -372,7 +372,7 @@ func TestConformanceLeavesWhatIsNotItsOwn(t *testing.T) {
 			if c := report.Checks[0]; c.Outcome != conformance.NotRun || !strings.Contains(c.Why, row.why) {
 				t.Errorf("%s: %s, want that it %s", c.Outcome, c.Why, row.why)
 			}
-			if want := "perhaps left: 1. Remove them: conformance cleanup --ledger=" + ledger; !strings.Contains(errs, want) {
+			if want := "may be left in the cloud: 1. Remove them: conformance cleanup --ledger=" + ledger; !strings.Contains(errs, want) {
 				t.Errorf("no %q in\n%s", want, errs)
 			}
 			if after := inCloud(t, url); after != before {
@@ -522,7 +522,7 @@ func TestConformanceRefusesWhatMakesNoSense(t *testing.T) {
 		"Run":               {append(usual, "--run=instances/x"), []string{`--run: there is no check "instances/x"`}},
 		"Skip":              {append(usual, "--skip=x=y"), []string{`--skip: there is no check "x"`}},
 		"SkipNoReason":      {append(usual, "--skip=instances/by-name"), []string{`--skip: "instances/by-name" has no reason; want ID=REASON`}},
-		"SkipTwice":         {append(usual, "--skip=instances/by-name=a", "--skip=instances/by-name=b"), []string{`--skip: "instances/by-name" is there twice`}},
+		"SkipTwice":         {append(usual, "--skip=instances/by-name=a", "--skip=instances/by-name=b"), []string{`--skip: "instances/by-name" is given twice`}},
 		"ExpectNoIssue":     {append(usual, "--expect-failure=instances/by-name="), []string{`--expect-failure: "instances/by-name=" has no issue`}},
 		"ExpectNoCheck":     {append(usual, "--expect-failure=instances/x: a text=acme#1"), []string{`--expect-failure: there is no check "instances/x"`}},
 		"ExpectNoText":      {append(usual, "--expect-failure=instances/by-name: =acme#1"), []string{`--expect-failure: "instances/by-name: =acme#1" has no text after the colon`}},

@@ -47,7 +47,7 @@ func (p *program) conformanceListCommand() *cobra.Command {
 func (p *program) conformanceCompareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "compare OLD NEW",
-		Short:         "Print which checks have another result in the second report; code 1 if one is worse",
+		Short:         "Print the checks that have another result in the second report; end with code 1 if one is worse",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -100,7 +100,7 @@ func (p *program) conformanceCleanupCommand(daemon *cobra.Command) *cobra.Comman
 	flag := func(name string) string { return flagBeside(daemon, "conformance", name) }
 	f.typed = flag
 	cmd.Flags().StringVar(&f.ledger, flag("ledger"), "", "File that lists what was created. Must be set.")
-	cmd.Flags().StringVar(&f.world, flag("world"), "", "Program that stands for the other side of the cloud. Only it can remove what it has created.")
+	cmd.Flags().StringVar(&f.world, flag("world"), "", "Program that creates machines in the cloud and sets faults (a world). Only it can remove what it has created.")
 	cmd.Flags().StringVar(&f.account, flag("account"), "", accountUsage)
 	addDaemonFlags(cmd, daemon, nil)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.cleanUp(cmd, &f) }

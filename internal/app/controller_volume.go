@@ -7,8 +7,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// startVolumes makes the controller that labels volumes. If the provider offers no
-// labels of volumes, it is not asked again, because this answer never changes.
+// startVolumes makes the controller that labels volumes. If the provider cannot label
+// volumes now, it never can, so it is not asked again.
 func startVolumes(ctx context.Context, d deps) (controller, error) {
 	labeler := d.gateway.Volumes()
 	if labeler == nil {

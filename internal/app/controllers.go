@@ -14,8 +14,8 @@ type registration struct {
 	ours bool // whether it is Fairlead's own, not the program's
 	// kind is the kind of the controller's objects, such as "node".
 	kind string
-	// start returns the function that makes the controller with its configuration.
-	// If ours is true, the controller is a worker.
+	// start returns the function that makes the controller with its configuration. A
+	// controller of Fairlead is a worker.
 	start func(s *settings.Settings) start
 }
 
@@ -23,9 +23,9 @@ type registration struct {
 func (r registration) called(name string) bool { return name == r.Name || name == r.Alias }
 
 // yieldsTo reports whether this controller is left out because a controller of the
-// program has the same name. Options.Without need not name it. Only a controller
-// that is off by default is left out in this way, because the program may have had
-// its own controller before Fairlead had one.
+// program has the same name. Options.Without need not name it. Only a controller that
+// is off by default is left out in this way: Fairlead may have added it when the
+// program already had its own.
 func (r registration) yieldsTo(theirs []Controller) bool {
 	return r.OffByDefault && slices.ContainsFunc(theirs, func(c Controller) bool { return r.called(c.Name) || c.Alias != "" && r.called(c.Alias) })
 }
@@ -84,8 +84,8 @@ func (t table) find(name string) registration {
 	return registration{}
 }
 
-// missing returns the names of enabled controllers that do not exist in this
-// version. To keep existing manifests working, --controllers accepts these names.
+// missing returns the names of enabled controllers that do not exist in this version.
+// --controllers accepts these names, so that existing manifests keep working.
 func (t table) missing(enabled []settings.Controller) []string {
 	var names []string
 	for _, c := range enabled {
@@ -96,7 +96,7 @@ func (t table) missing(enabled []settings.Controller) []string {
 	return names
 }
 
-// added turns a controller of the program into a registration like those of our controllers.
+// added returns the registration of a controller that the program adds.
 func added(c Controller) registration {
 	r := registration{Controller: settings.Controller{
 		Name: c.Name, Alias: c.Alias, ClientName: c.ClientName, Source: c.Name, OffByDefault: c.OffByDefault,

@@ -104,8 +104,9 @@ var notShown = []string{
 	"fairlead_shadow_actions_total", "fairlead_shadow_differences", "fairlead_shadow_objects",
 }
 
-// ofLibraries has the labels of the metrics from libraries that the alerts and the
-// dashboard use. An end-to-end test checks that a daemon has these metrics.
+// ofLibraries lists metrics of libraries, with the labels of each metric. The alerts
+// and the dashboard use these metrics. An end-to-end test checks that a daemon has
+// them.
 var ofLibraries = map[string][]string{
 	"running_managed_controllers":   {"manager", "name"},
 	"rest_client_requests_total":    {"code", "method", "host"},

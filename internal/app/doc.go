@@ -1,7 +1,7 @@
 // Package app runs the process of the daemon. It starts and stops all parts of the
 // process in order. Read command.go, run.go and lead.go, in this order. The file
-// controllers.go lists the controllers. The package contains no rule of any
-// controller.
+// controllers.go lists the controllers. The rules of the controllers are in other
+// packages.
 //
 // The parts of the process are in the packages below. These packages do not import
 // each other, except that settings imports provider.
@@ -16,13 +16,13 @@
 // Apart from tests, only ccm and cmd/fairlead import this package.
 //
 // The process starts in this order: flags, clients, the provider's factory, the
-// server, the election. When this replica holds the lease, the provider's Initialize
-// and SetInformers follow, then our informers and the controllers. A replica whose
-// factory fails therefore never takes the lease from a replica that works.
+// server, the election. When this replica holds the lease, it calls the provider's
+// Initialize and SetInformers, and then starts our informers and the controllers. So
+// a replica whose factory fails never takes the lease from a replica that works.
 //
-// Every stop has the same order. The context of all work ends, work in flight has 8
-// seconds to return, and then the lease is released. If the work has not returned in
-// time, the process ends without releasing the lease: the next leader must not
-// change an object that one of our calls is still changing. After a crash, the lease
-// is not released either. It expires.
+// Every stop has the same steps. The context of all work ends. Work in flight has 8
+// seconds to return. Then the lease is released. If the work has not returned in
+// time, the process ends without releasing the lease: the next leader must not change
+// an object that one of our calls is still changing. After a crash, the lease is not
+// released either. It expires.
 package app

@@ -24,21 +24,21 @@ var controllerMisconfigured = message.Reason{
 
 var providerOffersNothing = message.Reason{
 	Name: "ProviderOffersNothing", On: "Lease", Type: corev1.EventTypeWarning,
-	When: "The provider offers neither instances nor load balancers nor routes, so no controller has work. It is asked again, after a delay that grows to 5 minutes.",
-	Do:   "Look for errors in the provider's own log lines: some providers offer nothing while a request of theirs fails.",
+	When: "The provider offers neither instances nor load balancers nor routes, so no controller has work. The provider is asked again, after a delay that grows to 5 minutes.",
+	Do:   "Look for errors in the provider's own log lines: some providers offer nothing while one of their own requests fails.",
 }
 
 var anotherManagerAtWork = message.Reason{
 	Name: "AnotherManagerAtWork", On: "Lease", Type: corev1.EventTypeWarning,
-	When: "Another cloud-controller-manager works in the cluster, and the flags of neither divide the objects between them. The daemon looks once, 75 seconds after it has begun to lead.",
+	When: "Another cloud-controller-manager works in the cluster, and no flags divide the objects between the two. The daemon checks this once, 75 seconds after it has begun to lead.",
 	Do:   "End one of the two (docs/guides/replace-the-ccm.md), or divide the objects between them (docs/guides/two-managers.md). Nothing, if the other one has ended in the meantime.",
 }
 
 var (
 	cloudCallsLimited = message.Reason{
 		Name: "CloudCallsLimited", On: "Lease", Type: corev1.EventTypeWarning,
-		When: "Calls to the cloud wait again and again, for its request quota or for the bounds in the flags. The message says which.",
-		Do:   "Find out what else uses this account's request quota, or have the quota raised; or raise `--cloud-api-qps` and `--cloud-api-concurrency`. Nothing, if the wait is over soon, as after many Nodes have joined.",
+		When: "Calls to the cloud often have to wait, because the request quota is used up or because flags limit the calls. The message names the cause.",
+		Do:   "If the quota is used up, find out what else uses it, or have it raised. If flags limit the calls, raise `--cloud-api-qps` and `--cloud-api-concurrency`. Nothing, if this is soon over, for example after many Nodes have joined.",
 	}
 	cloudCallsNotLimited = message.Reason{
 		Name: "CloudCallsNotLimited", On: "Lease", Type: corev1.EventTypeNormal,
@@ -50,7 +50,7 @@ var (
 // Upstream has the same event.
 var becameLeader = message.Reason{
 	Name: "LeaderElection", On: "Lease", Type: corev1.EventTypeNormal,
-	When: "A replica has begun to lead, or has ceased to. The message names it.",
+	When: "A replica has begun or stopped leading. The message names the replica.",
 }
 
 // Reasons returns the reasons of all events that the process itself records. All

@@ -102,8 +102,8 @@ type started struct {
 	again      func() (made started, runs bool, err error) // makes the controller once the provider offers more
 }
 
-// startControllers makes the enabled controllers. Their events are written until the
-// context lasting ends, which is later than the end of ctx.
+// startControllers makes the enabled controllers. The events of the controllers are
+// written until the context lasting ends. It ends later than ctx.
 func (p *process) startControllers(ctx, lasting context.Context) ([]started, error) {
 	logger := klog.FromContext(ctx)
 	var all []started
@@ -124,8 +124,8 @@ func (p *process) startControllers(ctx, lasting context.Context) ([]started, err
 	return all, nil
 }
 
-// make makes a controller. The result runs reports whether the controller is to run,
-// now or later. The controller runs later if the provider does not yet offer what it
+// make makes a controller. The second result reports whether the controller is to run,
+// now or later. It runs later if the provider does not yet offer what the controller
 // needs.
 func (p *process) make(ctx, lasting context.Context, s started) (made started, runs bool, err error) {
 	logger := klog.FromContext(ctx)

@@ -31,8 +31,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// fakeController is a controller whose methods Run and Live use the fields run and
-// live.
+// fakeController is a controller for tests. Its method Run calls a function, and its
+// method Live returns an error.
 type fakeController struct {
 	run  func(context.Context) error
 	live error
@@ -91,7 +91,7 @@ func newTestProcessOf(t *testing.T, theirs *providertest.Cloud, what *program) (
 	return p, ctx
 }
 
-// use makes theirs the current provider of the process.
+// use makes the given provider the current provider of the process.
 func (p *process) use(t *testing.T, theirs *providertest.Cloud, i informers.SharedInformerFactory) {
 	p.current = provider.NewCurrent(nil, provider.Made{Cloud: providertest.Made(t, theirs), Informers: i}, time.Minute, provider.Self{})
 }

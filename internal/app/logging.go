@@ -20,7 +20,7 @@ func (s shown) Error() string { return printable.Line(s.error.Error(), valueLimi
 
 func (s shown) Unwrap() error { return s.error }
 
-// show wraps the error in a shown. It returns nil for nil.
+// show returns an error whose text is one safe line. It returns nil for nil.
 func show(err error) error {
 	if err == nil {
 		return nil
@@ -35,8 +35,9 @@ func withPrintableLog(ctx context.Context) context.Context {
 	return klog.NewContext(ctx, klog.New(printableSink{deeper(klog.FromContext(ctx).GetSink(), 1)}))
 }
 
-// printableSink is the sink of a logger, and wraps another sink. The wrapped sink
-// must skip one more stack frame to find the line of code that logs.
+// printableSink is the sink of a logger, and wraps another sink. It adds a frame to the
+// stack. So the wrapped sink has to skip one more frame to find the line of code that
+// logs.
 type printableSink struct{ to klog.LogSink }
 
 func (printableSink) Init(klog.RuntimeInfo) {}

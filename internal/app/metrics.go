@@ -30,8 +30,8 @@ type controllerMetrics struct {
 	// idle is 1 while the provider offers nothing that a controller could use.
 	idle   *metrics.Gauge
 	shadow shadowMetrics
-	// limited is 1 for the limit that delays calls to the cloud. The limit is the
-	// quota or the ceiling.
+	// limited is 1 while calls to the cloud wait for a limit. The label names the
+	// limit: the quota or the ceiling.
 	limited *metrics.GaugeVec
 }
 
@@ -60,7 +60,7 @@ func newControllerMetrics(register func(...metrics.Registerable), collect func(.
 		}),
 		limited: metrics.NewGaugeVec(&metrics.GaugeOpts{
 			Name:           "fairlead_cloud_calls_limited",
-			Help:           "1 while calls to the cloud provider wait again and again, for the request quota of the cloud (quota) or for the bounds in the flags (ceiling)",
+			Help:           "1 while calls to the cloud provider often have to wait, because the request quota is used up (quota) or because flags limit the calls (ceiling)",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"by"}),
 	}

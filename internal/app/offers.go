@@ -20,7 +20,7 @@ const (
 	// doubles after each question, because most providers never offer everything.
 	firstAsk   = time.Second
 	longestAsk = 5 * time.Minute
-	// longestSoon is the longest delay as long as the provider cannot say what it
+	// longestSoon is the maximum delay while the provider cannot say what it
 	// offers.
 	longestSoon = 15 * time.Second
 )
@@ -66,7 +66,7 @@ func (p *process) awaitOffers(ctx context.Context, waiting []started, run func(s
 }
 
 // askAgain asks the provider for the interfaces that it has not offered. It returns
-// the longest delay until the next question.
+// the longest delay that is allowed before the next question.
 func (p *process) askAgain(ctx context.Context) time.Duration {
 	_, err := p.gateway.Load().AskAgain(ctx)
 	if err != nil {

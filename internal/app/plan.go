@@ -20,7 +20,8 @@ import (
 // planner is the part of a controller that says what the controller would do.
 type planner interface {
 	// Follow begins to list and watch all objects. The caller must call stop after
-	// ctx has ended. The result known reports whether the planner knows all objects.
+	// ctx has ended. The returned function, known, reports whether the planner
+	// knows all objects.
 	Follow(ctx context.Context) (known cache.InformerSynced, stop func(), err error)
 	// Keys returns the keys that can be passed to Plan.
 	Keys() []string
@@ -37,7 +38,8 @@ type refusals struct {
 	all []string // guarded by mu
 	// denied are the requests that the API server has refused, because a right is missing.
 	denied []string // guarded by mu
-	// tell is called once for each entry of the field all. It may be nil.
+	// If tell is not nil, it is called with each text that is added to the list of
+	// refusals.
 	tell func(what string)
 }
 
@@ -85,7 +87,8 @@ const (
 	// lookers is the maximum number of concurrent calls of Plan. The gateway and the
 	// controllers bound the number of calls to the cloud.
 	lookers = 64
-	// knownWithin is the time that the API server has to list all objects.
+	// knownWithin is the time within which the API server should have listed all
+	// objects.
 	knownWithin = 2 * time.Minute
 )
 
@@ -168,7 +171,7 @@ func (d *dryRun) prepare(ctx context.Context) error {
 	}
 	for _, r := range d.enabled() {
 		if d.place(r.Name) == election.Elsewhere {
-			d.report.idle(r.Name, "the migration of leaders gives it to another manager")
+			d.report.idle(r.Name, "leader migration gives it to another manager")
 			continue
 		}
 		made, err := d.planner(ctx, r)
@@ -248,12 +251,12 @@ func (d *dryRun) objects(f planFlags) ([]*look, error) {
 	return all, nil
 }
 
-// namespaceOf has the end of an error about an object that was not found. It has an
-// entry for each kind whose names have a namespace.
+// namespaceOf maps a kind to the end of the error about an object that was not found.
+// For kinds with a namespace, this text says how their objects are named.
 var namespaceOf = map[string]string{"service": "; a Service is named NAMESPACE/NAME"}
 
-// lookPlan says until when Plan may be called again, and has the function that
-// reports progress.
+// lookPlan has the time until which lookAt may call Plan again, and a function to which
+// lookAt reports how many objects are done.
 type lookPlan struct {
 	until    time.Time
 	progress func(done, all int)

@@ -42,8 +42,8 @@ not all objects could be looked at.`
 // wouldChangeCode is the exit code for errWouldChange.
 const wouldChangeCode = 2
 
-// errWouldChange is the error of the sub-command "plan" if --detailed-exitcode is
-// set and something would be done or waits.
+// errWouldChange is the error of the sub-command "plan" with --detailed-exitcode if
+// the daemon would do something, or if something waits.
 var errWouldChange = errors.New("the daemon would do something")
 
 var planOutputs = []string{"text", "json", "yaml"}
@@ -72,11 +72,11 @@ func (p *program) planCommand(daemon *cobra.Command) *cobra.Command {
 	if daemon.Flags().ShorthandLookup(shorthand) != nil {
 		shorthand = ""
 	}
-	own.StringVar(&f.node, flag("node"), "", "Look at this Node only. Other absent Nodes, which may hold its deletion, are not counted then.")
+	own.StringVar(&f.node, flag("node"), "", "Look at this Node only. Then other absent Nodes are not counted, although they may hold its deletion.")
 	own.StringVar(&f.service, flag("service"), "", "Look at this Service only: NAMESPACE/NAME.")
 	own.StringVarP(&f.output, flag("output"), shorthand, f.output, "Format: text, json or yaml.")
 	own.DurationVar(&f.lookFor, flag("for"), 0, "How long to gather evidence about Nodes and routes that would be removed. 0 looks once.")
-	own.StringVar(&f.compareWith, flag("compare-with"), "", "Print also which objects would have another fate with "+upstream+", the community's skeleton, and which it would delete at once. "+
+	own.StringVar(&f.compareWith, flag("compare-with"), "", "Also print the objects with which "+upstream+", the community's skeleton, would do something else, and those that it would delete at once. "+
 		"That takes at most two more questions to the cloud about each Node that is not Ready, and one about each Node that waits to be initialised.")
 	own.BoolVar(&f.exitCode, flag("detailed-exitcode"), false, "End with code 2 if anything would be done, or waits.")
 	addDaemonFlags(cmd, daemon, map[string][]string{flag("output"): planOutputs, flag("compare-with"): {upstream}})
@@ -105,8 +105,8 @@ func flagBeside(daemon *cobra.Command, command, name string) string {
 	return name
 }
 
-// typed is a function that returns the name of a sub-command's flag; see flagBeside.
-// A nil typed changes no name.
+// typed is a function that returns the name of a sub-command's flag; see flagBeside. If
+// the function is nil, the flag keeps its name.
 type typed func(name string) string
 
 // flag returns the flag as users type it. It is for error messages.
@@ -128,7 +128,8 @@ func (p *program) printPlan(cmd *cobra.Command, f planFlags) error {
 		return err
 	}
 	ctx := withPrintableLog(cmd.Context())
-	// The daemon's log of its start does not belong to the output. -v=1 shows it.
+	// What the daemon logs at its start does not belong to the output, so only -v=1
+	// shows it.
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).V(1))
 	r, err := p.plan(ctx, f, progressOn(cmd.ErrOrStderr()))
 	if r == nil {

@@ -79,8 +79,8 @@ const maxLine = 2048
 // maxName bounds the name of an object or of an action.
 const maxName = 512
 
-// print writes the report for people. Objects about which nothing would be done
-// are only counted, unless all is true.
+// print writes the report for people. An object about which nothing would be done gets
+// a line only if the parameter all is true. Otherwise it is only counted.
 func (r *report) print(out io.Writer, all bool) error { //nolint:revive // flag-parameter: it comes from a flag
 	var w strings.Builder
 	fmt.Fprintf(&w, "Read-only: no lease, no event, no write, no call that changes the cloud. Looked at %s in %v, with %d calls to the cloud.\n",

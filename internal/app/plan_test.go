@@ -26,15 +26,15 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// answers is a function that returns a planner's answer for a key. The argument time
-// counts the calls for this key, from 1.
+// answers is a function that returns a planner's answer for a key. It also gets the
+// number of its call for this key, starting at 1.
 type answers func(key string, time int) ([]step.Step, error)
 
 func (answers) Follow(context.Context) (cache.InformerSynced, func(), error) { return nil, nil, nil }
 func (answers) Keys() []string                                               { return nil }
 
-// of returns a value of type look for each key. The planners get their answers from
-// the function a.
+// of returns a value of type look for each key. Each of these values has a planner that
+// calls a to get its answers.
 func (a answers) of(kind string, keys ...string) (looks []*look) {
 	for _, key := range keys {
 		times := 0
@@ -348,9 +348,9 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// The daemon's arguments are passed to the sub-command as they are. So a program's
-// own flags keep their names and meanings there. A flag of the sub-command with the
-// same name gets a prefix.
+// The daemon's arguments are passed to the sub-command as they are. So a program's own
+// flags keep their names and meanings in the sub-command. A flag of the sub-command
+// with the same name gets a prefix.
 func TestFlagsOfTheProgramComeBeforeThoseOfPlan(t *testing.T) {
 	server := httptest.NewServer(&readableServer{})
 	defer server.Close()
@@ -388,7 +388,8 @@ func TestFlagsOfTheProgramComeBeforeThoseOfPlan(t *testing.T) {
 	}
 }
 
-// A controller that the migration of leaders gives to another manager is not planned.
+// If the leader migration makes another manager run a controller, the sub-command
+// "plan" leaves this controller out.
 func TestPlanLeavesControllersToOtherManagers(t *testing.T) {
 	server := httptest.NewServer(&readableServer{})
 	defer server.Close()
@@ -401,7 +402,7 @@ func TestPlanLeavesControllersToOtherManagers(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := idleController{"service-lb-controller", "the migration of leaders gives it to another manager"}
+	want := idleController{"service-lb-controller", "leader migration gives it to another manager"}
 	if !slices.Contains(got.Idle, want) {
 		t.Errorf("controllers that are not looked at: %+v, want %+v among them", got.Idle, want)
 	}

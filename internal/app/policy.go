@@ -54,9 +54,9 @@ func (p *program) policyCommand(daemon *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// addDaemonFlags adds the daemon's flags to a sub-command that already has flags of
-// its own. The help shows only the sub-command's own flags. The map words has, by
-// the flag's name, the values for completion.
+// addDaemonFlags adds the daemon's flags to a sub-command that already has flags of its
+// own. The help shows only the sub-command's own flags. The parameter words maps the
+// name of a flag to the values that the shell offers for its completion.
 func addDaemonFlags(cmd, daemon *cobra.Command, words map[string][]string) {
 	own := cmd.Flags()
 	help := own.FlagUsages()

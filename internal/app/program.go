@@ -59,7 +59,7 @@ type Controller struct {
 	New          func(ctx context.Context, d ControllerDeps) (Runner, error)
 }
 
-// Runner is a controller that runs; see controller.
+// Runner is a controller of the program. The type controller says what Run must do.
 type Runner interface {
 	Run(ctx context.Context) error
 }
@@ -191,7 +191,7 @@ func (p *program) controllerErrors() []error {
 	errs := p.clashes()
 	for _, name := range p.options.Without {
 		if !slices.ContainsFunc(p.ours, func(r registration) bool { return r.called(name) }) {
-			errs = append(errs, fmt.Errorf("the program is to be without %q, and Fairlead has no such controller; it has %s", name, p.ours))
+			errs = append(errs, fmt.Errorf("Options.Without names %q, but Fairlead has no such controller; it has %s", name, p.ours))
 		}
 	}
 	for _, c := range p.options.Controllers {

@@ -87,13 +87,13 @@ func TestWrongPrograms(t *testing.T) {
 		{"NameIsOurs", programOf(Controller{Name: "cloud-node"}), `the program's controller "cloud-node" is called "cloud-node" as Fairlead's own cloud-node-controller is; ` +
 			`to replace that one, put "cloud-node-controller" into Options.Without, otherwise choose another name`},
 		{"AliasIsOurs", programOf(Controller{Name: "acme-a", Alias: "service"}), `the program's controller "acme-a" is called "service" as Fairlead's own service-lb-controller is; `},
-		{"WithoutAnUnknownOne", Options{Name: "x", Without: []string{"services"}}, `the program is to be without "services", and Fairlead has no such controller; ` +
+		{"WithoutAnUnknownOne", Options{Name: "x", Without: []string{"services"}}, `Options.Without names "services", but Fairlead has no such controller; ` +
 			`it has cloud-node-controller, cloud-node-lifecycle-controller, service-lb-controller, node-route-controller`},
 		{"DefaultOfNoFlag", Options{Name: "x", Defaults: map[string]string{"nope": "1"}}, "the program has a default for --nope, and there is no such flag"},
 		{"DefaultOfAnotherType", Options{Name: "x", Defaults: map[string]string{"leader-elect": "often"}}, "the program's default of --leader-elect: "},
 		{"Twice", programOf(Controller{Name: "acme-a"}, Controller{Name: "acme-a"}), `the program has two controllers that are called "acme-a"`},
 		{"NoName", Options{Name: "x", Controllers: []Controller{{}}}, `the program's controller "" needs a name and a function that makes it`},
-		{"FlagOfUpstream", named("kubeconfig"), `the program's own flag --kubeconfig, under "acme 0", has the name of the flag --kubeconfig under "misc"; rename it, or leave it out and read the other one, which is in Flags of ProviderDeps and of ControllerDeps`},
+		{"FlagOfUpstream", named("kubeconfig"), `the program's own flag --kubeconfig, under "acme 0", has the name of the flag --kubeconfig under "misc"; rename it, or leave it out and read the existing flag, which is in Flags of ProviderDeps and of ControllerDeps`},
 		{"FlagOfOurs", named("node-deletion"), `the program's own flag --node-deletion, under "acme 0", has the name of the flag --node-deletion under "cloud-node-lifecycle-controller"; `},
 		{"FlagSpelledWithUnderscores", named("cloud_config"), `the program's own flag --cloud_config, under "acme 0", has the name of the flag --cloud-config under "generic"; `},
 		{"FlagInTwoSpellings", inOne("acme-zone", "acme_zone"), `the program's own flag --acme_zone, under "acme", has the name of the flag --acme-zone under "acme"; `},

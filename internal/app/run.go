@@ -46,11 +46,11 @@ type process struct {
 	// initializing is set while the provider has not returned from its
 	// Initialize, from SetInformers or from an accessor.
 	initializing atomic.Bool
-	// idle is set while none of our controllers has work, because the provider
-	// offers nothing. tellIdle records that once.
+	// idle is set while none of our controllers has work, because the provider offers
+	// nothing. tellIdle reports this once, in the log and in an event.
 	idle     atomic.Bool
 	tellIdle func()
-	// seen records the cloud's answers. It is nil unless it is needed.
+	// seen records the cloud's answers. It is nil unless --compare-with is set.
 	seen     *seen
 	memories memories
 	// fail ends the process in the same steps as a planned stop.

@@ -25,9 +25,9 @@ import (
 // shadower is a controller that can look at objects instead of making passes. To
 // look at an object means to observe and to decide, without applying the decision.
 type shadower interface {
-	// Shadow calls the function look with a key whenever a pass over that key would
-	// be made. It returns when ctx ends. The function's result says when to call it
-	// again with this key.
+	// Shadow calls the given function with a key whenever the controller would
+	// otherwise make a pass over that key. The function's result says when to call
+	// it again with this key. Shadow returns when ctx ends.
 	Shadow(ctx context.Context, look loop.Reconcile) error
 }
 
@@ -50,7 +50,7 @@ func (p *program) onlyLook(logger klog.Logger) {
 const (
 	// lookAgain is the longest time before a controller looks at an object again.
 	lookAgain = 5 * time.Minute
-	// leastPause is the shortest time before it does.
+	// leastPause is the shortest time before a controller looks at an object again.
 	leastPause = time.Second
 )
 
@@ -65,9 +65,9 @@ type shadowing struct {
 	late  int      // number of controllers that were logged as late; guarded by mu
 }
 
-// shadow looks until ctx ends, and then prints the report. No decision counts as
-// carried out: each decision starts anew from the state of the cluster and the
-// cloud.
+// shadow looks until ctx ends, and then prints the report. It never assumes that a
+// decision was carried out: each decision is made from the present state of the
+// cluster and the cloud.
 func (p *process) shadow(ctx context.Context) {
 	defer p.current.Drop()
 	p.provider = p.current.Take()
@@ -104,10 +104,9 @@ func (p *process) shadow(ctx context.Context) {
 	}
 }
 
-// knows waits until a controller knows all its objects, and reports whether it does.
-// If the wait is longer than knownWithin, this is logged once, because a right may
-// be missing. The other controllers look in the meantime: they may not need that
-// right.
+// knows waits until a controller knows all its objects, and reports whether it does. If
+// the wait is longer than knownWithin, knows logs that once, because a right may be
+// missing. The other controllers do not wait, because they may not need that right.
 func (s *shadowing) knows(ctx context.Context, l look) bool {
 	limited, cancel := context.WithTimeout(ctx, knownWithin)
 	defer cancel()
@@ -154,9 +153,9 @@ func (s *shadowing) looks(l look) loop.Reconcile {
 
 // retries reports whether the controller of Nodes would ask again after a growing
 // delay. In that case, a daemon with --shadow looks at the Node again after the same
-// delays. If it looked less often, the report would be wrong about some Nodes: it
-// would say that the present manager has initialised them earlier, although this
-// daemon would have been as fast.
+// delays. If it looked later, the present manager might have initialised the Node in
+// the meantime. The report would then say that this daemon would have let the Node
+// wait. In truth, this daemon would have been as fast as the present manager.
 func retries(controller string, steps []step.Step) bool {
 	return controller == settings.NodeController && slices.ContainsFunc(steps, func(s step.Step) bool {
 		return s.Effect == step.Wait && s.Do == "wait" && s.After == 0
@@ -250,17 +249,17 @@ func newShadowMetrics(register func(...metrics.Registerable)) shadowMetrics {
 	m := shadowMetrics{
 		actions: metrics.NewCounterVec(&metrics.CounterOpts{
 			Name:           "fairlead_shadow_actions_total",
-			Help:           "With --shadow: decisions that the daemon would carry out, once for each change of a decision, by what becomes of the object",
+			Help:           "With --shadow: decisions that the daemon would carry out, by what they would do to the object. A decision is counted again only if it has changed",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"controller", "action"}),
 		differences: metrics.NewGaugeVec(&metrics.GaugeOpts{
 			Name:           "fairlead_shadow_differences",
-			Help:           "With --shadow: objects that had another fate than this daemon would have given them, since its start, or have one now",
+			Help:           "With --shadow: objects that this daemon would have treated otherwise. deleted and initialized are counts since its start, not_deleted and not_made are the present counts",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"what"}),
 		objects: metrics.NewGaugeVec(&metrics.GaugeOpts{
 			Name:           "fairlead_shadow_objects",
-			Help:           "With --shadow: objects that the controller has looked at, and that exist. The route controller looks at the whole table as one",
+			Help:           "With --shadow: objects that the controller has looked at and that exist. The route controller counts the whole route table as one object",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"controller"}),
 	}

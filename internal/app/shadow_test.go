@@ -22,8 +22,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// looked is a provider that calls its field "asked" for each request for an
-// instance's metadata.
+// looked is a provider that calls a function for each request for an instance's
+// metadata.
 type looked struct {
 	writing
 

@@ -98,8 +98,8 @@ func without(field string, value any) any {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// tracedCloud is a provider with instances, load balancers and routes. It traces
-// each call. A call takes ten times moment.
+// tracedCloud is a provider with instances, load balancers and routes. It traces each
+// call. A call takes ten moments; see the constant moment.
 type tracedCloud struct {
 	cloudprovider.Interface
 

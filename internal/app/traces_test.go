@@ -75,7 +75,7 @@ type scene struct {
 	cloud *tracedCloud
 }
 
-// traceOf runs a daemon, calls the function happen, and returns the daemon's trace.
+// traceOf runs a daemon, calls the given function, and returns the daemon's trace.
 func traceOf(t *testing.T, arg string, happen func(*scene)) string {
 	t.Helper()
 	tr := &trace{}
@@ -105,7 +105,7 @@ func traceOf(t *testing.T, arg string, happen func(*scene)) string {
 	return tr.String()
 }
 
-// step writes the text into the trace, calls the function do, and lets time pass.
+// step writes the text into the trace, calls the given function, and lets time pass.
 func (s *scene) step(what string, do func(), after time.Duration) {
 	s.trace.note("# %s", what)
 	do()
@@ -113,7 +113,8 @@ func (s *scene) step(what string, do func(), after time.Duration) {
 	synctest.Wait()
 }
 
-// until lets time pass, but at most an hour, until is() returns true.
+// until lets time pass, at most an hour. It returns when the given function returns
+// true.
 func (s *scene) until(what string, is func() bool) {
 	for range 3600 {
 		if is() {

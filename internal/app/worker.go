@@ -62,8 +62,8 @@ func live(c controller) func() error {
 	return nil
 }
 
-// worker is one of Fairlead's own controllers. It can report stuck passes, plan, and
-// look without acting.
+// worker is one of Fairlead's own controllers. It can report stuck passes, say what
+// it would do, and look at objects without acting.
 type worker interface {
 	controller
 	planner

@@ -28,8 +28,8 @@ func (s setter) SetBackends(_ context.Context, _ string, services []*corev1.Serv
 
 func (setter) MaxBackendServices() int { return 100 }
 
-// Whatever the provider answers to a call about many Services, the gateway knows
-// the result for each Service, or has that Service updated by a call of its own.
+// Whatever the provider answers to a call about many Services, UpdateMany returns the
+// result for each Service, or ErrAlone if that Service needs a call of its own.
 func TestFaultsOfACallAboutManyServices(t *testing.T) {
 	broken := errors.New("broken")
 	type results = []provider.BackendResult

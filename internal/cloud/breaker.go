@@ -10,10 +10,12 @@ import (
 )
 
 const (
-	// A cloud, or a part of it, counts as down when calls for minDown distinct objects
-	// have failed without an answer in between. If the last answer is younger than
-	// downAfter, it counts as down only when calls for manyDown objects have failed
-	// and the gateway can classify the last error.
+	// A cloud, or a part of it, counts as down when calls for minDown distinct
+	// objects have failed without an answer in between, and the last answer is
+	// older than downAfter. If the last error cannot be classified, the first
+	// failure must be older than downAfter, too. If the last error can be
+	// classified, failures for manyDown objects are enough, however recent the last
+	// answer is.
 	minDown   = 3
 	manyDown  = 32
 	downAfter = time.Second
@@ -23,8 +25,8 @@ const (
 	firstProbe   = 1200 * time.Millisecond
 	longestProbe = 4850 * time.Millisecond
 	probeGrowth  = 3
-	// Some clouds lock an account after many failed logins. So the longest pause is
-	// deniedProbe once calls have been denied for longer than deniedFor.
+	// Some clouds lock an account after many failed logins. So if calls have been
+	// denied for longer than deniedFor, the longest pause is deniedProbe.
 	deniedFor   = 10 * time.Minute
 	deniedProbe = 30 * time.Second
 	// If an outage begins less than flapsWithin after the end of the previous outage,
@@ -97,8 +99,9 @@ func (b *breaker) hasRoom(now time.Time) bool {
 	return len(b.parts) < maxParts
 }
 
-// holder returns the scope s that may hold the call back, and the scope p of the
-// call's part. The caller holds mu.
+// holder returns the scope p of the call's part, and the scope s that decides whether
+// the call is held back. While the whole cloud is down, s is the scope of the whole
+// cloud. Otherwise s is p. The caller holds mu.
 func (b *breaker) holder(c call) (s, p *scope) {
 	p = b.of(c)
 	if b.cloud.isOpen() {
@@ -116,8 +119,8 @@ func (b *breaker) check(c call) error {
 	return err
 }
 
-// holds reports whether calls like c are held back. It ignores that the next such
-// call might be the probe.
+// holds reports whether calls of the same part as c are held back. It returns true even
+// if the next such call would be the probe.
 func (b *breaker) holds(c call) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -161,17 +164,17 @@ func (b *breaker) isFirst(c call) bool {
 	return s != p && p.tried.Before(s.began)
 }
 
-// isMadeFirst reports whether the call, if it is the first one of its part in an
-// outage, is made at once. That is true for a call that an object waits for. It is
-// also true for a watch, because nobody repeats a watch in time for the next probe.
-// Any other call is made only as the probe.
+// isMadeFirst reports whether the call is made at once if it is the first one of its
+// part in an outage. That is true for a call that an object waits for. It is also true
+// for a watch, because nobody repeats a watch in time for the next probe. Any other
+// call is made only as the probe.
 func (c call) isMadeFirst() bool { return c.priority == highPriority || c.waits }
 
-// rank returns 0 for the preferred next probe, and more for other calls. A call is
-// preferred if its part was tried longest ago, and if its object is the newest of
-// those that have not failed. So objects that always fail do not keep others from
-// being tried, even if there are many of them. The first call of a part in an
-// outage is always preferred. The caller holds mu.
+// rank returns 0 for the call that is preferred as the next probe, and more for other
+// calls. The first call of a part in an outage is always preferred. Any other call must
+// meet two conditions: its part was tried longest ago, and its object is the newest of
+// those that have not failed. So objects that always fail do not keep others from being
+// tried. The caller holds mu.
 func (b *breaker) rank(c call) int {
 	s, own := b.holder(c)
 	rank, object := 0, b.object(s, c)
@@ -200,12 +203,12 @@ func (b *breaker) object(s *scope, c call) string {
 	return c.object()
 }
 
-// hint returns the time to wait before the call is tried again. Preferred calls are told
-// to come back for the next probe. The first calls of a part are an exception, because
-// there may be hundreds of them. In each part, two more calls are told to come back for
-// the next probe: one whose object has not failed, and one whose object has. All other
-// calls come back after the probe, and those for waiting objects come back first. The
-// caller holds mu.
+// hint returns the time to wait before the call is tried again. A preferred call comes
+// back in time for the next probe. In each part, two other calls do so, too: one whose
+// object has failed, and one whose object has not. Here, the first calls of a part do
+// not count as preferred, because there may be hundreds of them. All remaining calls
+// come back after the probe, and those for waiting objects come back first. The caller
+// holds mu.
 func (b *breaker) hint(c call, rank int, now time.Time) time.Duration {
 	s, p := b.holder(c)
 	later := time.Duration(rand.Float64() * float64(spread) / 2) //nolint:gosec // no secret
@@ -256,12 +259,13 @@ var (
 	errDenied = errors.New("the call was not made, because the cloud denies such calls for other objects, too; one call at a time finds out when it allows them again")
 )
 
-// effect says what follows from the end of a call.
+// effect has the consequences of the end of a call.
 type effect struct {
 	failed bool // the call has failed for a reason that many objects may share
 	opened bool // calls are held back from now on
-	// again is the time to wait before a failed call is tried again. It is 0 if calls
-	// are not held back. parked means that the caller waits in the gateway.
+	// again is the time to wait before a failed call is tried again. It is 0 if
+	// calls are not held back. The field parked means that the caller waits in the
+	// gateway.
 	again  time.Duration
 	parked bool
 }

@@ -21,11 +21,11 @@ type call struct {
 	// method is the name of the provider's method in metrics and errors.
 	method   string
 	priority priority
-	// The first element of names is the name of the object that the call is about. The
-	// other elements are words that the object's owner has chosen. If an element
-	// appears in the text of an error, it is not taken for a word of the cloud. In a
-	// call about many objects, the method takes the place of the name. names is empty
-	// for a list of routes.
+	// The first element of names is the name of the object that the call is about.
+	// In a call about many objects, it is the name of the method. The other
+	// elements are words that the object's owner has chosen. If an element appears
+	// in the text of an error, the gateway does not take it for a word of the
+	// cloud. A call that lists routes has no names.
 	names []string
 	// tenant is the namespace of the Service that the call is about, or ofManyTenants.
 	// It is empty if the call is not about a Service.
@@ -76,9 +76,9 @@ func (c call) object() string {
 	}
 }
 
-// odd returns the name under which panics of the call are remembered, and a digest
-// of all names of the object. Only a digest is kept, because an owner can choose
-// long names. The name is empty if the call has no names.
+// odd returns two values by which panics of the call are remembered: the name of the
+// object, and a digest of all its names. Only a digest is kept, because an owner can
+// choose long names. The name is empty if the call has no names.
 func (c call) odd() (name string, all digest) {
 	if len(c.names) == 0 {
 		return "", digest{}
@@ -217,8 +217,8 @@ func (g *Gateway) watchForHang(a attempt, started time.Time) (returned func()) {
 	case a.waits:
 		return func() {}
 	case a.tenant != "", g.breaker.holds(a.call):
-		// Calls about load balancers might hang, and so might probes. So the limiter
-		// counts them, as soon as they begin, as calls that take long.
+		// Calls about load balancers might hang, and so might probes. So the
+		// limiter counts them as calls that take long as soon as they begin.
 		g.limiter.lasts()
 		return g.limiter.lastedUntilNow
 	case a.change:

@@ -29,9 +29,9 @@ func (c Ceiling) burst() float64 {
 }
 
 const (
-	// Calls count as limited if at least limitedAfter lies between the first wait and
-	// the last one. The limit is over when, for the time limitOver, no call has had to
-	// wait.
+	// Calls count as limited once the time between the first and the last wait is
+	// limitedAfter. The limit is over when no call has had to wait for the time
+	// limitOver.
 	limitedAfter = 10 * time.Second
 	limitOver    = time.Minute
 	// untilOneEnds is the delay of a call that has to wait until another call
@@ -54,8 +54,8 @@ const (
 // not wait.
 type Limit struct {
 	By LimitedBy
-	// For is the time since calls began to wait. It includes each pause between two
-	// waits, if the pause is not longer than limitOver.
+	// For is the time since calls began to wait. It includes pauses of at most
+	// limitOver between the waits.
 	For time.Duration
 	// PerSecond is an estimate of the rate that the quota allows; 0 if the quota does
 	// not limit calls.
@@ -87,8 +87,8 @@ type ceiling struct {
 	since, last time.Time // when calls began to wait, and when one last waited
 }
 
-// delay returns the time that the next call has to wait. underWay is the number
-// of calls under way.
+// delay returns the time that the next call has to wait while the given number of calls
+// is under way.
 func (c *ceiling) delay(now time.Time, underWay int) time.Duration {
 	if c.Concurrency > 0 && underWay >= c.Concurrency {
 		return untilOneEnds

@@ -83,7 +83,8 @@ func TestCallsStayBelowTheCeiling(t *testing.T) {
 	}
 }
 
-// A limit by the quota is shown while it lasts.
+// While calls wait for the quota, Limit names the quota. It names no bound once calls
+// have not waited for limitOver.
 func TestLimitByTheQuotaIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &quota{rate: 10, burst: 20, tokens: 20, last: time.Now()}

@@ -19,8 +19,8 @@ const maxQuotaWait = 2 * time.Minute
 type changes struct {
 	gateway *Gateway
 	timeout time.Duration
-	// again means that a failed change is repeated while the quota of the cloud is
-	// used up. It must be set only if a second call does no harm.
+	// again means that a change that has failed is made again if a used-up quota might
+	// be the cause. It must be set only if making a change twice does no harm.
 	again bool
 	keys  keyLock
 }
@@ -77,14 +77,14 @@ func (s *changes) abandon(keys []string, done <-chan error) {
 	if s.keys.abandon(keys[0]) {
 		s.gateway.health.exhausted(maxAbandoned, "changes")
 	}
-	go func() { // The goroutine ends with the provider's call; maxAbandoned bounds the calls that never return.
+	go func() { // The goroutine ends when the provider's call returns. maxAbandoned bounds the goroutines whose call never returns.
 		<-done //nolint:errcheck // the caller has its error already
 		s.keys.release(keys...)
 	}()
 }
 
-// awaitTurn returns nil when the call may begin. The wait for the quota ends with
-// the context named waiting.
+// awaitTurn returns nil when the call may begin. The second context bounds the wait for
+// the quota.
 func (s *changes) awaitTurn(ctx, waiting context.Context, c call) error {
 	if err := s.gateway.breaker.check(c); err != nil {
 		return err

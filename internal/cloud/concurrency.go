@@ -6,16 +6,16 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// Concurrency has, for each kind of call, the number of objects for which the provider
-// may be called at the same time. The provider declares these numbers; 0 means that it
-// declares none.
+// Concurrency says for how many objects the provider may be called at the same time,
+// for each kind of call. The provider declares these numbers; 0 means that it declares
+// none.
 type Concurrency struct{ Instances, Existence, LoadBalancers, Routes int }
 
 // Concurrency returns the numbers that the provider declares.
 func (g *Gateway) Concurrency() Concurrency { return g.concurrency }
 
-// askConcurrency asks the provider for the numbers in Concurrency. After a panic,
-// which is logged, the defaults apply.
+// askConcurrency asks the provider for the numbers in Concurrency. If the provider
+// panics, the panic is logged, and the defaults apply.
 func (g *Gateway) askConcurrency(ctx context.Context) {
 	if g.extras.concurrent == nil {
 		return

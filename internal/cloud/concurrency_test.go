@@ -11,7 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// caller is a provider that declares a safe number of calls.
+// caller is a provider that declares how many calls of each kind may be made at the
+// same time.
 type caller struct {
 	vendor
 

@@ -13,13 +13,12 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// Kind is the kind of the outcome of a call. The set of kinds is closed, because
-// kinds are label values of metrics and parts of reasons on objects.
+// Kind is the kind of the outcome of a call. The set of kinds is closed, because kinds
+// appear as label values of metrics and in reasons on objects.
 type Kind string
 
-// The kinds. Of the failures, only NotFound is an answer about the instance.
-// NotImplemented is an answer about the provider. After any other failure, it is
-// unknown whether the instance exists.
+// The kinds. NotFound is the only failure that says something about the instance. After
+// any other failure, it is unknown whether the instance exists.
 const (
 	Succeeded      Kind = "Succeeded"
 	Failed         Kind = "Failed"         // any other error
@@ -46,15 +45,15 @@ type Evidence string
 // The values of Evidence. The zero value is the weakest.
 const (
 	// Unread means that the error could not be classified. Its kind is Failed. A
-	// known error without a Kind of its own, such as a status 404, is Failed as
-	// well, but its evidence is not Unread.
+	// known error such as a status 404 is Failed, too, because it has no Kind of
+	// its own. But its evidence is not Unread.
 	Unread Evidence = ""
-	// Text means that the kind was derived from words or a number in the error's
-	// text. The text may quote names that users have chosen. So the error counts
-	// only for the object of its call.
+	// Text means that the kind was derived from words or a number in the error's text.
+	// The text may quote names that users have chosen. So the error alone says nothing
+	// about other objects.
 	Text Evidence = "Text"
 	// Typed means that the kind was derived from a sentinel, a status, a code or a
-	// classifier. The error can count for the whole cloud.
+	// classifier. Such an error can say something about the whole cloud.
 	Typed Evidence = "Typed"
 )
 
@@ -66,16 +65,16 @@ type Error struct {
 	// RetryAfter is the time to wait before the same call is made again. The cloud,
 	// the provider or the gateway can ask for it. It is 0 if none of them does.
 	RetryAfter time.Duration
-	// Evidence says from what the Kind of a provider's error was derived.
+	// Evidence says how the Kind of a provider's error was found.
 	Evidence Evidence
 	Err      error
-	// held means that the cloud is down for other objects, too, and might work again
-	// after RetryAfter. parked means that a question waits in the gateway for the
-	// end of the outage.
+	// held means that the cloud is down for other objects, too, and might work
+	// again after RetryAfter. The field parked means that the question waits in the
+	// gateway until the outage ends.
 	held, parked bool
-	// UnderWay means that the question has no answer yet. It waits for its turn, or
-	// the call that asks it has not returned. The next caller may get the answer to
-	// this question.
+	// UnderWay means that the question has no answer yet: it waits for its turn, or its
+	// call has not returned. A caller that asks the same question again may get this
+	// answer.
 	UnderWay bool
 }
 
@@ -105,9 +104,10 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// HeldFor returns the time to wait before a call is tried again, if the call was
-// not made or has failed because the cloud is down for all objects. Such an error
-// says nothing about the object. HeldFor returns 0 for any other error.
+// HeldFor returns the time to wait before a call is tried again if the cloud is down
+// for other objects, too. For that reason, the call has failed or was not made. Such an
+// error says nothing about the object of the call. For any other error, HeldFor returns
+// 0.
 func HeldFor(err error) time.Duration {
 	if e, ok := errors.AsType[*Error](err); ok && e.held {
 		return e.RetryAfter
@@ -115,7 +115,7 @@ func HeldFor(err error) time.Duration {
 	return 0
 }
 
-// IsUnderWay returns UnderWay of an error of this package, and false for any other error.
+// IsUnderWay reports whether err is an error of this package with UnderWay set.
 func IsUnderWay(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.UnderWay
@@ -141,9 +141,9 @@ func saysSomething(c provider.Classification) bool {
 	return known || c.Kind == provider.Unclassified && c.Known
 }
 
-// by applies the classification to the error. It reports whether the
-// classification says something. If the classification has no known kind, the
-// error stays Failed.
+// by applies the classification to the error. It returns false, and changes nothing, if
+// the classification says nothing. If the classification says something but has no
+// kind, the error stays Failed.
 func (e *Error) by(c provider.Classification) bool {
 	if !saysSomething(c) {
 		return false
@@ -184,16 +184,17 @@ var sentinels = []struct {
 
 // classifier gives a provider's error its kind.
 type classifier struct {
-	// own is the classification by the program or the provider.
+	// own is what the classifier of the program or of the provider says about the
+	// error.
 	own provider.Classification
-	// names are the names of the call's object. If they occur in a text, they are
-	// not taken for words of the cloud.
+	// names are the names of the call's object. If the text of an error quotes one of
+	// them, the quoted name is not taken for the cloud's own words.
 	names []string
 }
 
-// classify returns the error with its kind. It looks for a sentinel of the
-// contract first. Then it uses the classification by the program or the provider,
-// and then the status, code or text of the error. An error that panics when it is
+// classify returns the error with its kind. It looks for a sentinel of the contract
+// first. The second choice is the classification by the program or the provider, and
+// the third is the status, code or text of the error. An error that panics when it is
 // read, such as a typed nil, is Failed.
 func (c classifier) classify(err error) (e Error) {
 	e = Error{Kind: Failed, Err: err}

@@ -15,8 +15,8 @@ type Existence struct {
 	// Present is false only if the cloud itself has answered that there is no
 	// such instance.
 	Present bool
-	// Asked is the time at which the question was asked. The call began then or later,
-	// and might have returned much later.
+	// Asked is the time at which the question was asked. The call began at that
+	// time or later, and might have taken long.
 	Asked time.Time
 	// NotFound means that the provider has returned the contract's error
 	// InstanceNotFound and no other error. The method Instances.Existence returns that
@@ -60,9 +60,9 @@ func (p modern) shutDown(ctx context.Context, c call, node *corev1.Node) (bool, 
 	})
 }
 
-// exists asks with the provider ID. If the node has none, exists looks the ID up
-// by the node's name first. If that look-up finds nothing, the instance is
-// absent. If the call with the provider ID returns "not found", that is an error
+// exists asks with the provider ID. If the node has none, exists first looks the ID up
+// by the node's name. If this look-up returns "not found", the instance is absent. If
+// the call with the provider ID returns "not found", exists returns an error instead
 // (upstream-behaviour 4.1).
 func (p legacy) exists(ctx context.Context, c call, node *corev1.Node) (bool, error) {
 	id, err := p.providerID(ctx, c, node)
@@ -88,8 +88,9 @@ func (p legacy) shutDown(ctx context.Context, c call, node *corev1.Node) (bool, 
 	})
 }
 
-// inTime returns the context's error if an "absent" or "not found" came after the
-// deadline. By then the provider might have given up and dropped the real error.
+// inTime returns the context's error if the provider has answered "absent" or "not
+// found" after the deadline. Such an answer proves nothing, because the provider might
+// have given up and dropped the real error.
 func inTime(ctx context.Context, present bool, err error) (bool, error) { //nolint:revive // flag-parameter: it is the provider's answer
 	if late := ctx.Err(); late != nil && !present && (err == nil || (classifier{}).classify(err).Kind == NotFound) {
 		return false, late

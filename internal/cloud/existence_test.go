@@ -14,7 +14,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// exists is an InstancesV2 whose answers come from the function.
+// exists is an InstancesV2 that calls the function when it is asked whether an instance
+// exists or is shut down.
 type exists func(ctx context.Context) (bool, error)
 
 func (exists) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
@@ -35,7 +36,7 @@ func (v *oldVendor) InstanceShutdownByProviderID(context.Context, string) (bool,
 
 var notFound = cloudprovider.InstanceNotFound
 
-// status is the error of an SDK that has the status in a method.
+// status is an error with a method that returns the HTTP status, as in some SDKs.
 type status int
 
 func (s status) Error() string       { return fmt.Sprintf("status %d", int(s)) }

@@ -11,7 +11,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// vendor is a provider that offers the values of its fields.
+// vendor is a provider that offers the parts in its fields. A nil field is not offered.
 type vendor struct {
 	cloudprovider.Interface // the other methods are not called
 
@@ -36,7 +36,7 @@ func (v vendor) Instances() (cloudprovider.Instances, bool) { return v.v1, v.v1 
 func (v vendor) Zones() (cloudprovider.Zones, bool)                                { return v.zones, v.zones != nil }
 func (v vendor) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
 
-// metadata is an InstancesV2 whose answers come from the function.
+// metadata is an InstancesV2 that calls the function when it is asked for metadata.
 type metadata func(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error)
 
 func (m metadata) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
@@ -45,8 +45,8 @@ func (m metadata) InstanceMetadata(ctx context.Context, node *corev1.Node) (*clo
 func (metadata) InstanceExists(context.Context, *corev1.Node) (bool, error)   { return true, nil }
 func (metadata) InstanceShutdown(context.Context, *corev1.Node) (bool, error) { return false, nil }
 
-// oldVendor is a provider with the older interfaces. It records all calls. A call
-// that has an entry in errs fails.
+// oldVendor is a provider with the older interfaces. It records all calls. A call fails
+// if errs has an error for it.
 type oldVendor struct {
 	cloudprovider.Instances
 

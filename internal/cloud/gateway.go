@@ -88,10 +88,10 @@ type Gateway struct {
 	changing counter
 }
 
-// Open asks the provider which parts it offers. It asks for each part only until
-// the provider has offered it. Accessors of existing providers are not cheap, and
-// some make something new at each call. The provider must have been initialized.
-// Like Initialize, Open returns only when the provider does.
+// Open asks the provider which parts it offers. Once the provider has offered a part,
+// the gateway does not ask for it again, because an accessor can be slow, or can build
+// a new client in each call. The provider must have been initialized. Like Initialize,
+// Open returns only when the provider does.
 func (p *Provider) Open(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.withDefaults()
 	g := &Gateway{readTimeout: cfg.ReadTimeout, refuse: cfg.ReadOnly, metrics: cfg.Metrics, extras: p.extras, classifiers: classifiersOf(cfg, p.extras), health: newHealth(cfg.Metrics.overdue.Set)}
@@ -142,10 +142,10 @@ func accessorsOf(g *Gateway, p *Provider, cfg Config) []accessor {
 }
 
 // AskAgain asks the provider for the parts that it has not offered so far. Some
-// providers answer "not supported" when a request of theirs to the cloud has
-// failed. AskAgain reports whether the provider offers more than before. The
-// error is ErrCannotSay if the provider cannot be asked now. Like Initialize,
-// AskAgain returns only when the provider does.
+// providers answer "not supported" because their own request to the cloud has failed.
+// AskAgain reports whether the provider offers more than before. The error is
+// ErrCannotSay if the provider cannot be asked now. Like Initialize, AskAgain returns
+// only when the provider does.
 func (g *Gateway) AskAgain(ctx context.Context) (more bool, err error) {
 	g.asking.Lock()
 	defer g.asking.Unlock()
@@ -169,8 +169,8 @@ func (g *Gateway) AskAgain(ctx context.Context) (more bool, err error) {
 	return more, errors.Join(all...)
 }
 
-// canSay asks a provider.Offerer whether its accessors can be asked now. It asks only
-// if at least one accessor has found nothing so far.
+// canSay returns an error if the provider is a provider.Offerer and cannot say now what
+// it offers. It does not ask the provider if all parts have been found already.
 func (g *Gateway) canSay(ctx context.Context) error {
 	open := slices.ContainsFunc(g.accessors, func(a accessor) bool { return !a.found() })
 	if g.extras.offerer == nil || !open {

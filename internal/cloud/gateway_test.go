@@ -28,8 +28,8 @@ func TestAccessorThatPanicsIsAnError(t *testing.T) {
 	}
 }
 
-// counting counts how often each accessor is called. Accessors of existing
-// providers build clients, or make something new each time.
+// counting counts how often each accessor is called. In some providers, each call of an
+// accessor builds a new client.
 type counting struct {
 	vendor
 
@@ -92,7 +92,7 @@ func TestAccessorThatPanicsKeepsNoOtherFromBeingAsked(t *testing.T) {
 	}
 }
 
-// lateVendor offers nothing at first. Later it offers load balancers, and the
+// lateVendor offers nothing until late is set. Then it offers load balancers, and its
 // accessor of instances panics.
 type lateVendor struct {
 	vendor

@@ -8,21 +8,20 @@ import (
 )
 
 const (
-	// maxPanics is the number of objects for which the provider may panic. If it
-	// panics for one more, the process must be restarted. Panics for a single object
-	// do not end the process. The object might be their cause, and would then end
-	// each replica in turn. All Services of a namespace count as one object, because
-	// one tenant can cause a panic for each of them. For the same reason, a Node and
-	// its routes count as one object.
+	// If the provider panics for more than maxPanics objects, the process must be
+	// restarted. Panics for fewer objects do not end the process, because an object
+	// might be the cause, and would then end one replica after the other. All Services
+	// of a namespace count as one object, because one tenant can cause a panic for each
+	// of them. For the same reason, a Node and its routes count as one object.
 	maxPanics = 2
 	// panicsCountFor is the time during which a panic counts towards maxPanics.
 	panicsCountFor = 10 * time.Minute
 	// grace is the time between the deadline of a call and the moment at which
 	// the call counts as overdue.
 	grace = 10 * time.Second
-	// maxOverdue is the number of overdue calls at which the process must be
-	// restarted. It is half of maxInflight. So calls that never return leave room
-	// for slow calls.
+	// maxOverdue is the number of overdue calls at which the process must be restarted.
+	// It is half of maxInflight, so that there is still room for slow calls beside
+	// those that never return.
 	maxOverdue = maxInflight / 2
 )
 
@@ -52,8 +51,8 @@ type panics struct {
 	last  time.Time
 	names digest // of the object's names at the last panic
 	value any
-	// counted is the name of the object for which the last panic counts. It is
-	// empty if the panic counts for no object.
+	// counted is the name under which the last panic counts towards maxPanics, such as
+	// the namespace of a Service. It is empty if the panic does not count.
 	counted string
 }
 
@@ -75,17 +74,17 @@ func newHealth(setOverdue func(float64)) *health {
 	return &health{panics: map[string]panics{}, restart: make(chan error, 1), setOverdue: setOverdue}
 }
 
-// panicked records a panic, and returns the time during which the object is left
-// alone. A panic in a call without names counts as a panic for a new object. A
-// panic of a call that is split does not count, because the separate call for the
-// object that is the cause panics, too.
+// panicked records a panic, and returns the time during which the object is left alone.
+// Each panic of a call without names counts as the panic of another object. A panic of
+// a call about many objects does not count, because the gateway then makes a call for
+// each object. If one of these objects is the cause, its call panics and counts.
 func (h *health) panicked(c call, value any) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.everPanicked = true
 	now := time.Now()
-	// An object has recovered if its last panic was longer ago than twice the pause,
-	// and longer ago than panicsCountFor.
+	// An object has recovered if its last panic is older than panicsCountFor and
+	// older than twice the pause. Its panics are then forgotten.
 	maps.DeleteFunc(h.panics, func(_ string, p panics) bool { return now.Sub(p.last) > max(2*p.pause(), panicsCountFor) })
 	object, names := c.odd()
 	p := panics{times: h.panics[object].times + 1, last: now, names: names, value: value, counted: c.object()}
@@ -105,8 +104,8 @@ func (h *health) panicked(c call, value any) time.Duration {
 }
 
 // leftAlone returns an error if a call about this object has panicked recently. It
-// returns nil if the call may be made. After the object's owner has changed one of
-// the object's names, the call may be made at once.
+// returns nil if the call may be made. If one of the object's names has changed since
+// the panic, the call may be made at once.
 func (h *health) leftAlone(c call) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -124,9 +123,9 @@ func (h *health) leftAlone(c call) error {
 	return failed
 }
 
-// panicError returns the error of a call that has panicked. The next calls about
-// the object, which are not made, get an error with the same text. So the text on
-// an object that shows it does not change, and the object is not written again.
+// panicError returns the error of a call that has panicked. While the object is left
+// alone, further calls about it get an error with the same text. So an object that
+// shows the text of the error does not change with each of these calls.
 func panicError(value any) error { return fmt.Errorf("the provider panicked: %v", value) }
 
 // exhausted records that no more calls can be made, because n calls hang past
@@ -141,8 +140,8 @@ func hanging(n int, what string) error {
 	return fmt.Errorf("%d %s have not returned %v after their deadline, so others cannot be made", n, what, grace)
 }
 
-// watch counts the call as overdue once it has outlived its deadline by grace. The
-// caller must call the returned function after the call.
+// watch counts the call as overdue if it does not return within the time grace after
+// its deadline. The caller must call the returned function after the call.
 func (h *health) watch(a attempt) (returned func()) {
 	var late bool // guarded by h.mu
 	timer := time.AfterFunc(a.timeout+grace, func() {

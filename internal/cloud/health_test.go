@@ -44,9 +44,9 @@ func TestPanicsForThreeObjectsAskForARestart(t *testing.T) {
 	}
 }
 
-// One tenant, or the kubelets of two machines, cannot end the process, even if
-// many of their objects make the provider panic. Otherwise each replica would end
-// in turn, and nobody's objects would be served.
+// Even if many objects of one tenant or of two machines make the provider panic, they
+// do not end the process. Otherwise they would end one replica after the other, and no
+// object would be served.
 func TestPanicsForObjectsOfOneOwnerAskForNoRestart(t *testing.T) {
 	odd := func(name string) bool { return strings.HasPrefix(name, "odd") }
 	v := vendor{
@@ -174,8 +174,8 @@ func (panickingTable) CreateRoute(context.Context, string, string, *cloudprovide
 	panic("an odd route")
 }
 
-// If the provider panics for a Service again, the error names the pause that the
-// controller must keep.
+// After each panic for a Service, RetryAfter of the error tells the controller how long
+// to wait.
 func TestPanicOfAChangeNamesAPause(t *testing.T) {
 	l := balancers(t, balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 		panic("no")

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// hinting is a provider with a list and a watch.
+// hinting is an InstancesV2 that can also list instances and watch them.
 type hinting struct {
 	metadata
 	list  func(token string) (provider.InstancePage, error)

@@ -20,23 +20,23 @@ type Identity struct {
 	// ByID is the instance with the Node's provider ID. It is nil if the Node has
 	// none.
 	ByID *Metadata
-	// Asked is the time at which the question was asked. The first call began
-	// then or later.
+	// Asked is the time at which the question was asked. No call for the answer began
+	// earlier.
 	Asked time.Time
 }
 
-// Identity asks which instance a Node is. It asks with the Node's name and, if the
-// Node has a provider ID, also with that ID. Apart from the UID, the provider gets no
-// other field of the Node, because a kubelet can write all the others. request names
-// the purpose of the question, such as the UID of a CertificateSigningRequest. The
-// answer comes from calls that were made for this request alone, and that began after
-// the caller knew the request. Nothing is coalesced with another question, batched or
-// cached. If the answer comes late, the next question for the same request gets it.
-// Questions about one Node are asked one after the other, because its kubelet decides
-// how many requests there are.
+// Identity asks which instance a Node is. It asks with the Node's name and, if the Node
+// has a provider ID, also with that ID. The provider also gets the UID, but no other
+// field of the Node, because a kubelet can write all the others. The parameter request
+// names the purpose of the question, such as the UID of a CertificateSigningRequest.
+// The answer comes from calls that were made for this request alone, and that began
+// after the caller knew the request. Nothing is coalesced with another question,
+// batched or cached. If the answer comes late, the next question for the same request
+// gets it. Questions about one Node are asked one after the other, because its kubelet
+// decides how many requests there are.
 //
-// The kind of the error is NotFound if the cloud has no instance with that name, or
-// none with that ID.
+// If the cloud has no instance with that name or none with that ID, the error is of
+// kind NotFound.
 func (i *Instances) Identity(ctx context.Context, node *corev1.Node, request string) (Identity, error) {
 	c := call{method: "InstanceMetadata", priority: highPriority, names: namesOfNode(node)}
 	answer, err := i.identifications.ask(ctx, c, identity(node)+"/"+request, func(ctx context.Context, c call) (Identity, error) {
@@ -45,7 +45,7 @@ func (i *Instances) Identity(ctx context.Context, node *corev1.Node, request str
 	return answer.clone(), err
 }
 
-// nodeOf returns the name of the Node, with which the key of a question begins.
+// nodeOf returns the Node's name, which is the first part of a question's key.
 func nodeOf(key string) string {
 	name, _, _ := strings.Cut(key, "/")
 	return name

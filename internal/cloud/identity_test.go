@@ -147,7 +147,7 @@ func TestIdentityIsAskedForEachRequest(t *testing.T) {
 }
 
 // TestIdentityQuestionsOfANodeFollowEachOther shows that the requests of one kubelet
-// cause one call at a time, and delay no other Node.
+// cause only one call at a time, and do not delay other Nodes.
 func TestIdentityQuestionsOfANodeFollowEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int64
@@ -179,9 +179,9 @@ func TestIdentityQuestionsOfANodeFollowEachOther(t *testing.T) {
 	})
 }
 
-// TestIdentityQuestionThatWaitsEnds is about a question that waits for another
-// question, which hangs. The waiting question ends when its own context ends, or
-// CallerTimeout after it was asked.
+// TestIdentityQuestionThatWaitsEnds covers a question that has to wait because another
+// question hangs. The waiting question ends when its own context ends, or when
+// CallerTimeout has passed.
 func TestIdentityQuestionThatWaitsEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := gateway(t, vendor{v2: metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {

@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	// maxInflight bounds the number of questions without an answer in one value of
-	// type inflight. That number includes questions for which no caller waits any
-	// more.
+	// maxInflight is the maximum number of questions without an answer in a value
+	// of type inflight. Questions for which no caller waits any more count, too.
 	maxInflight = 256
 	// keepLateAnswer is the time during which a late answer is kept for the next
 	// caller. It is longer than the pause of a loop after a failed pass.
@@ -24,17 +23,18 @@ var (
 	errAsked = errors.New("the same question is under way and its answer is not shared")
 )
 
-// inflight coalesces questions. If a question with the same key is under way, a
-// caller waits for its answer. If that takes longer than callerTimeout, the callers
-// get Slow, and the question keeps its key. So no second call is made while the
-// first one hangs, and the next caller gets the late answer.
+// inflight coalesces questions. A caller that asks a question that is already under way
+// waits for the same answer. If the answer takes longer than callerTimeout, the callers
+// get an error of kind Slow, but the question keeps its key. So no second call is made
+// while the first one hangs, and the next caller gets the late answer.
 type inflight[T any] struct {
 	callerTimeout time.Duration
-	// exclusive means that only one caller gets an answer: the caller that asked the
+	// exclusive means that each answer goes to only one caller: the one that asked the
 	// question or, if that caller has given up, the next one.
 	exclusive bool
-	// subject, if not nil, returns the subject of a key. Two questions with the
-	// same subject are never under way at the same time: the second one waits.
+	// The function subject, if not nil, returns the subject of a key. Two questions
+	// with the same subject are never under way at the same time: the second one
+	// waits.
 	subject func(key string) string
 
 	mu        sync.Mutex
@@ -59,10 +59,9 @@ type question[T any] struct {
 // asker makes the calls that lead to the answer.
 type asker[T any] func(context.Context, call) (T, error)
 
-// ask returns the answer to the question with this key. It asks the question
-// unless another caller has asked it already. When ctx ends, the question itself
-// ends, and not only this caller's wait. So ctx must be the context of the
-// controller.
+// ask returns the answer to the question with this key. It asks the question unless
+// another caller has asked it already. The end of ctx ends the question itself, not
+// only this caller's wait. So ctx must be the context of the controller.
 func (i *inflight[T]) ask(ctx context.Context, c call, key string, asks asker[T]) (T, error) {
 	var none T
 	began, timer := time.Now(), time.NewTimer(i.callerTimeout)
@@ -101,8 +100,9 @@ func (i *inflight[T]) ask(ctx context.Context, c call, key string, asks asker[T]
 	}
 }
 
-// join returns the question with the key as current. If a question about the same
-// subject has to end first, join returns that question as other.
+// join returns the question with this key as its first result, and begins the question
+// if it is not under way. If another question about the same subject has to end first,
+// join returns that question as its second result, and no first result.
 func (i *inflight[T]) join(ctx context.Context, c call, key string, asks asker[T]) (current, other *question[T], err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -123,8 +123,8 @@ func (i *inflight[T]) join(ctx context.Context, c call, key string, asks asker[T
 			return nil, nil, fmt.Errorf("%d other questions to the cloud are under way", i.running)
 		}
 		i.begin(key, current)
-		// The goroutine ends with the provider's call; maxInflight bounds the calls that
-		// never return.
+		// The goroutine ends when the provider's call returns. maxInflight bounds the
+		// goroutines whose call never returns.
 		go i.run(ctx, c, current, asks)
 	}
 	current.waiters++
@@ -182,8 +182,8 @@ func (i *inflight[T]) leave(key string, current *question[T]) {
 	}
 }
 
-// dropExpired drops late answers that no caller has asked for during
-// keepLateAnswer. The caller holds mu.
+// dropExpired drops late answers for which no caller has come within keepLateAnswer.
+// The caller holds mu.
 func (i *inflight[T]) dropExpired() {
 	now := time.Now()
 	for key, q := range i.byKey {

@@ -129,7 +129,7 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 	case Throttled, Denied, Unavailable, Slow, Canceled:
 		return slices.Repeat([]Answer{{Err: err}}, len(nodes))
 	case Failed, NotFound, NotImplemented, Elsewhere, Pending, Invalid, Conflict, QuotaExceeded, TimedOut, Panicked, NoAnswer:
-		// One node of the batch may be the cause; the others must get their answers.
+		// One of the nodes might be the cause, so each node is asked about alone.
 	}
 	return i.oneByOne(ctx, nodes)
 }
@@ -178,8 +178,8 @@ func (i *Instances) batchOfWaiting(ctx context.Context, p *progress, take func()
 	return i.batch(ctx, c, take)
 }
 
-// batch asks about several nodes in one call. When the call may be made, batch gets
-// the nodes from the function take.
+// batch asks about several nodes in one call. It gets the nodes from the function take,
+// but not before the call may be made.
 func (i *Instances) batch(ctx context.Context, c call, take func() []*corev1.Node) ([]Answer, error) {
 	var nodes []*corev1.Node
 	theirs, err := read(ctx, i.gateway, c, func(ctx context.Context) ([]provider.InstanceMetadataAnswer, error) {

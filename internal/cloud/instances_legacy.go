@@ -8,9 +8,9 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// legacy asks a provider that has the older interfaces Instances and Zones. The
-// calls and their order are those of upstream (upstream-behaviour 3.3): first
-// with the provider ID and, if that fails, with the name.
+// legacy asks a provider that has the older interfaces Instances and Zones. It makes
+// the same calls in the same order as upstream (upstream-behaviour 3.3): first with the
+// provider ID and, if that fails, with the name.
 type legacy struct {
 	gateway   *Gateway
 	instances cloudprovider.Instances

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// maxAbandoned is the number of abandoned changes at which new changes are refused.
-// Changes of load balancers and changes of routes are counted separately.
+// While maxAbandoned changes are abandoned, new changes are refused. Changes of load
+// balancers and changes of routes are counted separately.
 const maxAbandoned = 16
 
 // keyLock allows one change at a time for each key. A change that has outlived its
@@ -66,8 +66,8 @@ func (l *keyLock) release(keys ...string) {
 	}
 }
 
-// abandon records that no caller waits any more for the change that holds the key.
-// It reports whether maxAbandoned is reached, so that no new change can begin.
+// abandon records that no caller waits any more for the change that holds the key. It
+// reports whether no new change can begin because maxAbandoned changes are abandoned.
 func (l *keyLock) abandon(key string) (full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

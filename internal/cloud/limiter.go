@@ -11,17 +11,17 @@ const (
 	// throttled a call. The decrease is small, because the cloud's quota has
 	// usually filled up again at the end of the pause.
 	decreaseFactor = 0.7
-	// increasePerSecond is the growth of the rate in each second, as a fraction of the
-	// rate right after the last decrease. If fewer calls succeed than the rate allows,
-	// the growth is slower.
+	// increasePerSecond is how much the rate grows in each second, as a fraction of the
+	// rate right after the last decrease. The rate grows more slowly if fewer calls
+	// succeed than it allows.
 	increasePerSecond = 0.05
 	// minRate is the lowest rate, in calls a second.
 	minRate = 0.2
 	// unlimitedAfter is the time between the last throttled call and the end of
 	// the limit.
 	unlimitedAfter = 10 * time.Minute
-	// maxCatchUp bounds the time for which calls catch up after a timer has fired
-	// late.
+	// If a timer fires late, the next calls begin faster than the rate to make up
+	// for the delay. They make up for at most maxCatchUp.
 	maxCatchUp = 100 * time.Millisecond
 	// defaultPause is the pause if the cloud does not ask for one. maxPause bounds
 	// a pause that the cloud asks for.
@@ -30,41 +30,40 @@ const (
 	// maxOwnPause bounds the limiter's own pause. That pause grows while the cloud
 	// refuses calls and no call succeeds.
 	maxOwnPause = time.Minute
-	// coldCalls is the number of calls that can run at the same time when the cloud
-	// might be down. The cloud might be down if the last success is older than
-	// coldAfter, or if it is older than restAfter and no call is under way. Each
-	// success allows one more call. If all these calls hang, another call can begin
-	// coldEvery after the newest of them began.
+	// coldCalls is the number of calls that can run at the same time while the
+	// cloud might be down. It might be down if the last success is older than
+	// coldAfter. If no call is under way, the shorter restAfter applies. Each
+	// success allows one more call. If all these calls hang, one more call can
+	// begin after each period coldEvery.
 	coldCalls = 3
 	restAfter = time.Second
 	coldAfter = 10 * time.Second
 	coldEvery = 4 * time.Second
-	// firstCalls is the number of calls that can run at the same time once calls
-	// succeed. While at least firstCalls/2 calls run, this number grows. If calls
-	// usually take longCall or longer, it grows by moreCallsPerSecond in a second. If
-	// calls are shorter, it grows more slowly, because short calls add up to many
-	// calls a second. So the cloud refuses few calls before the limiter knows the
+	// Once calls succeed, firstCalls calls can run at the same time. This number grows
+	// while at least firstCalls/2 calls run. If calls usually take longCall or longer,
+	// it grows by moreCallsPerSecond in a second. If calls are shorter, it grows more
+	// slowly, because short calls add up to many calls a second. Because the number
+	// grows only slowly, the cloud refuses few calls before the limiter knows the
 	// quota, even if the cloud allows a burst first.
 	firstCalls         = 10
 	moreCallsPerSecond = 32
 	longCall           = 0.2 // seconds
-	// A single call tests whether the cloud still refuses calls. If it has not
-	// returned after probeEvery, another one can begin.
+	// While the cloud refuses calls, a single call tests whether it still does. If this
+	// call has not returned after probeEvery, another one can begin.
 	probeEvery = 10 * time.Second
-	// minInitialRate, in calls a second, is the lower bound of the estimated
-	// quota when the first call is throttled. If this process has made few calls,
-	// their rate says little about the quota.
+	// When the first call is throttled, the quota is estimated from the rate of
+	// recent calls. If this process has made few calls, their rate says little
+	// about the quota. So the estimate is at least minInitialRate calls a second.
 	minInitialRate = 20
 	// minIncrease, in calls a second, is the lower bound of limiter.increase.
 	minIncrease = 0.1
 )
 
-// limiter decides when each call may begin. It always bounds how many calls run at
-// the same time. Without a Ceiling, the rate is unlimited at first. The limit
-// begins when the cloud throttles a call, or when many calls fail with errors that
-// cannot be classified. From then on the rate adapts to the cloud's quota:
-// additive increase, multiplicative decrease, and no call before the time that the
-// cloud has named.
+// limiter decides when each call may begin. It always bounds how many calls run at the
+// same time. Without a Ceiling, the rate is unlimited at first. It becomes limited when
+// the cloud throttles a call, or when many calls fail with errors that cannot be
+// classified. From then on the rate adapts to the cloud's quota: additive increase,
+// multiplicative decrease, and no call before the time that the cloud has named.
 type limiter struct {
 	mu            sync.Mutex
 	rate          float64   // calls a second, 0 = no limit; guarded by mu
@@ -78,16 +77,16 @@ type limiter struct {
 
 	turns turns       // calls that wait; guarded by mu
 	timer *time.Timer // fires when the next of these calls can start; guarded by mu
-	// underWay is the number of calls that have begun and not returned. lasting is
-	// how many of them take long. width, at most firstCalls, is the number of calls
-	// that can be under way in addition to these. begun is the time at which the last
-	// call began, and success is the time of the last success. grown is the time
-	// from which the number of calls that do not take long can grow beyond
-	// firstCalls. All these fields are guarded by mu.
+	// The field underWay is the number of calls that have begun and not returned.
+	// The field lasting is the number of those that take long. The field width is
+	// the number of other calls that can be under way, and is at most firstCalls.
+	// The field begun is the time at which the last call began, and success is the
+	// time of the last success. From the time grown on, the number of other calls
+	// can grow beyond firstCalls. All these fields are guarded by mu.
 	underWay, lasting, width int
 	begun, success, grown    time.Time
-	// While one call tests whether the cloud still refuses calls, no other call begins
-	// before the time in probed; guarded by mu.
+	// While one call tests whether the cloud still refuses calls, no other call
+	// begins before the time probed; guarded by mu.
 	probed time.Time
 
 	ceiling   ceiling   // guarded by mu
@@ -97,8 +96,8 @@ type limiter struct {
 	before float64
 }
 
-// wait returns nil when the call may start, and an error if ctx ends first. If wait
-// has returned nil, the caller must call the method ended when the call is over.
+// wait returns nil when the call may start, and an error if ctx ends first. If wait has
+// returned nil, the caller must report the end of the call with the method ended.
 func (l *limiter) wait(ctx context.Context, p priority) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -170,8 +169,8 @@ func (l *limiter) serve() {
 	}
 }
 
-// delay returns the time that the next call has to wait. It also records the
-// bound that the call waits for. The caller holds mu.
+// delay returns the time that the next call has to wait. It also records whether the
+// call waits for the quota or for the ceiling. The caller holds mu.
 func (l *limiter) delay(now time.Time) time.Duration {
 	quota, bound := l.next.Sub(now), l.ceiling.delay(now, l.underWay)
 	switch {
@@ -210,8 +209,8 @@ func (l *limiter) delayOfOneMore(now time.Time) time.Duration {
 	return max(more.Sub(now), l.probed.Sub(now))
 }
 
-// lasts records that a call under way takes long. From then on that call does not
-// keep others from beginning.
+// lasts records that a call under way takes long. From then on that call does not count
+// against width.
 func (l *limiter) lasts() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -234,8 +233,8 @@ func (l *limiter) hangsAfter() time.Duration {
 }
 
 // told records how the end of a call has affected the breaker. If the breaker has
-// opened, the quota is not the cause of the failures. So a rate that was lowered only
-// on suspicion gets its former value again.
+// opened, the cloud is down, and the quota is not the cause of the failures. So a rate
+// that was lowered only on suspicion is restored.
 func (l *limiter) told(e effect) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -270,8 +269,8 @@ func (l *limiter) pause() time.Duration {
 	return max(time.Until(l.next), 0)
 }
 
-// succeeded records a call that the cloud has answered within its quota. took is
-// the duration of the call, and object is the name of the call's object.
+// succeeded records a call that the cloud has answered within its quota. The parameters
+// are the duration of the call and the name of its object.
 func (l *limiter) succeeded(took time.Duration, object string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -107,9 +107,10 @@ func copies(nodes []*corev1.Node) []*corev1.Node {
 	return all
 }
 
-// given returns a copy of the Service for the provider, without managed fields.
-// The cache has only a part of the managed fields. If the provider writes the
-// Service back without them, the API server keeps the ones that are stored.
+// given returns a copy of the Service for the provider, without managed fields. The
+// cache has only a part of the managed fields, and the provider might write the Service
+// back. Without managed fields, such a write leaves those in the API server as they
+// are.
 func given(service *corev1.Service) *corev1.Service {
 	service = service.DeepCopy()
 	service.ManagedFields = nil

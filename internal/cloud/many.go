@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// aloneFor is the time during which objects are changed one by one after a call
-// about many objects has failed as a whole. One of the objects might be the cause
-// of the failure.
+// If a call about many objects fails as a whole, one of the objects might be the cause.
+// So objects are then changed one by one for the time aloneFor.
 const aloneFor = time.Minute
 
 // ErrAlone means that an object needs a call of its own. The call about many objects
@@ -32,10 +31,11 @@ func (m *manyChanges) oneByOne() bool {
 	return time.Now().Before(m.alone) || m.changes.keys.hangs()
 }
 
-// carryOut makes the call about the objects that hold these keys, and frees the keys.
-// After a success, began is the beginning of the last try; after a failure, it is the
-// time at which carryOut was called. The error is ErrAlone if one of the objects might
-// be the cause of the failure.
+// carryOut makes one call about the objects with these keys, and then frees the keys.
+// It returns the time at which the last try began or, after a failure, the time at
+// which carryOut was called. The error is ErrAlone if two conditions are met: one of
+// the objects might be the cause of the failure, and there is time for a call about
+// each object.
 func (m *manyChanges) carryOut(ctx context.Context, c call, keys []string, f func(context.Context) error) (began time.Time, err error) {
 	m.changes.keys.join(keys, c.method)
 	arrived := time.Now()
@@ -62,9 +62,8 @@ func (m *manyChanges) carryOut(ctx context.Context, c call, keys []string, f fun
 	return arrived, ErrAlone
 }
 
-// mayBeOfOne reports whether one of the objects might be why a call about many
-// objects has failed with err. If so, a separate call for each object finds out
-// which one it is.
+// mayBeOfOne reports whether a single object might be the cause of the error of a call
+// about many objects. A separate call for each object then shows which one it is.
 func mayBeOfOne(err error) bool {
 	return !slices.Contains([]Kind{Throttled, Denied, Unavailable, Slow, Canceled}, KindOf(err))
 }

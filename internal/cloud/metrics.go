@@ -36,12 +36,12 @@ func NewMetrics(register func(...metrics.Registerable)) *Metrics {
 		}),
 		rate: metrics.NewGauge(&metrics.GaugeOpts{
 			Name:           "fairlead_cloud_pace_calls_per_second",
-			Help:           "Rate limit of calls to the cloud provider, in force because its request quota is used up or seems to be; 0 is no limit",
+			Help:           "Rate limit of calls to the cloud provider while the cloud's request quota is used up or seems to be; 0 means no limit",
 			StabilityLevel: metrics.ALPHA,
 		}),
 		watch: metrics.NewGauge(&metrics.GaugeOpts{
 			Name:           "fairlead_cloud_watch_works",
-			Help:           "1 while the watch of the cloud's instances works; 0 if it has failed, has not named a change, or is not offered",
+			Help:           "1 while the watch of the cloud's instances works; 0 if it has failed, has not reported a change, or is not offered",
 			StabilityLevel: metrics.ALPHA,
 		}),
 	}

@@ -59,7 +59,8 @@ type parts struct {
 	// olderInstances describes one property of an instance in each call. The
 	// provider is asked for it only if instances is nil.
 	olderInstances cloudprovider.Instances
-	// zones adds the zone and the region to the description by olderInstances.
+	// zones describes the zone and the region of an instance. The provider is asked for
+	// it only if it offers olderInstances.
 	zones cloudprovider.Zones
 	// loadBalancers creates, updates and deletes the load balancers of Services.
 	loadBalancers cloudprovider.LoadBalancer
@@ -111,10 +112,10 @@ func partsOfRoutes(v cloudprovider.Routes) parts {
 }
 
 // find returns the optional interface T of a value. T may be behind wrappers
-// (provider.Unwrapper). find returns nil if the value does not offer T. The gateway
-// calls T instead of the replaced methods. If a wrapper declares one of these
-// methods, find does not look behind that wrapper. Otherwise the wrapper's method
-// would never be called.
+// (provider.Unwrapper). find returns nil if the value does not offer T. If find returns
+// T, the gateway calls T instead of the given methods. So if a wrapper declares one of
+// these methods itself, find does not look behind that wrapper. Otherwise the gateway
+// would never call the wrapper's method.
 func find[T, P any](value P, replaced ...method) T {
 	var none T
 	current := any(value)
@@ -142,8 +143,8 @@ func find[T, P any](value P, replaced ...method) T {
 // might wrap itself.
 const maxWrappers = 16
 
-// offered returns the value if it is supported, and nil otherwise. It also returns
-// nil for a typed nil, whose author meant "not offered".
+// offered returns the value if it is supported, and nil otherwise. It also returns nil
+// for a typed nil, because a provider that returns one means "not offered".
 func offered[T any](value T, supported bool) T { //nolint:revive // flag-parameter: the contract's accessors return this pair
 	var none T
 	if !supported || isNil(reflect.ValueOf(value)) {

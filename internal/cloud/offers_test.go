@@ -19,8 +19,8 @@ const (
 	optionalPackage = "github.com/fairlead-k8s/fairlead/provider"
 )
 
-// typesOnly has the names of the contract that code outside of this package uses.
-// They are types and a number. None of them calls a provider.
+// typesOnly has the names of the contract that code outside of this package may use.
+// They are types and a constant, so their use calls no provider.
 var typesOnly = map[string]bool{"Interface": true, "ControllerClientBuilder": true, "CloudControllerManagerPort": true}
 
 // In internal and ccm, only this package calls a provider's methods. Only

@@ -21,8 +21,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
-// outage is a cloud whose function fails decides for each call whether it fails,
-// and with which error.
+// outage is a cloud that can fail. It calls a function to get the error of each call,
+// or nil if the call succeeds.
 type outage struct {
 	mu    sync.Mutex
 	start time.Time
@@ -42,7 +42,8 @@ func newOutage(fails func(made) error) *outage {
 	return &outage{start: time.Now(), took: 30 * time.Millisecond, fails: fails}
 }
 
-// until returns a function that makes all calls before the end fail.
+// until returns a function that makes all calls fail with this error until the given
+// time.
 func until(end time.Duration, err error) func(made) error {
 	return func(m made) error {
 		if m.at < end {
@@ -150,9 +151,9 @@ func newRoutesOf(ctx context.Context, g *Gateway, n int) work {
 	return work{"CreateRoute", n, 8, time.Second, time.Minute, func(n int) error { return createRoute(ctx, g, n) }}
 }
 
-// do does all the work as controllers would. It tries each object again after a
-// growing pause, or after the pause that the gateway asks for. For each method, do
-// returns the time at which the last object was done.
+// do does all the work as controllers would. It tries each object again after a growing
+// pause, or after the pause that the gateway asks for. For each method, do returns how
+// long it took until the calls for all objects had succeeded.
 func do(all ...work) map[string]time.Duration {
 	start := time.Now()
 	done := map[string]time.Duration{}
@@ -472,9 +473,9 @@ func TestNodesThatAlwaysFailLeaveRoomForNewOnes(t *testing.T) {
 	}
 }
 
-// A question whether the instance of a Node exists can be the probe. Even then, the
-// answer counts for that Node only. A question that is held back gets an error, and
-// no answer.
+// The probe can be a question whether the instance of a Node exists. Even then, the
+// answer counts for that Node only. If a question about another Node is held back, it
+// gets an error and not an answer.
 func TestProbeIsEvidenceForNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string
@@ -532,7 +533,8 @@ func TestNewLeaderFindsAnOutageWithFewCalls(t *testing.T) {
 	})
 }
 
-// An outage of a few seconds does not show on a Node that waits.
+// In an outage of a few seconds, the question about a Node that waits is only delayed
+// and does not fail.
 func TestShortOutageIsNotShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutage(until(2*time.Second, httpError(503)))
@@ -546,8 +548,8 @@ func TestShortOutageIsNotShown(t *testing.T) {
 	})
 }
 
-// existing is an InstancesV2 whose answers about existence come from the
-// function.
+// existing is an InstancesV2 that calls the function when it is asked whether an
+// instance exists.
 type existing func(ctx context.Context, node *corev1.Node) (bool, error)
 
 func (e existing) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {

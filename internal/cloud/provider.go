@@ -63,8 +63,8 @@ func Registered(name string, config io.Reader) (cloudprovider.Interface, error) 
 	if err := CheckRegistered(name); err != nil {
 		return nil, err
 	}
-	// InitCloudProvider would open the configuration file itself, and end the
-	// process if that fails.
+	// InitCloudProvider is not used, because it opens the configuration file itself,
+	// and ends the process if that fails.
 	return cloudprovider.GetCloudProvider(name, config)
 }
 
@@ -78,9 +78,9 @@ func (p *Provider) Unwrap() cloudprovider.Interface { return p.theirs }
 func (p *Provider) HasClusterID() bool { return p.clusterID }
 
 // Initialize tells the provider that this replica leads. It must be called only once,
-// because providers start goroutines in it, which end with ctx. Initialize returns only
-// when the provider does. Until then the provider might be changing things, and the
-// lease must not be released.
+// because providers start goroutines in Initialize. These goroutines end when ctx ends.
+// Initialize returns only when the provider does. Until then the provider might be
+// changing things, and the lease must not be released.
 func (p *Provider) Initialize(ctx context.Context, clients cloudprovider.ControllerClientBuilder) error {
 	return guard(context.WithoutCancel(ctx), "Initialize", func() error {
 		p.theirs.Initialize(clients, ctx.Done())
@@ -103,11 +103,11 @@ func (p *Provider) SetInformers(ctx context.Context, shared informers.SharedInfo
 // CanReload reports whether the provider accepts a new configuration at run time.
 func (p *Provider) CanReload() bool { return p.extras.reloader != nil }
 
-// Reload gives the provider a new configuration. It must be called only if
-// CanReload returns true. When ctx ends, Reload returns even if the provider has
-// not returned. Until the provider returns, the next Reload fails, because two
-// reloads must not overlap. done is called when nobody reads config any more.
-// That can be after Reload has returned.
+// Reload gives the provider a new configuration. It must be called only if CanReload
+// returns true. When ctx ends, Reload returns even if the provider has not returned.
+// Until the provider returns, the next Reload fails, because two reloads must not
+// overlap. When nobody reads config any more, the function done is called. That can be
+// after Reload has returned.
 func (p *Provider) Reload(ctx context.Context, config io.Reader, done func()) error {
 	if !p.reloading.TryLock() {
 		done()

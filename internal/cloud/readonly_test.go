@@ -19,8 +19,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// changing lists the methods of a provider that change the cloud. The variable
-// reading lists all other methods that the gateway knows.
+// changing has the methods of a provider that change the cloud. All other methods that
+// the gateway knows are in the list reading.
 var changing = []string{
 	"EnsureLoadBalancer", "UpdateLoadBalancer", "EnsureLoadBalancerDeleted", "SetBackends",
 	"CreateRoute", "DeleteRoute", "ApplyRoutes",
@@ -225,8 +225,8 @@ func TestReadOnlyGateway(t *testing.T) {
 	}
 }
 
-// The variables changing and reading together list each method that the gateway
-// knows exactly once.
+// Each method that the gateway knows is in exactly one of the lists changing and
+// reading.
 func TestEveryMethodReadsOrChanges(t *testing.T) {
 	offers := []reflect.Type{reflect.TypeFor[extras](), reflect.TypeFor[parts]()}
 	for _, offered := range offers {

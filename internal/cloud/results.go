@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// objectResult is the result of a call about many objects for one of them.
+// objectResult is what a call about many objects has returned for one of them.
 type objectResult struct {
 	known bool
 	err   error
 }
 
-// resultsFor returns the result for each of n objects. The function named of takes one of the
-// provider's results, and returns the index of the object and the error. An object without a
-// result, or with two results that differ, gets the zero objectResult. An index out of range
-// shows that the provider counts in another way. Then all objects get the zero objectResult.
+// resultsFor returns the result for each of n objects. The last parameter is a function
+// that takes one of the provider's results, and returns the index of its object and its
+// error. An object with no result, or with both a success and a failure, gets the zero
+// objectResult. If an index is out of range, the provider counts the objects in another
+// way, so all objects get the zero objectResult.
 func resultsFor[T any](n int, theirs []T, of func(T) (int, error)) []objectResult {
 	results, differ := make([]objectResult, n), make([]bool, n)
 	for _, t := range theirs {
@@ -35,9 +36,8 @@ func resultsFor[T any](n int, theirs []T, of func(T) (int, error)) []objectResul
 	return results
 }
 
-// conclude returns the error for one object in a call about many objects. The
-// call began at started. c describes the call as if it were about this object
-// alone.
+// conclude returns the error for one object in a call about many objects. The call
+// began at started. The names in c are those of this object.
 func (g *Gateway) conclude(ctx context.Context, c call, started time.Time, r objectResult) error {
 	if !r.known {
 		return ErrAlone

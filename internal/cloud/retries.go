@@ -12,7 +12,7 @@ import (
 const maxTries = 5
 
 // longestOwnPause bounds the pause that applies to one object alone. If the cloud asks
-// for a longer pause, the caller gets the error.
+// for a longer pause, the call is not made again, and the caller gets the error.
 const longestOwnPause = 30 * time.Second
 
 // tried is a call that has ended.
@@ -24,9 +24,9 @@ type tried struct {
 	err  error
 }
 
-// retries reports whether the call is to be made again. That is so if the call
-// was not carried out, or if the quota might be the cause of the failure. retries
-// returns when that is known and the pause for this object is over.
+// retries reports whether the call is to be made again, because it was not carried out
+// or because the quota might be the cause of the failure. It waits until this is known.
+// If the call is to be made again, it also waits for the pause of this object.
 func (g *Gateway) retries(ctx context.Context, t tried) bool {
 	if t.try == maxTries {
 		return false

@@ -42,7 +42,7 @@ func newRouteChanges(r *Routes, theirs provider.RouteApplier) *routeChanges {
 	return &routeChanges{manyChanges: manyChanges{changes: &r.changes}, routes: r, theirs: theirs, most: max(theirs.MaxRouteChanges(), 1)}
 }
 
-// make makes the change together with others. If alone is true, it is not known
+// make makes the change together with others. If it returns true, it is not known
 // whether the change was made, and the caller must make the change alone.
 func (b *routeChanges) make(ctx context.Context, w *routeChange) (alone bool, err error) {
 	if err := b.routes.changes.keys.acquire(w.route.CIDR, w.method); err != nil {

@@ -20,9 +20,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// tableWithFaults is a provider with a route table. It makes each change, unless the
-// destination is in refuses. If fault is not nil, it can replace the results of
-// ApplyRoutes.
+// tableWithFaults is a provider with a route table. It makes all changes, except those
+// of the destinations in the map refuses. The function fault, if it is not nil, can
+// replace the results of ApplyRoutes.
 type tableWithFaults struct {
 	refuses map[string]error
 	fault   func([]provider.RouteResult) ([]provider.RouteResult, error)
@@ -263,8 +263,9 @@ func TestRouteThatFailsTheCallIsFound(t *testing.T) {
 	})
 }
 
-// A call that hangs keeps its routes until it returns, counts as one change, and does
-// not delay other routes.
+// If a call about many routes hangs, changes of these routes have to wait until the
+// call returns. The call counts as one abandoned change, and does not delay other
+// routes.
 func TestCallAboutManyRoutesThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &tableWithFaults{}

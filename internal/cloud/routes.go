@@ -61,8 +61,9 @@ func newRoutes(g *Gateway, found parts, cfg Config) *Routes {
 
 var errNilRoute = errors.New("the provider listed a route that is nil")
 
-// List returns the routes that belong to this cluster in the view of the provider.
-// While a call of List is under way, a second call fails with Slow.
+// List returns the routes that, according to the provider, belong to this cluster.
+// While a call of List is under way, a second call fails with an error of the kind
+// Slow.
 func (r *Routes) List(ctx context.Context) ([]Route, error) {
 	c := call{method: "ListRoutes", priority: highPriority}
 	return r.listings.ask(ctx, c, "", func(ctx context.Context, c call) ([]Route, error) {
@@ -80,7 +81,7 @@ func (r *Routes) List(ctx context.Context) ([]Route, error) {
 	})
 }
 
-// Create creates the route. The provider may use the hint for its name.
+// Create creates the route. The provider may use the hint when it names the route.
 func (r *Routes) Create(ctx context.Context, hint string, route Route) error {
 	c := call{method: "CreateRoute", priority: highPriority, names: namesOfRoute(route), node: route.Node}
 	return r.change(ctx, &routeChange{call: c, hint: hint, route: route}, func(ctx context.Context) error {
@@ -96,9 +97,9 @@ func (r *Routes) Delete(ctx context.Context, route Route) error {
 	})
 }
 
-// change makes the change together with others if the provider offers that. If the
-// provider does not, or if the shared call says nothing about this route, change calls
-// the function named alone, which makes a call for this route only.
+// change makes the change together with others if the provider offers calls about many
+// routes. Otherwise, or if the shared call says nothing about this route, it calls the
+// function in its last parameter, which makes a call about this route only.
 func (r *Routes) change(ctx context.Context, w *routeChange, alone func(context.Context) error) error {
 	if r.together != nil && !r.together.oneByOne() {
 		if notMade, err := r.together.make(ctx, w); !notMade {

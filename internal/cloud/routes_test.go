@@ -128,8 +128,8 @@ func TestThrottledChangeOfARouteIsMadeAgain(t *testing.T) {
 	})
 }
 
-// The caller gets its error long before the health check finds that the worker is
-// stuck.
+// A change that waits for the quota fails after maxQuotaWait. That is long before the
+// health check finds that the worker is stuck.
 func TestChangeWaitsForTheQuotaForABoundedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
@@ -186,8 +186,8 @@ func TestRoutesThatNobodyNeedsAreNotAskedFor(t *testing.T) {
 	}
 }
 
-// If List fails, the error reports whether the question is still under way. In that case
-// the next caller may get its answer.
+// After an error of List, IsUnderWay reports whether the question is still under way.
+// If it is, the next caller may get its answer.
 func TestListThatIsUnderWay(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// scope has the breaker's knowledge about the whole cloud or about one part.
+// scope is what the breaker knows about the whole cloud or about one part of it.
 type scope struct {
 	answered time.Time // the time of the last answer
 	// failed has the objects whose calls have failed since the last answer, at most
 	// maxOwnReasons.
 	failed map[string]bool
 	began  time.Time // when the first of these calls failed
-	// waits has the objects whose calls were held back and have had no answer since, at
-	// most maxOwnReasons. The value is true until a call for the object becomes the
-	// probe. waiting has the same objects in the order of their arrival. It may still
-	// contain objects that have had a probe or an answer.
+	// waits has the objects that have had no answer since a call for them was held
+	// back, at most maxOwnReasons. The value is true until a call for the object
+	// becomes the probe. waiting has the objects in the order of their arrival. It may
+	// still have objects that have had a probe or an answer.
 	waits   map[string]bool
 	waiting []string
 	// own has the objects whose calls failed shortly before another object got an
-	// answer. So these objects have reasons of their own to fail. Their next
-	// failures say nothing about other objects.
+	// answer. The cause of such a failure is the object, not the cloud. So the next
+	// failures for these objects say nothing about other objects.
 	own map[string]time.Time
 
 	opened, closed time.Time // when the last hold began, and when a hold last ended
@@ -30,9 +30,9 @@ type scope struct {
 	pause        time.Duration // the current pause between two probes
 	probed, next time.Time     // when the last probe began, and when the next one can begin
 	probing      bool          // the last probe has not returned
-	// promised has the times of the probes for which callers were last told to come
-	// back. The first time is for objects that have not failed, and the second is
-	// for objects that have.
+	// If a call is held back, its caller may be told to come back at the time of the
+	// next probe. promised has two such times: the last one for objects that have not
+	// failed, and the last one for objects that have failed.
 	promised [2]time.Time
 	held     time.Time // when a call was last held back
 	tried    time.Time // when a call last ended without an answer, or when the last probe began, if that was later
@@ -134,8 +134,8 @@ func (s *scope) hasFailed(object string) bool {
 
 // isNewest reports whether the object is the newest of those that wait for their first
 // probe. If no object waits, each object that has not failed counts as the newest. The
-// newest is preferred, because an object that was just created is newer than one that
-// always fails.
+// newest object is preferred for the probe, because it might just have been created,
+// and is less likely to be one that always fails.
 func (s *scope) isNewest(object string) bool {
 	for len(s.waiting) > 0 {
 		last := len(s.waiting) - 1

@@ -25,7 +25,8 @@ func (s *state) record(kind Kind) {
 		s.failures++
 		s.last = kind
 	case Slow, Canceled:
-		// The call is under way, or this process has ended it.
+		// Such an error says nothing about the cloud, because the call is under way or
+		// this process has ended it.
 	}
 }
 
@@ -43,8 +44,8 @@ func (g *Gateway) State() string {
 	return strings.Join(said, "; ")
 }
 
-// describe returns the state in words. down is the breaker's text about calls
-// that are held back, empty if there are none.
+// describe returns the state in words. down is the breaker's text about calls that are
+// held back, or empty if no calls are held back.
 func (s *state) describe(down string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

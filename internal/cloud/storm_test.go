@@ -53,7 +53,7 @@ func (s storm) run() (took time.Duration, events int) {
 	return time.Since(start), events
 }
 
-// shapes has errors with which clouds answer when their quota is used up.
+// shapes has errors that clouds return when their quota is used up.
 var shapes = []struct {
 	name string
 	err  error
@@ -63,9 +63,8 @@ var shapes = []struct {
 	{"Unreadable", errors.New("E1234")},
 }
 
-// metered returns a provider of a cloud with a quota. Each call takes 30 ms and
-// counts towards the quota. Above the quota, the cloud answers with the error
-// refused.
+// metered returns a provider of a cloud with a quota. Each call takes 30 ms and counts
+// towards the quota. Above the quota, the cloud returns the given error.
 func metered(q *quota, refused error) cloudprovider.Interface {
 	answer := func() error {
 		time.Sleep(30 * time.Millisecond)
@@ -95,9 +94,8 @@ func (m meteredInstances) InstanceExists(context.Context, *corev1.Node) (bool, e
 	return true, m.answer()
 }
 
-// For each shape of error, the work takes hardly longer than the quota demands.
-// Few calls are refused, and no object shows a failure that only the quota has
-// caused.
+// Whatever the error looks like, the work takes hardly longer than the quota requires.
+// Few calls are refused, and no object shows a failure that only the quota has caused.
 func TestAnyErrorKeepsCallsCloseToTheQuota(t *testing.T) {
 	for _, shape := range shapes {
 		for _, tt := range []struct {

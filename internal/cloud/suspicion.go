@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// A comparison (see the type suspicion) begins when, among the recent calls, those
-	// for minSuspects distinct objects have failed with unclassified errors. If none
-	// of the recent calls has succeeded, minSuspectsOfNone objects are enough. After
-	// slower calls have helped, minSuspectsAgain are enough.
+	// A comparison (see the type suspicion) begins when recent calls for minSuspects
+	// distinct objects have failed with unclassified errors. If no recent call has
+	// succeeded, minSuspectsOfNone objects are enough. Once slower calls have helped,
+	// minSuspectsAgain objects are enough.
 	minSuspects       = 5
 	minSuspectsOfNone = 3
 	minSuspectsAgain  = 2
-	// Errors that mention a used-up quota count for the whole cloud when calls
-	// for minSpeakers distinct objects have failed with them. While the rate is
-	// limited, minSpeakersAgain are enough.
+	// Errors that mention a used-up quota count for the whole cloud once recent calls
+	// for minSpeakers distinct objects have failed with such errors. While the rate is
+	// limited, minSpeakersAgain objects are enough.
 	minSpeakers      = 3
 	minSpeakersAgain = 2
 	// recentOutcomes and recentFor are the maximum number and the maximum age of the
@@ -25,31 +25,30 @@ const (
 	// enoughAnswers is the number of answers that a comparison needs. If there are fewer
 	// suspects, it needs one answer about each suspect.
 	enoughAnswers = 3
-	// maxProbing is the longest duration of a comparison. The comparison does not
-	// wait for objects that are not tried again in that time.
+	// maxProbing is the longest duration of a comparison. After that time it no longer
+	// waits for objects that were not tried again.
 	maxProbing = time.Minute
-	// maxVain is how many times in a row calls are slowed down further although none
-	// of them succeeds.
+	// If no call succeeds, calls are slowed down further, at most maxVain times.
 	maxVain = 2
 	// An object that is the cause of its own failures is remembered for
 	// ownReasonFor. At most about maxOwnReasons of these objects are remembered.
 	ownReasonFor  = time.Hour
 	maxOwnReasons = 4096
-	// If a refused call has taken at least minOwnRetries, and much longer than
-	// usual, the provider has probably retried it.
+	// If a refused call has taken minOwnRetries or longer, and much longer than calls
+	// usually take, the provider has probably retried it.
 	minOwnRetries = 2 * time.Second
 	// verdictDelay is the delay before a caller gets an unclassified failure.
 	// During the delay, other calls can show whether they fail as well.
 	verdictDelay = 250 * time.Millisecond
 )
 
-// suspicion finds out whether unclassified failures mean that the quota of the cloud
-// is used up. When calls for many distinct objects fail at once, a comparison
-// begins: calls are slowed down, and the failed calls are repeated. If the repeated
-// calls succeed, the cause was the quota. If they fail again while other calls
-// succeed, their objects are the cause. If nothing succeeds, slower calls do not
-// help. In that case either the cloud is down, and the breaker finds that out, or no
-// other calls are made. The zero value is ready to use.
+// suspicion finds out whether unclassified failures mean that the quota of the cloud is
+// used up. When calls for many distinct objects fail at once, a comparison begins:
+// calls are slowed down, and the failed calls are repeated. If the repeated calls
+// succeed, the cause was the quota. If they fail again while other calls succeed, their
+// objects are the cause. If no call succeeds, slower calls do not help, and the limiter
+// returns to the former rate. In that case the cloud might be down, which the breaker
+// finds out. The zero value is ready to use.
 type suspicion struct {
 	phase    phase
 	recent   []outcome            // the recent outcomes, oldest first
@@ -57,9 +56,9 @@ type suspicion struct {
 	suspects map[string]bool      // objects whose calls have failed; the value is true if a call has failed again while calls were slow
 	own      map[string]time.Time // objects that are the cause of their own failures, with the time at which that was found out
 	began    time.Time            // when calls were slowed down
-	// helped is the number of suspects that have succeeded in calls that began
-	// after calls were slowed down. again is the number of suspects that have
-	// failed in these calls.
+	// helped is the number of suspects for which a call has succeeded, and again is the
+	// number of those for which a call has failed. Only calls that began after calls
+	// were slowed down are counted.
 	helped, again int
 	vain          int // comparisons in a row without a success
 }
@@ -89,7 +88,7 @@ const (
 	slower    verdict = "calls still fail"
 	confirm   verdict = "calls succeed now that they are slower"
 	refute    verdict = "calls for the same objects keep failing while calls for others succeed"
-	giveUp    verdict = "calls for the same objects keep failing although they are slower"
+	giveUp    verdict = "calls for the same objects keep failing although calls are made more slowly"
 )
 
 // observe records an outcome.
@@ -120,9 +119,9 @@ func (s *suspicion) observe(o outcome) verdict {
 	return suspect
 }
 
-// said records a failure that mentions a used-up quota. It reports whether enough
-// recent failures of this kind were for distinct objects. If so, they count for
-// the whole cloud.
+// said records a failure that mentions a used-up quota. It reports whether such
+// failures now count for the whole cloud, because enough distinct objects have had one
+// recently.
 func (s *suspicion) said(o outcome, limited bool) bool { //nolint:revive // flag-parameter: it is a fact, not a mode
 	needed := minSpeakers
 	if limited {
@@ -256,8 +255,8 @@ func remember(recent []outcome, o outcome) []outcome {
 	return recent[from:]
 }
 
-// distinctFailures returns the number of distinct objects for which a call has
-// failed that began after the given time.
+// distinctFailures returns the number of distinct objects with a failed call that began
+// after the given time.
 func distinctFailures(recent []outcome, after time.Time) int {
 	failed := map[string]bool{}
 	for _, o := range recent {

@@ -11,27 +11,27 @@ import (
 
 const (
 	// collectFor is the time that a question waits for others. While questions keep
-	// coming, the time between two calls is multiplied by four after each call, up to
-	// longestBetween. So few calls are half empty. The time becomes collectFor again
-	// only when no call has taken nodes for longer than burstFor, because questions
-	// from a busy machine come in bursts.
+	// coming, the time between two calls grows by a factor of four after each call, up
+	// to longestBetween. So each call takes more questions. The time becomes collectFor
+	// again when no call has taken questions for longer than burstFor. burstFor is that
+	// long because questions from a busy machine come in bursts.
 	collectFor     = 5 * time.Millisecond
 	longestBetween = 750 * time.Millisecond
 	burstFor       = 5 * time.Second
 )
 
 // together collects questions about nodes and asks several of them in one call. A
-// call that waits for its turn goes on collecting. Apart from the wait for a turn,
-// no question waits longer than longestBetween, and a question that comes alone
-// waits no longer than collectFor.
+// question waits for others for at most longestBetween or, if it comes alone, for at
+// most collectFor. Then the call waits for its turn. Until that turn, further questions
+// can join the call.
 type together struct {
 	most int // the maximum number of nodes in a call
 	// longestCall is the longest time to wait for a call under way. After that time
 	// the provider is asked about each node alone, because one of the nodes might be
 	// why the call hangs.
 	longestCall time.Duration
-	// call makes a call. When it is the call's turn, it gets the nodes from the
-	// function take.
+	// call makes one call. When it is the call's turn, the nodes come from the function
+	// take.
 	call func(ctx context.Context, p *progress, take func() []*corev1.Node) ([]Answer, error)
 
 	mu      sync.Mutex
@@ -114,7 +114,7 @@ func (t *together) pause(now time.Time) time.Duration {
 	return max(t.between-since, collectFor)
 }
 
-// begin begins a call. When the turn of the call has come, it takes questions. The
+// begin begins a call. The call takes its questions only when its turn has come. The
 // caller holds mu.
 func (t *together) begin(ctx context.Context) {
 	if t.timer != nil {
@@ -168,9 +168,8 @@ func (t *together) carryOut(ctx context.Context) {
 }
 
 // hasNotBegun reports whether a call about several nodes has ended before the cloud
-// looked at the nodes. After any other error, the provider is asked about each node
-// alone. One of the nodes might be the cause, and the others must get their
-// answers.
+// looked at the nodes. After any other error, one of the nodes might be the cause, so
+// the provider is asked about each node alone.
 func hasNotBegun(err error) bool {
 	kind := KindOf(err)
 	return kind == Throttled || kind == Slow || kind == Canceled || HeldFor(err) > 0

@@ -15,8 +15,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// tallying is a provider with batches. It counts its calls. Each call takes 30
-// ms.
+// tallying is a provider that answers about a batch of nodes in one call. It counts its
+// calls. Each call takes 30 ms.
 type tallying struct {
 	most   int
 	before func(nodes []*corev1.Node) error // called before a batch is answered
@@ -69,15 +69,16 @@ func (c *tallying) InstanceMetadataBatch(_ context.Context, nodes []*corev1.Node
 	return answers, nil
 }
 
-// initialise asks about nodes that arrive at these intervals. It asks about as
-// many nodes at the same time as the controller does. It returns the number of
-// nodes that got their own answer.
+// initialise asks about nodes that arrive one after the other, with this interval in
+// between. It asks about at most as many nodes at the same time as the controller does.
+// It returns the number of nodes that got their own answer, and not another node's.
 func initialise(t *testing.T, i *Instances, nodes int, interval time.Duration) (own int) {
 	t.Helper()
 	return initialiseAt(t, i, nodes, func(int) time.Duration { return interval })
 }
 
-// initialiseAt is like initialise, for nodes that arrive after these pauses.
+// initialiseAt is like initialise, but the function pause returns the time before each
+// arrival.
 func initialiseAt(t *testing.T, i *Instances, nodes int, pause func(n int) time.Duration) (own int) {
 	t.Helper()
 	var mu sync.Mutex
@@ -151,7 +152,8 @@ func TestFiveThousandNodesAreFiftyFewCalls(t *testing.T) {
 			}
 			return 100 * time.Microsecond
 		}, calls: 56, longest: over + time.Second},
-		// A call that waits for its turn collects what comes in the meantime.
+		// A call that waits for its turn collects the questions that come in the
+		// meantime.
 		{name: "TwoCallsASecond", pause: evenly, ceiling: Ceiling{PerSecond: 2}, calls: 53, longest: over + time.Second},
 		{name: "OneCallASecond", pause: evenly, ceiling: Ceiling{PerSecond: 1}, calls: 52, longest: 52 * time.Second},
 	} {

@@ -15,8 +15,8 @@ const (
 )
 
 // shares are the relative shares of the quota for each priority while calls of all
-// priorities wait. If one priority does not need its share, the others get it. No
-// priority waits without end (promise S3).
+// priorities wait. If one priority does not need its share, the others get it. So the
+// calls of each priority get turns (promise S3).
 var shares = [priorities]float64{refreshPriority: 1, lowPriority: 4, updatePriority: 16, highPriority: 48}
 
 // turns has the waiting calls, and decides which one starts next. Calls of the
@@ -66,7 +66,7 @@ func (t *turns) next() *turn {
 	return first
 }
 
-// remove removes a call that waits no longer.
+// remove removes a call that no longer waits.
 func (t *turns) remove(gone *turn) {
 	p := gone.priority
 	t.waiting[p] = slices.DeleteFunc(t.waiting[p], func(w *turn) bool { return w == gone })

@@ -94,8 +94,9 @@ func TestNoCallWaitsForMoreThanItsShare(t *testing.T) {
 	}
 }
 
-// While the quota is used up, each kind of call waits with its own priority. Calls for a
-// Node that does not wait come last, and so does the list.
+// While the quota is used up, each kind of call waits with its own priority. Calls
+// about Nodes that do not wait have the lowest priority, and so do calls that read the
+// list of instances.
 func TestPriorities(t *testing.T) {
 	v2 := metadata(nothing)
 	ask := func(g *Gateway) map[string]func(context.Context) {

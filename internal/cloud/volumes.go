@@ -36,8 +36,8 @@ func (v *Volumes) Labels(ctx context.Context, volume *corev1.PersistentVolume) (
 		return read(ctx, v.gateway, c, func(ctx context.Context) (map[string]string, error) {
 			labels, err := v.theirs.GetLabelsForVolume(ctx, volume.DeepCopy())
 			if err == nil && labels == nil {
-				// A provider that gives up after the deadline might drop the
-				// error.
+				// After the deadline, nil does not count as an answer, because the
+				// provider might have given up and dropped the error.
 				err = ctx.Err()
 			}
 			return maps.Clone(labels), err

@@ -16,16 +16,15 @@ const (
 	// watchTimeout is the time after which a call of the watch is canceled. The
 	// contract asks the provider to return after two minutes.
 	watchTimeout = 3 * time.Minute
-	// After maxLostPlaces failed calls in a row, the watch starts again without a
-	// token, because the token might be the cause.
+	// maxLostPlaces is the number of failed calls in a row after which the watch starts
+	// again without a token, because the token might be the cause.
 	maxLostPlaces = 3
 )
 
 var errNoToken = errors.New("the provider returned no token to go on with")
 
-// Watcher waits for changes of instances. The answers of a watch are hints
-// (decision 10): the gateway's caller then asks the cloud about each node that
-// the watch has named.
+// Watcher waits for changes of instances. A watch gives only hints (decision 10): the
+// caller then asks the cloud about each node that the watch has named.
 type Watcher struct {
 	gateway *Gateway
 	watcher provider.InstanceWatcher
@@ -39,8 +38,7 @@ type Watcher struct {
 	missed   string    // a node whose change the watch has not named; guarded by mu
 }
 
-// Changes names instances that have changed, by provider ID or by the name of the
-// node.
+// Changes has the provider IDs or the node names of instances that have changed.
 type Changes struct {
 	ProviderIDs, NodeNames []string
 
@@ -60,8 +58,8 @@ func newWatcher(g *Gateway, found parts) *Watcher {
 	return &Watcher{gateway: g, watcher: found.watcher, calls: inflight[Changes]{callerTimeout: watchTimeout + grace}}
 }
 
-// Next waits for changes after those that it returned last. It returns new
-// changes as soon as there are any. If there are none, it returns without changes
+// Next waits for changes that are newer than those that it returned last. It returns
+// new changes as soon as there are any. If there are none, it returns without changes
 // after some minutes. Next must not be called twice at the same time.
 func (w *Watcher) Next(ctx context.Context) (Changes, error) {
 	w.mu.Lock()
@@ -152,16 +150,16 @@ func (w *Watcher) works() float64 {
 	return 0
 }
 
-// Since returns the time after which the watch has missed no change. works
-// reports whether the watch works now.
+// Since returns the time after which the watch has missed no change, and reports
+// whether the watch works now.
 func (w *Watcher) Since() (since time.Time, works bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.since, w.failures == 0 && !w.since.IsZero()
 }
 
-// Missed records that an instance has changed, but that the watch has not named
-// it. From then on the watch counts as if it had just begun.
+// Missed records that the watch has not named an instance that has changed. From then
+// on the watch counts as if it had just begun.
 func (w *Watcher) Missed(ctx context.Context, node string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

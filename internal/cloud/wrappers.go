@@ -59,8 +59,8 @@ func has(t reflect.Type, m method) bool {
 	return ok
 }
 
-// declares reports whether the author of the type has written the method. For the
-// methods of an embedded value, the compiler generates code without a source file.
+// declares reports whether the author of the type has written the method. The methods
+// of an embedded value have no source file, because the compiler generates them.
 func declares(t reflect.Type, m method) bool {
 	found, ok := m(t)
 	if !ok || t.Kind() == reflect.Interface {
@@ -74,9 +74,9 @@ func declares(t reflect.Type, m method) bool {
 // method looks up one method of a type.
 type method func(reflect.Type) (reflect.Method, bool)
 
-// The methods that optional interfaces replace. Each name is a constant. If a program
-// looks up a method by a name that the compiler does not know, the linker keeps all
-// exported methods. That makes the program larger by half.
+// These are the methods that optional interfaces replace. Each name is a constant,
+// because otherwise the linker would keep all exported methods, and the program would
+// be 50 % larger.
 var (
 	methodInstancesV2               method = func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("InstancesV2") }
 	methodInstances                 method = func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("Instances") }
@@ -91,11 +91,11 @@ var (
 	methodDeleteRoute               method = func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("DeleteRoute") }
 )
 
-// hidden returns the names of the optional interfaces that a wrapper hides: the
-// inner value offers them, and the wrapper does not. P is the type of both values.
-// offers returns a struct with a field for each optional interface. A field is nil
-// if the value does not offer that interface. hidden finds inner values only if
-// they are embedded.
+// hidden returns the names of the optional interfaces that a wrapper hides: the inner
+// value offers them, and the wrapper does not. P is the type of both values. The
+// function offers returns a struct with a field for each optional interface. A field is
+// nil if the value does not offer that interface. An inner value is found only if the
+// wrapper embeds it.
 func hidden[P, O any](value P, offers func(P) O) []string {
 	outer := reflect.ValueOf(offers(value))
 	var names []string
@@ -138,7 +138,7 @@ func embedded[P any](value P) (inner P, ok bool) {
 // sayHidden logs the optional interfaces that a wrapper hides.
 func sayHidden(ctx context.Context, names []string) {
 	if len(names) > 0 {
-		klog.FromContext(ctx).Info("The provider embeds another one and hides optional interfaces of it: give the wrapper the method Unwrap of provider.Unwrapper, or the methods of these interfaces", "hidden", names)
+		klog.FromContext(ctx).Info("A wrapper hides optional interfaces of the provider that it embeds: give the wrapper the method Unwrap of provider.Unwrapper, or the methods of these interfaces", "hidden", names)
 	}
 }
 

@@ -75,8 +75,10 @@ func (appliesItself) ApplyRoutes(context.Context, string, []provider.RouteChange
 	return nil, nil
 }
 
-// A method of the wrapper itself wins. If the wrapper does not have an interface,
-// the interface is found behind the wrapper, or reported as hidden.
+// If a wrapper declares a method itself, that method is called, and no optional
+// interface replaces it. If the wrapper has the method Unwrap, other optional
+// interfaces behind it are found. If the wrapper only embeds the inner value, they are
+// reported as hidden.
 func TestWrappers(t *testing.T) {
 	offers := &applyingTable{most: 3}
 	for _, tt := range []struct {

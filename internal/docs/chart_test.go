@@ -84,8 +84,8 @@ func valuesOfChart(t *testing.T) []value {
 	return valuesOf(t, file.Content[0], nil)
 }
 
-// valuesOf returns the values in a mapping. It does not look for more values
-// inside a value that has a comment.
+// valuesOf returns the values in a mapping. A mapping that has a comment is one value,
+// whatever is in it.
 func valuesOf(t *testing.T, mapping *yaml.Node, path []string) (all []value) {
 	t.Helper()
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
@@ -122,8 +122,8 @@ func initial(t *testing.T, v any) string {
 }
 
 // TestTolerationsOfTheGuide compares the tolerations that the guide shows with those in
-// values.yaml. The command "doctor" refers to the guide, because not every daemon comes
-// from the chart.
+// values.yaml. The guide needs them, because the command "doctor" refers to it, and
+// because not every daemon was installed with the chart.
 func TestTolerationsOfTheGuide(t *testing.T) {
 	_, after, _ := strings.Cut(read(t, chartValues), "\ntolerations:\n")
 	want, _, _ := strings.Cut(after, "# -- ")

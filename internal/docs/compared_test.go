@@ -9,8 +9,8 @@ import (
 
 const (
 	comparedPage = "docs/compared-with-upstream.md"
-	// wordsOnly is the last cell of a row for a difference in wording only: in a log
-	// line, an event, a metric, or an error message of a daemon that does not start.
+	// wordsOnly is the last cell of a row if only a text differs: a log line, an event,
+	// a metric, or an error message of a daemon that does not start.
 	wordsOnly = "Words only."
 )
 

@@ -35,8 +35,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// resolve returns the path of a link's target. inside reports whether the target
-// is in the repository.
+// resolve returns the path of a link's target, and reports whether the target is in the
+// repository.
 func resolve(file, to string) (target string, inside bool) {
 	if rest, ok := strings.CutPrefix(to, published); ok {
 		return rest, true

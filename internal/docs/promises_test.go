@@ -22,7 +22,7 @@ var (
 // promise is a row of the page.
 type promise struct{ id, rule, tests, shown string }
 
-// promises returns the rows of the page. known has the names that can be cited.
+// promises returns the rows of the page, and the names that can be cited.
 func promises(t *testing.T) (rows []promise, known map[string]bool) {
 	t.Helper()
 	known = map[string]bool{}
@@ -79,8 +79,8 @@ func TestPromisesAreHeld(t *testing.T) {
 
 var testName = regexp.MustCompile(`^([a-z][a-z0-9]*)\.(Test\w+)$`)
 
-// TestThreatModelIsHeld checks that every test and row that the threat model names
-// exists.
+// TestThreatModelIsHeld checks that the threat model names only tests and rows that
+// exist.
 func TestThreatModelIsHeld(t *testing.T) {
 	const page, tests = "docs/security/threat-model.md", 3 // the column of the tests
 	known, named := testsOf(t), 0
@@ -110,9 +110,9 @@ func onlyTests(line string) string {
 // these words.
 type testFunctions map[string]map[string]bool
 
-// check reports an error for each test that the cell names and that does not exist.
-// It does the same for each named row that the test does not have. It returns the
-// number of tests in the cell.
+// check reports an error for each test in the cell that does not exist, and for each
+// row in the cell that its test does not have. It returns the number of tests in the
+// cell.
 func (f testFunctions) check(t *testing.T, of, cell string) (named int) {
 	t.Helper()
 	var texts map[string]bool
@@ -161,8 +161,7 @@ func testsOf(t *testing.T) testFunctions {
 	return all
 }
 
-// TestCitedPromisesExist checks that each promise that a comment or a page cites
-// exists.
+// TestCitedPromisesExist checks that comments and pages cite only promises that exist.
 func TestCitedPromisesExist(t *testing.T) {
 	_, known := promises(t)
 	cited := 0

@@ -26,9 +26,9 @@ type drawn struct {
 	} `xml:"text"`
 }
 
-// TestRecording checks the README's recording. The command must be a target of
-// make, the demo must print the lines, and the README must have the same lines as
-// text. With -generate the test writes the lines to the README.
+// TestRecording checks the README's recording. The recorded command must be a target of
+// make. The demo must be able to print the recorded lines, and the README must have the
+// same lines as text. With -generate the test writes the lines to the README.
 func TestRecording(t *testing.T) {
 	svg := read(t, recording)
 	if len(svg) > 200_000 {
@@ -76,8 +76,7 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// lines returns the lines of the recording. For each gap in the picture, it adds an empty
-// line.
+// lines returns the lines of the recording. A gap in the picture is an empty line.
 func (d drawn) lines() []string {
 	var lines []string
 	row := 0
@@ -111,7 +110,8 @@ func phrases(t *testing.T) []*regexp.Regexp {
 			if !ok || literal.Kind != token.STRING {
 				return true
 			}
-			// A phrase needs words, because "%s: %s" would match everything.
+			// Texts with few words are left out, because "%s: %s" would match
+			// everything.
 			if text, err := strconv.Unquote(literal.Value); err == nil && strings.Count(verb.ReplaceAllString(text, ""), " ") >= 2 {
 				found = append(found, regexp.MustCompile("^"+verb.ReplaceAllString(regexp.QuoteMeta(text), ".*")+"$"))
 			}

@@ -15,8 +15,8 @@ import (
 
 const thirdPartyPage = "THIRD_PARTY.md"
 
-// licences has the words by which a licence is recognised. All white space between
-// two words counts as one space. The first licence whose words match counts.
+// licences has the words by which a licence is recognised. Any white space between two
+// words matches. If several licences match, the first one counts.
 var licences = []struct{ name, words string }{
 	{"Apache-2.0", "Apache License Version 2.0"},
 	{"MPL-2.0", "Mozilla Public License Version 2.0"},

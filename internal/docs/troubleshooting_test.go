@@ -11,9 +11,9 @@ import (
 
 const troubleshooting = "docs/guides/troubleshooting.md"
 
-// TestTroubleshootingNamesEachReason checks that the guide contains each reason
-// that a reader might look up there. The reasons of CloudInstanceMissing have
-// their own guide, and so do those of CertificateSigningRequests and volumes.
+// TestTroubleshootingNamesEachReason checks that the guide contains each reason that a
+// reader might look up there. The reasons of the condition CloudInstanceMissing, of
+// CertificateSigningRequests and of volumes have their own guides.
 func TestTroubleshootingNamesEachReason(t *testing.T) {
 	text := read(t, troubleshooting)
 	for _, r := range app.AllReasons() {

@@ -67,8 +67,8 @@ type Finding struct {
 	Evidence []string `json:"evidence,omitempty"`
 	Fix      string   `json:"fix,omitempty"`
 	Docs     string   `json:"docs"`
-	// others has the names of all Nodes of the finding, if it can be about
-	// several Nodes.
+	// others has the names of all Nodes that the finding is about, if there are
+	// several.
 	others []string
 }
 

@@ -201,8 +201,8 @@ func TestEachCheckIsComplete(t *testing.T) {
 	}
 }
 
-// TestMissingSources removes each source in turn. Then exactly the checks that need the
-// source are unknown.
+// TestMissingSources removes one source at a time. The checks that need this source
+// must be unknown, and no others.
 func TestMissingSources(t *testing.T) {
 	for _, s := range []Source{Nodes, Services, Leases, Deployments, DaemonSets, StatefulSets, Pods, Events, Requests, Slices, Reviews} {
 		t.Run(string(s), func(t *testing.T) {
@@ -245,8 +245,9 @@ func TestNoLeaseIsNoProofThatNobodyWorks(t *testing.T) {
 	t.Error("FL301 does not name the flag if no manager is visible")
 }
 
-// TestNothingToLookAt lists, for some clusters, the checks whose result is unknown.
-// Either a check has nothing to look at, or its sources were read only in part.
+// TestNothingToLookAt lists, for some clusters, the checks whose result is unknown. A
+// result is unknown if a check has nothing to look at, or if its sources were read only
+// in part.
 func TestNothingToLookAt(t *testing.T) {
 	for name, row := range map[string]struct {
 		change change

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// With --wait, againAfter is the pause before the cluster is read again.
+	// againAfter is the pause between two reads of the cluster with --wait.
 	againAfter = 5 * time.Second
 	// readWithin bounds the time for one read of the cluster.
 	readWithin = time.Minute

@@ -155,7 +155,7 @@ func TestCommand(t *testing.T) {
 		"NoRightToReview":   {&apiServerOf{objects: aCluster(), codes: map[string]int{"subjectaccessreviews": http.StatusForbidden}}, "", 0, "FL401 FL403 unknown: needs create subjectaccessreviews.authorization.k8s.io"},
 		"ListFails":         {&apiServerOf{objects: aCluster(), codes: map[string]int{"services": http.StatusTeapot}}, "", 0, "needs list services (the server responded with the status code 418"},
 		"ServerFails":       {&apiServerOf{codes: map[string]int{"version": http.StatusInternalServerError}}, "", inspect.CannotLook, "the API server: an error on the server"},
-		"MoreThanIsRead":    {&apiServerOf{objects: aCluster(), endless: "certificatesigningrequests"}, "", 0, "there is more to list certificatesigningrequests"},
+		"MoreThanIsRead":    {&apiServerOf{objects: aCluster(), endless: "certificatesigningrequests"}, "", 0, "not all certificatesigningrequests.certificates.k8s.io were read"},
 		"ChosenNode":        {&apiServerOf{objects: aCluster()}, "--node=a --only=nodes", 0, "nodes"},
 		"NodeThatIsNot":     {&apiServerOf{objects: aCluster()}, "--node=b", inspect.CannotLook, `--node: there is no Node "b"`},
 		"WrongCategory":     {&apiServerOf{}, "--only=node", inspect.Failed, `--only: "node" is not one of`},

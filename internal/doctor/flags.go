@@ -43,8 +43,8 @@ func flagsOf(line []string) flags {
 // has reports whether the flag is set.
 func (f flags) has(name string) bool { _, ok := f[name]; return ok }
 
-// is reports whether a flag of type bool is on. The parameter unset is the default
-// of the flag.
+// is reports whether a flag of type bool is on. The second argument is the flag's
+// default.
 func (f flags) is(name string, unset bool) bool {
 	value, ok := f[name]
 	if !ok {
@@ -61,8 +61,8 @@ func (f flags) list(name string) []string {
 	return strings.Split(f[name], ",")
 }
 
-// or returns the value of a flag. If the flag is not set, it returns the parameter
-// unset. ok is false if the value depends on the Pod's environment.
+// or returns the value of a flag. The second argument is the flag's default. The result
+// ok is false if the value depends on the Pod's environment.
 func (f flags) or(name, unset string) (value string, ok bool) {
 	value, found := f[name]
 	if !found {

@@ -13,8 +13,8 @@ import (
 
 const (
 	defaultLease = "cloud-controller-manager"
-	// staleAfter is the time without a renewal after which a Lease counts as one
-	// without a leader. Leaders renew their Lease every few seconds.
+	// A Lease that has not been renewed for staleAfter has no leader any more. Leaders
+	// renew their Lease every few seconds.
 	staleAfter = time.Minute
 )
 
@@ -53,9 +53,9 @@ func (m Manager) String() string {
 	}
 }
 
-// Managers returns the cloud-controller-managers that should be at work. These are
-// the workloads with replicas and without --shadow. The holder of a Lease also
-// counts if the Lease is renewed and belongs to no workload.
+// Managers returns the cloud-controller-managers that should be at work. These are the
+// workloads that have replicas and run without --shadow. The result also has a manager
+// without a visible workload if its Lease is renewed.
 func (v *View) Managers() []Manager {
 	var all []Manager
 	var claimed []string
@@ -117,8 +117,8 @@ func (m Manager) divides() bool {
 		m.Flags.has("load-balancer-class") || slices.ContainsFunc(m.Flags.list("controllers"), func(c string) bool { return c != "*" })
 }
 
-// runs reports whether the manager runs a controller. other is the controller's
-// former name.
+// runs reports whether the manager runs a controller. The arguments are the
+// controller's present name and its former name.
 func (m Manager) runs(controller, other string) bool {
 	chosen := m.Flags.list("controllers")
 	if len(chosen) == 0 {
@@ -133,9 +133,9 @@ func (m Manager) runs(controller, other string) bool {
 	return slices.Contains(chosen, "*")
 }
 
-// serves reports whether the manager might serve Services of this class. The
-// class "" means Services without a class. If the manager's flags are not
-// visible, serves returns true.
+// serves reports whether the manager might serve Services of this class. The class ""
+// means Services without a class. If the manager's workload is not visible, its flags
+// are not known, and the result is true.
 func (m Manager) serves(class string) bool {
 	classes := m.Flags.list("load-balancer-class")
 	switch {

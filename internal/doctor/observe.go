@@ -29,8 +29,8 @@ const (
 
 // Observe reads the data for the checks. It returns an error if the request for the
 // server's version fails, or if ctx ends before the managers are known. A missing right
-// is not an error: Observe records it in the View. waiting is the time that an object
-// can wait before it is reported.
+// is not an error: Observe records it in the View. The last argument is the time for
+// which an object may wait before a check reports it.
 func Observe(ctx context.Context, client kubernetes.Interface, clock *Clock, waiting time.Duration) (*View, error) {
 	version, err := client.Discovery().ServerVersion()
 	if err != nil && !apierrors.IsForbidden(err) {
@@ -83,7 +83,7 @@ func (o *observer) together(ctx context.Context, reads ...func(context.Context))
 	all.Wait()
 }
 
-// with changes the View while it holds mu.
+// with lets a function change the View while mu is locked.
 func (o *observer) with(change func(*View)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -107,7 +107,7 @@ func (o *observer) isMissing(s Source) bool {
 	return missing
 }
 
-// read reads at most `most` pages of a kind.
+// read reads the objects of a kind, but not more than the given number of pages.
 func read[T any](ctx context.Context, o *observer, s Source, most int, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (items []T, more string, err error)) []T {
 	var all []T
 	options.Limit = pageSize

@@ -17,9 +17,8 @@ const BesideAfter = staleAfter + 15*time.Second
 
 // ObserveBeside reads the data for View.Beside: Nodes, and the Leases and workloads in
 // kube-system. It reads at most 500 objects of each kind, with at most 6 requests. The
-// first request asks for the rights of the caller, which every authenticated user is
-// allowed to do. The other requests are for the lists that the caller has the right to
-// read.
+// first request asks for the rights of the caller. Every authenticated user may send
+// it. The other requests are for the lists that the caller has the right to read.
 func ObserveBeside(ctx context.Context, client kubernetes.Interface, clock *Clock) (*View, error) {
 	review, err := client.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
 		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: metav1.NamespaceSystem},

@@ -30,7 +30,7 @@ type Other struct {
 const divide = "docs/guides/two-managers.md says how to divide the objects between two managers."
 
 // Beside returns the evidence that another manager works in the same cluster. It
-// returns none if the flags of self divide the objects between the managers.
+// returns none if the flags of this daemon limit it to some of the objects.
 func (v *View) Beside(self Self) Other {
 	me := self.manager()
 	known := v.withSelf(me)
@@ -44,9 +44,9 @@ func (v *View) Beside(self Self) Other {
 		if evidence := found[0].Evidence; len(evidence) > 0 {
 			seen += " " + strings.Join(evidence, "; ") + "."
 		}
-		return Other{Works: true, Message: shown(seen + " Each writes what the other has written, and each deletes Nodes by rules of its own. End one of them; " + divide)}
+		return Other{Works: true, Message: shown(seen + " Each overwrites what the other has written, and each deletes Nodes by its own rules. End one of them; " + divide)}
 	case undivided && late != "":
-		return Other{Message: shown(late + ", and is another manager than this one. If it still runs, end it; " + divide)}
+		return Other{Message: shown(late + ". That is another manager than this one. If it still runs, end it; " + divide)}
 	default:
 		return Other{}
 	}
@@ -56,10 +56,10 @@ func (s Self) manager() Manager {
 	return Manager{Flags: flagsOf(s.Line), Elects: s.Lease != "", Lease: s.Lease, isSelf: true}
 }
 
-// withSelf returns the managers that should be at work. They include me, which describes
-// this daemon. withSelf leaves out a workload whose Lease differs from me.Lease and is not
-// renewed. Such a workload either does not work, or is this daemon's own workload, whose
-// program has chosen another Lease without a flag.
+// withSelf returns the managers that should be at work, including this daemon. It
+// leaves out a workload whose Lease is not renewed, unless that is this daemon's Lease.
+// Such a workload is not at work, or it is this daemon's own workload. In the second
+// case, the daemon's program uses a Lease that no flag names.
 func (v *View) withSelf(me Manager) []Manager {
 	all := slices.DeleteFunc(v.Managers(), func(m Manager) bool {
 		if m.Lease == me.Lease {
@@ -80,7 +80,7 @@ func (v *View) lateWriterOtherThan(program string) string {
 	late := v.writersOfLate()
 	for _, name := range slices.Sorted(maps.Keys(late)) {
 		if name != program {
-			return fmt.Sprintf("%s, %s ago at the latest", late[name].wrote(name), v.since(late[name].last))
+			return fmt.Sprintf("%s, most recently %s ago", late[name].wrote(name), v.since(late[name].last))
 		}
 	}
 	return ""

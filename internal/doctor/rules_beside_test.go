@@ -40,7 +40,7 @@ func TestBeside(t *testing.T) {
 		{"SelfDivides", ours, "--own-provider-id-schemes=x", []change{noWorkload, lease("old-ccm", 0)}, ""},
 		{"SelfDividesAndTwoOthersDoNot", ours, "--own-provider-id-schemes=x", []change{noWorkload, lease("old-ccm", 0), lease("older-ccm", 0)}, ""},
 		{"WritersInTurn", ours, "", []change{noWorkload, inTurn}, atWork + "Nodes were written by cloud-controller-manager and hcloud-cloud-controller-manager in turn in the last hour. cloud-controller-manager wrote 1 Node in the last hour; hcloud-"},
-		{"OlderWriter", ours, "", []change{late, aNode("m", wrote(fromThem, 20*time.Minute))}, "hcloud-cloud-controller-manager wrote 2 Nodes in the last hour, 10m0s ago at the latest, and is another manager than this one. If it still runs, end it; "},
+		{"OlderWriter", ours, "", []change{late, aNode("m", wrote(fromThem, 20*time.Minute))}, "hcloud-cloud-controller-manager wrote 2 Nodes in the last hour, most recently 10m0s ago. That is another manager than this one. If it still runs, end it; "},
 		{"WriterOfYesterday", ours, "", []change{aNode("n", wrote(fromThem, 24*time.Hour))}, ""},
 		{"WritersWhoseNamesAreText", ours, "", []change{noWorkload, forged}, ""},
 		{"LeaseThatTheProgramChooses", "kube-system/talos", "", []change{lease("cloud-controller-manager", time.Hour), lease("talos", 0)}, ""},

@@ -22,21 +22,21 @@ func cloudChecks() []Check {
 	return []Check{
 		{
 			ID: "FL501", Category: Cloud, Level: Error, Title: "The cloud denies access",
-			Why:   "The credentials are wrong, have expired or do not allow what the daemon needs. Nothing is deleted meanwhile, and nothing is initialised.",
+			Why:   "The credentials are wrong, have expired or do not allow what the daemon needs. Meanwhile nothing is deleted, and nothing is initialised.",
 			Looks: "The reason `CloudDenied` in conditions of Nodes and Services.",
 			Fix:   "kubectl -n kube-system logs -l app.kubernetes.io/component=cloud-controller-manager --tail=50 # docs/guides/credentials.md says how to change them",
 			Needs: []Source{Nodes, Services}, find: accessDenied,
 		},
 		{
 			ID: "FL502", Category: Cloud, Level: Warning, Title: "Clocks differ",
-			Why:   "Leases are judged by time, and clouds refuse requests whose signature is of another time.",
-			Looks: fmt.Sprintf("The `Date` of the API server's answers and the clock of this machine; and Leases that were renewed in the future. More than %v is reported.", maxSkew),
+			Why:   "Whether a Lease has expired depends on the clock. Clouds refuse requests whose signature has a wrong time.",
+			Looks: fmt.Sprintf("The `Date` of the API server's answers and the clock of this machine; and Leases that were renewed in the future. Differences of more than %v are reported.", maxSkew),
 			Fix:   "timedatectl status # on the machine that the message names", find: skewedClocks,
 		},
 		{
 			ID: "FL504", Category: Cloud, Level: Warning, Title: "Calls wait for the cloud's quota",
 			Why:   "Something else uses the account's quota, or the daemon's bounds are too low. Everything takes longer.",
-			Looks: "The events `CloudCallsLimited` and `CloudCallsNotLimited` of the Lease, of the last hour.",
+			Looks: "The events `CloudCallsLimited` and `CloudCallsNotLimited` of the Lease in the last hour.",
 			Fix:   "kubectl -n {namespace} get events --field-selector involvedObject.name={name}",
 			Needs: []Source{Events}, find: callsLimited,
 		},
@@ -62,7 +62,7 @@ func accessDenied(v *View) []Finding {
 		return nil
 	}
 	objects = slices.Compact(objects)
-	return []Finding{{Message: fmt.Sprintf("%d objects wait because of it. %s", len(objects), messages[0]), Evidence: limited(objects)}}
+	return []Finding{{Message: fmt.Sprintf("%d objects wait because the cloud denies access. %s", len(objects), messages[0]), Evidence: limited(objects)}}
 }
 
 func skewedClocks(v *View) (all []Finding) {

@@ -27,21 +27,21 @@ func controlPlaneChecks() []Check {
 		},
 		{
 			ID: "FL102", Category: ControlPlane, Level: Error, Title: "kube-controller-manager has a cloud of its own",
-			Why:   "With `--cloud-provider` other than `external` it runs cloud controllers of its own (old versions) or does not start (new ones).",
+			Why:   "If `--cloud-provider` is set to anything but `external`, old versions run cloud controllers of their own, and new versions do not start.",
 			Looks: "The command line of kube-controller-manager, if its Pods are visible.",
 			Fix:   "kubectl -n {namespace} get pod {name} -o yaml # then set --cloud-provider=external in its manifest",
 			Needs: []Source{Pods}, find: inTreeCloud, cannot: withoutPods(controllerManager),
 		},
 		{
 			ID: "FL103", Category: ControlPlane, Level: Error, Title: "Pod CIDRs are given twice, or not from the daemon's range",
-			Why:   "Two allocators give one CIDR to two Nodes. With another `--cluster-cidr` the daemon makes no routes for what kube-controller-manager gives.",
+			Why:   "Two allocators may give the same CIDR to two Nodes. If the two values of `--cluster-cidr` differ, the daemon makes no routes for CIDRs outside its own.",
 			Looks: "`--allocate-node-cidrs`, `--cluster-cidr` and `--controllers` of kube-controller-manager and of the daemon.",
 			Fix:   "kubectl -n {namespace} get {kind} {name} -o yaml # then compare --cluster-cidr, and let only one of the two give CIDRs",
 			Needs: append([]Source{Pods}, managers...), find: otherCIDRs, cannot: withoutPods(controllerManager),
 		},
 		{
 			ID: "FL104", Category: ControlPlane, Level: Warning, Title: "kube-apiserver has --cloud-provider",
-			Why:   "The flag has no use beside a cloud-controller-manager. Newer API servers do not know it, and do not start with it.",
+			Why:   "The flag has no use beside a cloud-controller-manager. Newer API servers do not know this flag, and do not start if it is set.",
 			Looks: "The command line of kube-apiserver, if its Pods are visible.",
 			Fix:   "kubectl -n {namespace} get pod {name} -o yaml # then remove --cloud-provider and --cloud-config from its manifest",
 			Needs: []Source{Pods}, find: apiServerCloud, cannot: withoutPods(apiServer),
@@ -55,8 +55,8 @@ func controlPlaneChecks() []Check {
 		},
 		{
 			ID: "FL106", Category: ControlPlane, Level: Warning, Title: "Another controller serves Services without a class",
-			Why:   "MetalLB, PureLB or ServiceLB of k3s and the daemon both write the status of such Services, each over the other.",
-			Looks: "Deployments and DaemonSets with these images or labels, and Services of type LoadBalancer without `spec.loadBalancerClass`.",
+			Why:   "The other controller (MetalLB, PureLB or ServiceLB of k3s) and the daemon both write the status of such Services, and each overwrites what the other has written.",
+			Looks: "Deployments and DaemonSets with the images of these controllers, and Services of type LoadBalancer without `spec.loadBalancerClass`.",
 			Fix:   "kubectl -n {namespace} get {kind} {name} -o yaml # then give one of the two a load balancer class",
 			Needs: append([]Source{Services}, managers...), find: otherBalancers,
 		},
@@ -186,8 +186,8 @@ func noPreferredAddress(v *View) []Finding {
 	return nil
 }
 
-// balancers has programs that serve Services of type LoadBalancer. image is a part of
-// the name of the program's image.
+// balancers has programs that serve Services of type LoadBalancer. The field image is a
+// part of the name of their image.
 var balancers = []struct{ image, name string }{
 	{"metallb/controller", "MetalLB"},
 	{"purelb/allocator", "PureLB"},
@@ -216,8 +216,8 @@ func otherBalancers(v *View) []Finding {
 	return all
 }
 
-// balancerOf returns the name of the program of balancers that the Pods run. It returns
-// "" if they run none, or if the program serves only its own class.
+// If the Pods run a program that balancers lists, balancerOf returns the name of the
+// program. It returns "" if they run none, or if the program serves only its own class.
 func balancerOf(t Template) string {
 	for _, c := range t.Containers {
 		for _, b := range balancers {

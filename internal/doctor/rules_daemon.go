@@ -15,27 +15,27 @@ func daemonChecks() []Check {
 	return []Check{
 		{
 			ID: "FL301", Category: Daemon, Level: Error, Title: "No cloud-controller-manager leads",
-			Why:   "Nobody renews the Lease, so no controller works: Nodes are not initialised, load balancers do not follow.",
-			Looks: "The Leases that the workloads' flags name, and those that are called like a cloud-controller-manager. A leader renews its Lease every few seconds; a minute without is too long. A daemon with `--leader-elect=false` holds no Lease, and counts as one that leads.",
+			Why:   "Nobody renews the Lease, so no controller works: Nodes are not initialised, and load balancers are not updated.",
+			Looks: "The Leases that the workloads' flags name, and those with the name of a cloud-controller-manager. A leader renews its Lease every few seconds. If a Lease was not renewed for a minute, its holder does not lead. A daemon with `--leader-elect=false` holds no Lease, but counts as a leader.",
 			Fix:   "kubectl -n {namespace} describe {kind} {name}",
 			Needs: managers, find: noLeader, cannot: noManager,
 		},
 		{
 			ID: "FL302", Category: Daemon, Level: Error, Title: "Two cloud-controller-managers work at once",
-			Why:   "Each writes what the other has written, and each deletes Nodes by rules of its own. A mistake of either is a Node that is lost.",
-			Looks: "Workloads by image, program and flags; Leases that are renewed; and the field managers of Nodes in the last hour. Managers whose flags divide the objects between them are left out: `--controllers`, `--load-balancer-class`, `--own-…`.",
-			Fix:   "kubectl -n {namespace} scale {kind} {name} --replicas=0 # if this is the one to go; docs/guides/two-managers.md says how to divide the objects",
+			Why:   "Each overwrites what the other has written, and each deletes Nodes by its own rules. If either makes a mistake, a Node is lost.",
+			Looks: "Workloads, by their image, program and flags; Leases that are renewed; and the field managers that have written Nodes in the last hour. Managers whose flags divide the objects between them are not reported: `--controllers`, `--load-balancer-class`, `--own-…`.",
+			Fix:   "kubectl -n {namespace} scale {kind} {name} --replicas=0 # if this is the one to stop; docs/guides/two-managers.md says how to divide the objects",
 			FixOf: map[string]string{
-				"daemonset": "kubectl -n {namespace} get {kind} {name} -o yaml # if this is the one to go: delete it; docs/guides/two-managers.md says how to divide the objects",
-				staticPod:   "kubectl -n {namespace} get {kind} {name} -o wide # if this is the one to go: remove its manifest from its node; docs/guides/two-managers.md says how to divide the objects",
-				"lease":     "kubectl -n {namespace} get {kind} {name} -o yaml # if its holder is the one to go: stop it; docs/guides/two-managers.md says how to divide the objects",
+				"daemonset": "kubectl -n {namespace} get {kind} {name} -o yaml # if this is the one to stop: delete it; docs/guides/two-managers.md says how to divide the objects",
+				staticPod:   "kubectl -n {namespace} get {kind} {name} -o wide # if this is the one to stop: remove its manifest from its node; docs/guides/two-managers.md says how to divide the objects",
+				"lease":     "kubectl -n {namespace} get {kind} {name} -o yaml # then stop its holder, or the other manager; docs/guides/two-managers.md says how to divide the objects",
 				"":          "kubectl get nodes -o yaml --show-managed-fields # then stop one of the two; docs/guides/two-managers.md says how to divide the objects",
 			},
 			Needs: append([]Source{Nodes}, managers...), find: twoManagers,
 		},
 		{
 			ID: "FL303", Category: Daemon, Level: Warning, Title: "The manager cannot start in a new cluster",
-			Why:   "CoreDNS waits for a Node that the manager has not initialised yet, and Nodes wait for routes that the manager has not made yet. A manager that needs either waits for ever.",
+			Why:   "CoreDNS waits for a Node that the manager has not initialised yet, and Nodes wait for routes that the manager has not made yet. A manager that needs CoreDNS or a route to start waits for ever.",
 			Looks: "`hostNetwork`, `dnsPolicy` and tolerations of the manager's Pods.",
 			Fix:   "kubectl -n {namespace} get {kind} {name} -o yaml # then set dnsPolicy: Default, and the tolerations of docs/guides/install.md",
 			Needs: managers, find: cannotBootstrap,
@@ -49,22 +49,22 @@ func daemonChecks() []Check {
 		},
 		{
 			ID: "FL306", Category: Daemon, Level: Warning, Title: "Replicas of the manager run different images",
-			Why:   "A tag was moved, or a rollout has stopped half-way. Which rules hold depends on who leads.",
+			Why:   "A tag was moved, or a rollout has stopped half-way. The behaviour depends on which replica leads.",
 			Looks: "The image that each container runs, by its digest, while no rollout is under way.",
 			Fix:   "kubectl -n {namespace} rollout restart {kind} {name}",
 			Needs: managers, find: differentImages,
 		},
 		{
 			ID: "FL309", Category: Daemon, Level: Error, Title: "Several replicas work without a leader",
-			Why:   "With `--leader-elect=false` each replica works, as two managers do.",
+			Why:   "With `--leader-elect=false` all replicas work at the same time, like several managers.",
 			Looks: "`--leader-elect` in the Pod's arguments, the replicas, and whether a rollout starts a new Pod before the old one has ended.",
-			Fix:   "kubectl -n {namespace} edit {kind} {name} # remove --leader-elect=false; or one replica, with the strategy Recreate",
+			Fix:   "kubectl -n {namespace} edit {kind} {name} # remove --leader-elect=false, or run one replica with the strategy Recreate",
 			Needs: managers, find: noElection,
 		},
 		{
 			ID: "FL310", Category: Daemon, Level: Error, Title: "Pods of the manager are not ready",
 			Why:   "A replica that is not ready does not take over.",
-			Looks: "Ready replicas, and what their containers wait for.",
+			Looks: "The number of ready replicas, and what the containers of the others wait for.",
 			Fix:   "kubectl -n {namespace} describe {kind} {name}",
 			Needs: managers, find: notReady,
 		},
@@ -125,17 +125,17 @@ func (v *View) lastRenewal(name string) string {
 	case l.Spec.RenewTime == nil:
 		return "The Lease was never renewed."
 	case l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "":
-		return fmt.Sprintf("The last leader has released the Lease %s ago.", v.since(l.Spec.RenewTime.Time))
+		return fmt.Sprintf("The last leader released the Lease %s ago.", v.since(l.Spec.RenewTime.Time))
 	default:
-		return fmt.Sprintf("%s has renewed the Lease %s ago, and not since.", *l.Spec.HolderIdentity, v.since(l.Spec.RenewTime.Time))
+		return fmt.Sprintf("%s last renewed the Lease %s ago.", *l.Spec.HolderIdentity, v.since(l.Spec.RenewTime.Time))
 	}
 }
 
 func twoManagers(v *View) []Finding { return v.together(v.Managers()) }
 
 // together returns a finding if several of these managers do the same work, or if two
-// field managers have written Nodes in turn. Managers with the same Lease are replicas,
-// and count once.
+// field managers have written Nodes in turn. Managers with the same Lease count once,
+// because they are replicas.
 func (v *View) together(known []Manager) []Finding {
 	undivided := slices.DeleteFunc(slices.Clone(known), Manager.divides)
 	var keys, names []string
@@ -223,10 +223,9 @@ func (v *View) writersOfLateText() []string {
 	return all
 }
 
-// interleaved returns the names of two field managers that have written Nodes in
-// turn. It returns nil if there are none. If a new manager has replaced an old
-// manager, they are not returned, because the new manager's first write came after
-// the old manager's last write.
+// interleaved returns the names of two field managers that have written Nodes in turn.
+// It returns nil if there are none. If one manager has replaced another, they have not
+// written in turn: the new one began to write after the last write of the old one.
 func interleaved(v *View) []string {
 	late := v.writersOfLate()
 	names := slices.Sorted(maps.Keys(late))
@@ -297,8 +296,8 @@ func differentImages(v *View) (all []Finding) {
 	return all
 }
 
-// imagesOf returns the images that the Pods run. The value is the name of a Pod with
-// that image.
+// imagesOf returns the images that the Pods run. The key has the name of the container
+// and the image. The value is the name of a Pod that runs it.
 func imagesOf(pods []Pod) map[string]string {
 	images := map[string]string{}
 	for _, p := range pods {

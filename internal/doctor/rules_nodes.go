@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// Reasons of conditions. Each of these reasons has its own check.
+// Reasons of conditions that have their own checks.
 const (
 	instanceNotFound = "InstanceNotFound"
 	cloudDenied      = "CloudDenied"
@@ -29,16 +29,16 @@ func nodeChecks() []Check { return slices.Concat(initialisationChecks(), initial
 func initialisationChecks() []Check {
 	return []Check{
 		{
-			ID: "FL201", Category: OfNodes, Level: Warning, Title: "A Node was never initialised, and does not wait for it",
-			Why:   "Its kubelet was started without `--cloud-provider=external`. So it never had the taint, and has no provider ID, zone and type.",
-			Looks: "The Node's taints, provider ID and labels. Kubelets are not asked: that needs the right `nodes/proxy`, which nobody should have for this.",
+			ID: "FL201", Category: OfNodes, Level: Warning, Title: "A Node was never initialised, and does not wait for initialisation",
+			Why:   "Its kubelet was started without `--cloud-provider=external`. So the Node never had the taint, and has no provider ID, zone or type.",
+			Looks: "The Node's taints, provider ID and labels. Kubelets are not asked: that would need the right `nodes/proxy`, which nobody should get for this.",
 			Fix:   "kubectl delete node {name} # after its kubelet has --cloud-provider=external; or, if no cloud has this machine: kubectl label node {name} " + ownership.LabelExclude + "=",
 			Needs: []Source{Nodes}, find: neverInitialised,
 		},
 		{
 			ID: "FL202", Category: OfNodes, Level: Error, Title: "Nothing can initialise Nodes that wait",
 			Why:   "There is no cloud-controller-manager, or its Pods do not tolerate the taint of Nodes that wait. No Pod is scheduled to these Nodes.",
-			Looks: "The taint `node.cloudprovider.kubernetes.io/uninitialized`, workloads, Leases and their tolerations.",
+			Looks: "The taint `node.cloudprovider.kubernetes.io/uninitialized`, the Leases, and the workloads with their tolerations.",
 			Fix:   "kubectl -n {namespace} get {kind} {name} -o yaml # docs/guides/install.md has the tolerations",
 			FixOf: map[string]string{"": "kubectl get deployments,daemonsets,pods --all-namespaces # docs/guides/install.md installs a manager if there is none"},
 			Needs: append([]Source{Nodes}, managers...), find: nobodyInitialises,
@@ -46,20 +46,20 @@ func initialisationChecks() []Check {
 		{
 			ID: "FL203", Category: OfNodes, Level: Error, Title: "A Node waits to be initialised",
 			Why:   "No ordinary Pod is scheduled to it. The condition `CloudInitialized` has the cause.",
-			Looks: "The taint, the condition, and for how long it lasts.",
+			Looks: "The taint, the condition, and for how long the Node has waited.",
 			Fix:   "kubectl describe node {name}",
 			Needs: append([]Source{Nodes}, managers...), find: waitsLong,
 		},
 		{
 			ID: "FL204", Category: OfNodes, Level: Error, Title: "Two Nodes have one provider ID",
-			Why:   "One of them is probably a copy of the other's disk, or an old name of the same machine. What is done to one instance hits both.",
+			Why:   "Probably one machine has a copy of the other's disk, or one Node has an old name of the same machine. What happens to the instance affects both Nodes.",
 			Looks: "`spec.providerID` of all Nodes.",
 			Fix:   "kubectl delete node {name} # if this is the wrong one; then let its kubelet register again",
 			Needs: []Source{Nodes}, find: sharedID,
 		},
 		{
 			ID: "FL205", Category: OfNodes, Level: Error, Title: "The cloud does not know a Node that waits",
-			Why:   "The Node's name is not the instance's, or the credentials are for another account.",
+			Why:   "The Node and its instance have different names, or the credentials are for another account.",
 			Looks: "The condition `CloudInitialized` with the reason `InstanceNotFound`.",
 			Fix:   "kubectl describe node {name} # then start its kubelet with --hostname-override=<name of the instance>, or rename the instance",
 			Needs: []Source{Nodes}, find: unknownToCloud,
@@ -72,16 +72,16 @@ func initialisedChecks() []Check {
 	return []Check{
 		{
 			ID: "FL206", Category: OfNodes, Level: Warning, Title: "A Node has a provider ID of another cloud",
-			Why:   "Somebody else has set it: a kubelet's flag, or the manager that k3s has built in. Fairlead leaves such a Node alone, and a provider ID cannot be changed.",
+			Why:   "A flag of the kubelet has set it, or the manager that is built into k3s. Fairlead leaves such a Node alone, and a provider ID cannot be changed.",
 			Looks: "The schemes of all provider IDs, and `--own-provider-id-schemes`.",
 			Fix:   "kubectl label node {name} " + ownership.LabelExclude + "= # or delete the Node and register it again without that provider ID",
 			Needs: append([]Source{Nodes}, managers...), find: foreignID,
 		},
 		{
 			ID: "FL207", Category: OfNodes, Level: Warning, Title: "A kubelet's request for a serving certificate waits",
-			Why:   "Without it the API server cannot verify the kubelet: `kubectl logs` and metrics fail.",
+			Why:   "Without the certificate, the API server cannot verify the kubelet: `kubectl logs` and metrics fail.",
 			Looks: "CertificateSigningRequests for the signer `kubernetes.io/kubelet-serving`.",
-			Fix:   "kubectl describe csr {name} # docs/guides/serving-certificates.md approves them by the cloud's data",
+			Fix:   "kubectl describe csr {name} # docs/guides/serving-certificates.md says how to approve them by the cloud's data",
 			Needs: []Source{Requests}, find: pendingCertificates,
 		},
 		{
@@ -92,7 +92,7 @@ func initialisedChecks() []Check {
 			Needs: append([]Source{Nodes}, managers...), find: noPodCIDR,
 		},
 		{
-			ID: "FL209", Category: OfNodes, Level: Warning, Title: "A Node has only the old labels of its zone",
+			ID: "FL209", Category: OfNodes, Level: Warning, Title: "A Node has only the old label for its zone",
 			Why:   "Schedulers and volumes read `topology.kubernetes.io/zone`. `failure-domain.beta.kubernetes.io/zone` is deprecated since 1.17.",
 			Looks: "The labels of all Nodes.",
 			Fix:   "kubectl describe node {name} # a cloud-controller-manager that is newer than 1.17 writes both",
@@ -100,8 +100,8 @@ func initialisedChecks() []Check {
 		},
 		{
 			ID: "FL210", Category: OfNodes, Level: Warning, Title: "A Node stays although the cloud does not know its instance",
-			Why:   "Fairlead deletes a Node only on evidence, and a precondition does not hold. The condition `CloudInstanceMissing` says which.",
-			Looks: "That condition, and for how long it lasts.",
+			Why:   "Fairlead deletes a Node only if all preconditions are met, and one is not met. The condition `CloudInstanceMissing` says which.",
+			Looks: "That condition, and for how long the Node has had it.",
 			Fix:   "kubectl describe node {name} # docs/guides/node-deletion.md explains each reason",
 			Needs: []Source{Nodes}, find: deletionHeld,
 		},
@@ -145,7 +145,7 @@ func neverInitialised(v *View) (all []Finding) {
 			return
 		}
 		all = append(all, Finding{
-			Object: objectOf(n), Message: "It has no provider ID, zone and type, and no taint: its kubelet runs without --cloud-provider=external.",
+			Object: objectOf(n), Message: "It has no provider ID, zone or type, and no taint: its kubelet runs without --cloud-provider=external.",
 			Evidence: writersOf(n),
 		})
 	})
@@ -190,10 +190,10 @@ func tolerates(w *Workload, taint corev1.Taint) bool {
 	})
 }
 
-// waitSince returns the time at which the Node began to wait, as far as the Node shows
-// it. That is the time at which its condition changed or, without the condition, the
-// time of its creation. A Node can wait a second time if somebody adds the taint
-// again.
+// waitSince returns the time at which the Node began to wait. If the Node has the
+// condition about its initialisation, this is the time at which the condition changed:
+// the Node may wait a second time, because somebody can add the taint again. Otherwise,
+// it is the time of its creation.
 func waitSince(n *corev1.Node) time.Time {
 	if c := nodefact.Condition(n, node.ConditionInitialized); c != nil && c.Status != corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
 		return c.LastTransitionTime.Time
@@ -201,8 +201,8 @@ func waitSince(n *corev1.Node) time.Time {
 	return n.CreationTimestamp.Time
 }
 
-// eachWaiting calls f for each Node that has waited too long. f also gets the
-// condition with the reason, or an empty condition.
+// eachWaiting calls f for each Node that has waited too long. f also gets the condition
+// that says why the Node waits. If there is none, f gets an empty condition.
 func (v *View) eachWaiting(f func(*corev1.Node, *corev1.NodeCondition)) {
 	v.eachNode(func(n *corev1.Node) {
 		if waits(n) && v.isOld(waitSince(n)) {
@@ -223,7 +223,7 @@ func waitsLong(v *View) (all []Finding) {
 		if c.Reason == instanceNotFound || c.Reason == cloudDenied {
 			return // FL205 or FL501 reports it.
 		}
-		cause := "No condition says why: its manager is not Fairlead, or has not looked at it."
+		cause := "No condition says why: its manager is not Fairlead, or has not looked at the Node yet."
 		if c.Reason != "" {
 			cause = c.Reason + ": " + c.Message
 		}
@@ -274,15 +274,15 @@ func foreignID(v *View) (all []Finding) {
 			declared[s] = true
 		}
 	}
-	// The scheme that most Nodes have counts as the scheme of the cloud, because a
-	// provider and its scheme can have different names.
+	// The scheme of a provider can differ from its name. So the scheme that most Nodes
+	// have counts as declared, too.
 	if len(counts) > 0 {
 		declared[slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b string) int { return cmp.Compare(counts[a], counts[b]) })] = true
 	}
 	v.eachNode(func(n *corev1.Node) {
 		if s := nodefact.Scheme(n); s != "" && !declared[s] {
 			all = append(all, Finding{
-				Object: objectOf(n), Message: fmt.Sprintf("Its provider ID is %q, which is of another cloud than the other Nodes'.", n.Spec.ProviderID),
+				Object: objectOf(n), Message: fmt.Sprintf("Its provider ID is %q, which does not belong to the cloud of the other Nodes.", n.Spec.ProviderID),
 				Evidence: writersOf(n),
 			})
 		}

@@ -39,16 +39,16 @@ func rightsChecks() []Check {
 	return []Check{
 		{
 			ID: "FL401", Category: Rights, Level: Error, Title: "The manager's account lacks a right",
-			Why:   "What needs the right fails again and again. Without `delete nodes`, for example, Nodes of terminated instances stay for ever.",
+			Why:   "All requests that need the right fail. Without `delete nodes`, for example, Nodes of terminated instances stay for ever.",
 			Looks: "A SubjectAccessReview for each right that docs/reference/rights.md lists, as far as the manager's flags need it.",
 			Fix:   "kubectl -n {namespace} get {kind} {name} -o jsonpath='{.spec.template.spec.serviceAccountName}' # then give this account the right, with a ClusterRole and a ClusterRoleBinding: deploy/deployment.yaml has both for Fairlead; the daemon of a vendor needs the roles of the vendor",
 			Needs: append([]Source{Reviews}, managers...), find: missingRights, cannot: withoutReviews,
 		},
 		{
-			ID: "FL403", Category: Rights, Level: Warning, Title: "The manager's account has rights that are as good as all",
-			Why:   "Whoever takes over the Pod has them, too.",
-			Looks: "A SubjectAccessReview for each of: all Secrets, Pods and tokens of all accounts, impersonation, and `*`. Some providers read Secrets: narrow the right to the one they need.",
-			Fix:   "kubectl get clusterrolebindings -o wide | grep {name} # then bind the role of deploy/deployment.yaml, and what docs/reference/rights.md says of the provider",
+			ID: "FL403", Category: Rights, Level: Warning, Title: "The manager's account has rights that allow almost everything",
+			Why:   "Somebody who takes over the Pod gets these rights, too.",
+			Looks: "A SubjectAccessReview for each of these rights: list all Secrets, create Pods, create tokens of any service account, impersonate users, and `*`. Some providers read a Secret: narrow the right to that Secret.",
+			Fix:   "kubectl get clusterrolebindings -o wide | grep {name} # then bind the role in deploy/deployment.yaml instead, and the rights that docs/reference/rights.md lists for the provider",
 			Needs: append([]Source{Reviews}, managers...), find: excessRights, cannot: withoutReviews,
 		},
 	}
@@ -74,7 +74,8 @@ func (m Manager) writer(controller string) string {
 	return m.account()
 }
 
-// reviews returns reviews of the rights of a manager's accounts, without answers.
+// reviews returns the reviews to make about the rights of a manager's accounts. They
+// have no answers yet.
 func (m Manager) reviews() []Review {
 	var all []Review
 	ask := func(account string, rights ...Right) {
@@ -116,9 +117,9 @@ func withoutReviews(v *View) string {
 	return ""
 }
 
-// reviewed calls the function holds with each review. It returns a finding for each
-// account with at least one review for which the result is true. The finding names
-// the rights in these reviews.
+// reviewed selects reviews with the given function. It returns a finding for each
+// account in the selected reviews. The finding names the account's rights in these
+// reviews.
 func (v *View) reviewed(what string, holds func(Review) bool) (all []Finding) {
 	at := map[string]int{}
 	for _, r := range v.Reviews {

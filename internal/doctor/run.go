@@ -80,7 +80,7 @@ func (r *Report) take(v *View, check Check, c Choice) {
 	}
 	for _, s := range check.Needs {
 		if v.Partly[s] {
-			r.Unknown = append(r.Unknown, Unknown{check.ID, check.Category, fmt.Sprintf("there is more to %s than was read, and nothing was found in what was read", s)})
+			r.Unknown = append(r.Unknown, Unknown{check.ID, check.Category, fmt.Sprintf("not all %s were read, and nothing was found in those that were read", strings.TrimPrefix(string(s), "list "))})
 			return
 		}
 	}

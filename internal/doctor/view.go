@@ -61,8 +61,8 @@ type View struct {
 	OtherEvents []corev1.Event // events about Nodes, Services and volumes
 
 	// Missing has the sources that could not be read. The value is the right that you
-	// need to read the source. If the cause is an error other than a missing right,
-	// the error follows in parentheses.
+	// need to read the source. If the source could not be read for another reason than
+	// a missing right, the error follows in parentheses.
 	Missing map[Source]string
 	// Partly has the sources that were read only in part, because there is too
 	// much data.
@@ -164,8 +164,7 @@ func (v *View) component(name string) []Pod {
 	return all
 }
 
-// isOld reports whether something has lasted since that time for at least
-// v.Waiting.
+// isOld reports whether a time is at least v.Waiting ago.
 func (v *View) isOld(since time.Time) bool { return v.Now.Sub(since) >= v.Waiting }
 
 // Unread returns a sentence for each of these sources that was not read
@@ -179,7 +178,7 @@ func (v *View) Unread(of ...Source) []string {
 		case missing:
 			all = append(all, "Left out, because it failed: "+why+".")
 		case v.Partly[s]:
-			all = append(all, fmt.Sprintf("Left out in part, because there is more than is read: %s.", s))
+			all = append(all, fmt.Sprintf("Left out in part, because not all objects were read: %s.", s))
 		}
 	}
 	return all

@@ -47,9 +47,9 @@ func (o *observer) otherEvents(ctx context.Context) {
 	}
 }
 
-// DaemonLease returns the namespace/name of the daemon's Lease. This is the usual
-// Lease if it exists, or if no manager names another one. Otherwise it is the Lease of
-// a manager.
+// DaemonLease returns the namespace/name of the daemon's Lease. If the usual Lease does
+// not exist, it returns the Lease that a manager names. If no manager names one, it
+// returns the usual Lease.
 func (v *View) DaemonLease() string {
 	const usual = metav1.NamespaceSystem + "/" + defaultLease
 	if v.lease(usual) != nil {

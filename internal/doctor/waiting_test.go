@@ -46,7 +46,7 @@ func TestUnread(t *testing.T) {
 	want := []string{
 		"Left out, because the right is missing: list nodes.",
 		"Left out, because it failed: list services (EOF).",
-		"Left out in part, because there is more than is read: list persistentvolumes.",
+		"Left out in part, because not all objects were read: list persistentvolumes.",
 	}
 	if d := cmp.Diff(want, v.Unread(Nodes, Services, Volumes, Requests)); d != "" {
 		t.Errorf("-want +got:\n%s", d)

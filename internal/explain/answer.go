@@ -53,8 +53,8 @@ type Answer struct {
 	// In a live answer, Memory has what the leader's controllers remember about the
 	// object.
 	Memory []step.Memory `json:"memory,omitempty"`
-	// Daemon is empty for the items of Waiting, because Waiting has the Daemon
-	// once for all items.
+	// Daemon is empty in Waiting.Items, because Waiting.Daemon is the same for all
+	// items.
 	Daemon Daemon `json:"daemon,omitzero"`
 	// Next has the commands to type next.
 	Next []string `json:"next,omitempty"`
@@ -71,8 +71,9 @@ type Object struct {
 
 // Cause is a reason that the daemon has written.
 type Cause struct {
-	// Shown is the place of the reason: "condition TYPE=STATUS", "event" or "event
-	// NAME". With "event NAME", the reason is the beginning of the event's text.
+	// Shown says where the daemon has written the reason: "condition TYPE=STATUS",
+	// "event" or "event NAME". The form "event NAME" stands for an event with the
+	// reason NAME, whose text begins with the field Reason.
 	Shown  string `json:"shown"`
 	Reason string `json:"reason"`
 	// Text is the daemon's message.

@@ -31,7 +31,7 @@ const (
 // forms lists the forms of an argument, for error messages.
 const forms = "node/NAME, service/NAMESPACE/NAME, route/CIDR, volume/NAME or request/NAME"
 
-// kinds maps each word with which an argument can begin to the kind.
+// kinds maps the first word of an argument, such as "svc", to the kind of the object.
 var kinds = map[string]string{
 	"node": kindNode, "nodes": kindNode, "no": kindNode,
 	"service": kindService, "services": kindService, "svc": kindService,
@@ -41,8 +41,8 @@ var kinds = map[string]string{
 }
 
 const help = `Says why an object waits, since when, and what would change that, in the words of the
-daemon: a Node, a Service of type LoadBalancer, a route, a PersistentVolume without a zone,
-or a kubelet's request for a serving certificate.
+daemon. The object is a Node, a Service of type LoadBalancer, a route, a PersistentVolume
+without a zone, or a kubelet's request for a serving certificate.
 
 It reads what is written in the API server: the object, its conditions and events, who
 has written which field, and the Lease of the daemon. It changes nothing. You need the
@@ -58,9 +58,9 @@ and --daemon=https://localhost:10258. You need the right to get the non-resource
 /debug/fairlead/v1/objects/*.
 
 A route has no object of its own. It is explained by the Node whose pods have its CIDR.
-Why a request waits is written on its Node.
+An event on the Node says why its request waits.
 
---waiting says so if you may not list PersistentVolumes or CertificateSigningRequests, and
+If you may not list PersistentVolumes or CertificateSigningRequests, --waiting says so, and
 lists the rest.
 
 Exit codes: 0; 1 if there is no such object; 3 if the cluster could not be looked at.`
@@ -100,7 +100,7 @@ func New(reasons Reasons) *cobra.Command {
 	e.output.AddFlag(c)
 	e.daemon.addFlags(c)
 	f := c.Flags()
-	f.BoolVar(&e.waiting, "waiting", false, "list everything that waits, what has waited longest first")
+	f.BoolVar(&e.waiting, "waiting", false, "list everything that waits; the longest wait comes first")
 	f.BoolVarP(&e.watch, "watch", "w", false, "go on, and print the answer again whenever it changes")
 	f.StringVar(&e.lease, "lease", "kube-system/cloud-controller-manager", "Lease of the daemon: NAMESPACE/NAME")
 	_ = c.RegisterFlagCompletionFunc("lease", cobra.NoFileCompletions) // cannot fail, because the flag exists
@@ -161,8 +161,8 @@ func (e *command) run(c *cobra.Command, args []string) error {
 // printed is a result that the command prints.
 type printed interface{ text(now time.Time) string }
 
-// print prints the result of the function look. With --watch it calls look again
-// and again, and prints each result that differs from the previous one.
+// print looks at the cluster and prints the result. With --watch it looks again and
+// again, and prints each result that differs from the previous one.
 func (e *command) print(c *cobra.Command, at clock.PassiveClock, look func(context.Context) (printed, error)) error {
 	ctx := c.Context()
 	var last printed

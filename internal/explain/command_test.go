@@ -69,7 +69,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// known returns a reader of a cluster with these objects, and the cluster's fake client.
+// known returns a reader of a cluster that has these objects, and the fake client of
+// that cluster.
 func known(objects ...runtime.Object) (reader, *fake.Clientset) {
 	client := fake.NewClientset(objects...)
 	return reader{Interface: client, lease: "kube-system/cloud-controller-manager", clock: clocktesting.NewFakePassiveClock(noon)}, client

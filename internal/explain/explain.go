@@ -35,9 +35,9 @@ func (all Reasons) Explain(v View) Answer {
 // first.
 //
 // Waiting also returns objects that are being deleted, and objects about which no
-// daemon has written anything, because a daemon might still have work with them.
-// Volumes in these two states are left out, because a daemon that has work with a
-// volume writes an event.
+// daemon has written anything, because a daemon might still have to work on them. It
+// leaves out volumes in these two states, because a daemon that has to work on a volume
+// writes an event.
 func (all Reasons) Waiting(views []View, d DaemonView, now time.Time) Waiting {
 	w := Waiting{Source: Offline, Daemon: all.daemon(d, now), Items: []Answer{}}
 	for _, v := range views {

@@ -98,7 +98,7 @@ func ofService(s *corev1.Service, events ...corev1.Event) View {
 	return View{Object: Object{Kind: kindService, Key: s.Namespace + "/" + s.Name, UID: string(s.UID)}, Service: s, Events: events, Daemon: working(), Now: noon}
 }
 
-// statusOf returns the status that the condition has while r is its reason.
+// statusOf returns the status of a condition whose reason is r.
 func statusOf(r message.Reason) metav1.ConditionStatus {
 	isGood := slices.Contains([]string{"Ready", "Provisioned", "Initialized", "InstanceFound", "KubeletReports", "RouteCreated"}, r.Name)
 	isReversed := r.Condition == service.ConditionServing || r.Condition == "CloudInitialized" // False is bad

@@ -27,9 +27,9 @@ type daemonFlags struct {
 
 func (d *daemonFlags) addFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&d.url, "daemon", "", "also ask the daemon that leads what it remembers: https://HOST:10258. It gets the credentials of your kubeconfig file, as every server that you use them for")
-	f.StringVar(&d.ca, "daemon-ca", "", "file with the certificate authority of --daemon (default: those of this machine)")
-	f.BoolVar(&d.insecure, "daemon-insecure", false, "do not verify the certificate of --daemon, for a certificate that it has made itself. Whoever answers gets your token, if you have one")
+	f.StringVar(&d.url, "daemon", "", "also ask the leading daemon what it remembers, at https://HOST:10258. The daemon gets the credentials in your kubeconfig file")
+	f.StringVar(&d.ca, "daemon-ca", "", "file with the certificate authority of --daemon (default: the authorities that this machine trusts)")
+	f.BoolVar(&d.insecure, "daemon-insecure", false, "do not verify the certificate of --daemon. Needed if the daemon has made it itself. Whoever answers gets your token, if you have one")
 	_ = c.RegisterFlagCompletionFunc("daemon", cobra.NoFileCompletions) // cannot fail, because the flag exists
 }
 
@@ -40,8 +40,7 @@ const (
 	maxAnswer = 1 << 20
 )
 
-// asked is a connection to a daemon that can be asked what it remembers about an
-// object.
+// asked is a connection for asking a daemon what it remembers about an object.
 type asked struct {
 	url    string
 	client *http.Client
@@ -103,7 +102,7 @@ func (a *asked) memory(ctx context.Context, o Object) (r remembered, err error) 
 		if strings.HasPrefix(text, "no controller") {
 			return r, nil
 		}
-		return r, errors.New("it does not serve its memory, so it is older than this program, or another program")
+		return r, errors.New("it does not serve what it remembers: it is older than this program, or it is another program")
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return r, fmt.Errorf("you need the right to get the non-resource URL %s*: %s", step.MemoryPath, text)
 	default:
@@ -111,8 +110,8 @@ func (a *asked) memory(ctx context.Context, o Object) (r remembered, err error) 
 	}
 }
 
-// askedToo returns the answer with what the daemon remembers about the object. If
-// the daemon could not be asked, the answer has the reason.
+// askedToo adds to the answer what the daemon remembers about the object. If the daemon
+// cannot be asked, askedToo adds the reason.
 func (a Answer) askedToo(ctx context.Context, d *asked) Answer {
 	if d == nil {
 		return a
@@ -124,7 +123,7 @@ func (a Answer) askedToo(ctx context.Context, d *asked) Answer {
 	}
 	a.Source, a.Daemon.Version, a.Memory = Live, r.Version, r.Controllers
 	if len(r.Controllers) == 0 {
-		a.NotLive = d.url + " remembers nothing of it"
+		a.NotLive = d.url + " remembers nothing about it"
 	}
 	return a
 }
@@ -154,7 +153,7 @@ func (l *lines) memory(m step.Memory) {
 		l.add("", "the cloud%s: %s", at, m.Said)
 	}
 	if m.Attempts > 0 {
-		l.add("", "%d calls in a row were in vain", m.Attempts)
+		l.add("", "%d calls in a row have not ended the wait", m.Attempts)
 	}
 	if m.Do != "" {
 		l.add("", "next: %s", m.Do)

@@ -71,7 +71,7 @@ func TestWhatTheDaemonRemembers(t *testing.T) {
               since 2026-11-22T11:59:40Z, for 20s
               evidence: absent 2 of 3 times, for 20s of 30s
               the cloud 5s ago: the instance does not exist
-              2 calls in a row were in vain
+              2 calls in a row have not ended the wait
               next: hold
               looks again in 10s at the latest
 `
@@ -103,7 +103,7 @@ func TestWhyTheAnswerIsNotLive(t *testing.T) {
 		body, source string
 		why          string
 	}{
-		"NothingIsRemembered": {404, "no controller remembers anything of this object\n", Live, "remembers nothing of it"},
+		"NothingIsRemembered": {404, "no controller remembers anything about this object\n", Live, "remembers nothing about it"},
 		"AnotherProgram":      {404, "404 page not found\n", Offline, "another program"},
 		"NoRight":             {403, "Forbidden: User \"a\" cannot get path", Offline, "you need the right to get the non-resource URL /debug/fairlead/v1/objects/*: Forbidden"},
 		"NoLeader":            {503, "this replica does not lead\n", Offline, "503 Service Unavailable: this replica does not lead"},

@@ -22,7 +22,7 @@ type lines struct {
 	now time.Time
 }
 
-// add writes one line. The word is empty if the line belongs to the word before.
+// add writes one line. The word is empty if the line continues the previous one.
 func (l *lines) add(word, format string, values ...any) {
 	fmt.Fprintf(&l.w, "  %-11s %s\n", word, printable.Line(fmt.Sprintf(format, values...), maxLine))
 }
@@ -71,7 +71,7 @@ var sources = map[string]string{
 
 func (a Answer) name() string { return a.Object.Kind + "/" + a.Object.Key }
 
-// once returns the word for the first line, and "" for the others.
+// once returns the word for line 0, and the empty string for the other lines.
 func once(word string, i int) string {
 	if i > 0 {
 		return ""

@@ -72,7 +72,7 @@ func identified(o Object, of metav1.Object) Object {
 	return o
 }
 
-// owners returns the Nodes whose pods have the CIDR.
+// owners parses the CIDR and returns the Nodes that have it as a pod CIDR.
 func (r reader) owners(ctx context.Context, key string) (netip.Prefix, []corev1.Node, error) {
 	cidr, err := netip.ParsePrefix(key)
 	if err != nil {
@@ -99,7 +99,7 @@ func hasCIDR(n corev1.Node, cidr netip.Prefix) bool {
 
 // everything reads all Nodes, the Services of a namespace, the volumes, the requests,
 // and the events about these objects. An empty namespace means all namespaces. If the
-// user has no right to list volumes or requests, unread has the API server's answer.
+// user may not list volumes or requests, the result unread has the API server's answer.
 // That is not an error, because the controllers of volumes and requests are off by
 // default.
 func (r reader) everything(ctx context.Context, namespace string) (l Lists, unread []string, err error) {

@@ -44,6 +44,5 @@ func (all Reasons) daemon(v DaemonView, now time.Time) Daemon {
 	return d
 }
 
-// clockSkew is the tolerated difference if the clock of this machine is ahead of
-// the daemon's.
+// clockSkew is how far the clock of this machine may be ahead of the daemon's.
 const clockSkew = 5 * time.Second

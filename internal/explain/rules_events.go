@@ -18,8 +18,8 @@ type event struct {
 	last  time.Time
 }
 
-// begins has the events whose text begins with the reason of a condition. The
-// value is the kind of the object that has the condition.
+// The text of some events begins with the reason of a condition. begins maps the reason
+// of such an event to the kind of the object that has the condition.
 var begins = map[string]string{"CloudInitFailed": "Node", "NodeDeletionHeld": "Node", "NodeDeletionCanceled": "Node", "ServingCertificateHeld": "CertificateSigningRequest"}
 
 // recorded returns the events that have one of the daemon's reasons for this kind of
@@ -61,21 +61,22 @@ func when(e *corev1.Event) (first, last time.Time, times int) {
 	return first, last, times
 }
 
-// isOver reports whether an event with one of these reasons is newer than this one.
+// isOver reports whether a newer event has one of these reasons.
 func (e event) isOver(events []event, reasons ...string) bool {
 	return slices.ContainsFunc(events, func(other event) bool {
 		return other.last.After(e.last) && slices.Contains(reasons, other.Name)
 	})
 }
 
-// lately is the maximum age of an event that is shown although its cause might be over.
+// lately is the maximum age of the warnings that are shown. The cause of an older one
+// is probably over.
 const lately = time.Hour
 
 // mostReported is the maximum number of these events in an answer.
 const mostReported = 5
 
-// reported returns the newest warnings of the last hour. It leaves out the causes in
-// shown, because these are in the answer already.
+// reported returns the newest warnings of the last hour. It leaves out those that the
+// answer shows already.
 func reported(events []event, shown []Cause, now time.Time) []Cause {
 	var all []Cause
 	for _, e := range events {

@@ -50,13 +50,12 @@ var conditionsOfNode = []struct {
 	{corev1.NodeNetworkUnavailable, []corev1.ConditionStatus{corev1.ConditionTrue}, unreachable},
 }
 
-// eventsOfNode has events that say what a Node waits for. An event counts while the
-// function holds returns true for the Node, and until an event is recorded whose
-// reason is in the list over.
+// eventsOfNode has events that say what a Node waits for. The fields holds and over say
+// when such an event no longer counts.
 var eventsOfNode = []struct {
 	reasons []string
-	holds   func(n *corev1.Node) bool
-	over    []string // reasons of events that end this one
+	holds   func(n *corev1.Node) bool // if it returns false, the event does not count
+	over    []string                  // after a newer event with one of these reasons, the event does not count
 	state   State
 	summary string
 }{
@@ -104,11 +103,11 @@ func (all Reasons) node(v View) Answer {
 	case nodefact.IsUninitialized(n):
 		a.State, a.Summary, a.Since = Unknown, uninitialized+" No daemon has said why.", &n.CreationTimestamp.Time
 	case excludedBy(n) != "":
-		a.State, a.Summary = LeftAlone, fmt.Sprintf("It has the label %s, by which daemons leave it alone.", excludedBy(n))
+		a.State, a.Summary = LeftAlone, fmt.Sprintf("It has the label %s, so daemons leave it alone.", excludedBy(n))
 	case n.Spec.ProviderID == "":
 		a.State, a.Summary = LeftAlone, "It has neither the taint of a Node that waits to be initialised nor a provider ID, so no cloud-controller-manager was asked to initialise it. Its kubelet needs --cloud-provider=external."
 	default:
-		a.State, a.Summary = Ready, fmt.Sprintf("It is initialised, as %s.", n.Spec.ProviderID)
+		a.State, a.Summary = Ready, fmt.Sprintf("It is initialised, with the provider ID %s.", n.Spec.ProviderID)
 	}
 	a.Writers = writers(n.ManagedFields, fieldsOfNode)
 	a.Next = append(a.Next, "kubectl describe node "+n.Name)
@@ -138,8 +137,8 @@ func (all Reasons) conditions(n *corev1.Node) []claim {
 	return claims
 }
 
-// claimsOfEvents returns the claims that follow from the events of the Node. It
-// leaves out the claim that the Node is not initialised if a condition covers it.
+// claimsOfEvents returns the claims that follow from the events of the Node. If the
+// Node has the condition about its initialisation, it leaves out events about that.
 func claimsOfEvents(n *corev1.Node, events []event) []claim {
 	var claims []claim
 	for _, known := range eventsOfNode {

@@ -13,8 +13,8 @@ import (
 // heldRequest is the event on a Node that says why a request of its kubelet waits.
 const heldRequest = "ServingCertificateHeld"
 
-// request explains a CertificateSigningRequest. If the request waits, the reason is in
-// an event on the Node that has made the request.
+// request explains a CertificateSigningRequest. The reason why a request waits is in an
+// event on the Node that has made the request.
 func (all Reasons) request(v View) Answer {
 	r := v.Request
 	events := all.onNodeOf(v)
@@ -36,7 +36,7 @@ func (all Reasons) request(v View) Answer {
 	case len(claims) == 0:
 		a.State, a.Summary = LeftAlone, fmt.Sprintf("The daemon leaves it alone: %s.", left)
 		if verdict := verdictOn(r); verdict != nil && isServing(r) {
-			a.Summary = fmt.Sprintf("It is decided, and not by this daemon: %s.", verdict.Type)
+			a.Summary = fmt.Sprintf("It was decided, but not by this daemon: %s.", verdict.Type)
 		}
 	}
 	a.Writers = writers(r.ManagedFields, fieldsOfRequest)
@@ -44,20 +44,21 @@ func (all Reasons) request(v View) Answer {
 	return a
 }
 
-// unsaid returns the end of the summary for a request without an event about it.
+// unsaid returns the end of the summary of a request if no event says why the request
+// waits.
 func unsaid(a Answer, v View) string {
 	switch {
 	case len(a.Reported) > 0:
-		return " about this request: the same reason is recorded once in an hour for all requests of a Node."
+		return " in an event about this request: each reason is recorded only once an hour for all requests of a Node."
 	case certificate.RequesterOf(v.Request) == "":
 		return ": it was not made by a Node."
 	default:
-		return ". Either its Node does not exist or is another manager's, or the controller " + certificate.Name + " does not run: it is off by default."
+		return ". Its Node may not exist or may belong to another manager, or the controller " + certificate.Name + " is not running: it is off by default."
 	}
 }
 
-// onNodeOf returns the events on the request's Node that say why requests of that Node
-// wait. The newest event comes first.
+// onNodeOf returns the events on the Node that has made the request. It returns only
+// those that say why requests wait. The newest event comes first.
 func (all Reasons) onNodeOf(v View) []event {
 	events := slices.DeleteFunc(all.recorded("Node", v.Events), func(e event) bool { return e.Name != heldRequest })
 	for i := range events {
@@ -86,13 +87,13 @@ func (all Reasons) decided(r *certificatesv1.CertificateSigningRequest) []claim 
 	}
 	switch {
 	case c.Type == certificatesv1.CertificateDenied:
-		is.state, is.summary = LeftAlone, "It is denied. Its kubelet makes another one."
+		is.state, is.summary = LeftAlone, "It is denied. Its kubelet makes another request."
 	case slices.ContainsFunc(r.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
 		return c.Type == certificatesv1.CertificateFailed
 	}):
-		is.state, is.summary = LeftAlone, "It is approved, and its signer has failed."
+		is.state, is.summary = LeftAlone, "It is approved, but its signer has failed."
 	case len(r.Status.Certificate) == 0:
-		is.summary = "It is approved, and kube-controller-manager has not signed its certificate yet."
+		is.summary = "It is approved, but kube-controller-manager has not signed its certificate yet."
 	}
 	return []claim{is}
 }

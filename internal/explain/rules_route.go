@@ -11,13 +11,13 @@ import (
 // eventsOfRoute has the reasons of events about the CIDR of a route.
 var eventsOfRoute = []string{"FailedToCreateRoute", "PodCIDRRejected", "CIDROverlap"}
 
-// route explains a route. The Node to whose pods the route leads shows the state of
-// the route.
+// route explains a route. A route leads to the pods of a Node, and that Node shows the
+// state of the route.
 func (all Reasons) route(v View) Answer {
 	owner := v.owner()
 	if owner == nil {
 		a := v.answer(all, nil, nil)
-		a.State, a.Summary = Unknown, "No Node has this CIDR. If there is such a route, only the cloud and the daemon know it: look at what the daemon reports, and at its sub-command plan."
+		a.State, a.Summary = Unknown, "No Node has this CIDR. Only the cloud and the daemon know whether there is such a route. Look at the daemon's events, and run its sub-command plan."
 		return a
 	}
 	events := all.recorded("Node", v.Events)

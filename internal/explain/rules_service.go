@@ -23,8 +23,9 @@ var conditionsOfService = []struct {
 	{service.ConditionServing, metav1.ConditionFalse, "Its load balancer does not serve it."},
 }
 
-// failuresOfService has the reasons of events that stay true until a call succeeds.
-// They count for a Service without conditions.
+// failuresOfService has the reasons of events about failures. Such a failure lasts
+// until a call succeeds. If a Service has no conditions, these events say what it waits
+// for.
 var failuresOfService = []string{"SyncLoadBalancerFailed", "UpdateLoadBalancerFailed", "LoadBalancerQueued", "LoadBalancerCleanupHeld", "UnAvailableLoadBalancer"}
 
 // service explains a Service.
@@ -63,8 +64,8 @@ func (all Reasons) service(v View) Answer {
 	return a
 }
 
-// ofClass returns a sentence about the class of a Service about which no daemon has
-// written anything. It returns "" if the Service has no class.
+// ofClass returns a sentence about the class of a Service, or "" if the Service has
+// none. It is for a Service about which no daemon has written anything.
 func ofClass(s *corev1.Service) string {
 	if s.Spec.LoadBalancerClass == nil {
 		return ""

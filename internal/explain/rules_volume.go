@@ -33,7 +33,7 @@ func (all Reasons) volume(v View) Answer {
 		a.State, a.Summary = Ready, fmt.Sprintf("The daemon leaves it alone: %s.", why)
 	case len(claims) == 0:
 		a.State, a.Summary = Unknown, "It has no label of a zone or a region, and no daemon has said why. "+
-			"Either the volume is not the provider's, or the controller "+volume.Name+" does not run: it is off by default."
+			"The volume may not belong to the provider, or the controller "+volume.Name+" is not running: it is off by default."
 	}
 	a.Writers = writers(of.ManagedFields, fieldsOfVolume)
 	a.Next = append(a.Next, "kubectl describe pv "+of.Name)

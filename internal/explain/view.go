@@ -19,10 +19,10 @@ type View struct {
 	Volume  *corev1.PersistentVolume                  // for a volume
 	Request *certificatesv1.CertificateSigningRequest // for a request
 	CIDR    netip.Prefix                              // for a route
-	// Owners has the Nodes whose pods have the CIDR of the route.
+	// Owners has the Nodes that use the CIDR of the route for their pods.
 	Owners []corev1.Node
-	// Events are the events about the object. For a route, they are about the oldest of
-	// Owners. For a request, they are about the Node that has made it.
+	// Events are the events about the object. For a route, they are about the oldest
+	// Node in Owners. For a request, they are about the Node that has made it.
 	Events []corev1.Event
 	Daemon DaemonView
 	Now    time.Time
@@ -52,8 +52,8 @@ func (all Reasons) find(on, condition, name string) (message.Reason, bool) {
 	return message.Reason{}, false
 }
 
-// of returns the reason with this name for this kind of object. The reason belongs
-// to a condition, whatever the type of the condition is.
+// of returns the reason with this name that a condition of this kind of object can
+// have. The type of the condition does not matter.
 func (all Reasons) of(on, name string) (message.Reason, bool) {
 	for _, r := range all {
 		if r.On == on && r.Condition != "" && r.Name == name {

@@ -30,8 +30,8 @@ func (c *Connection) AddFlags(command *cobra.Command) {
 	}
 }
 
-// The limits of the client. They are high, because a command makes few requests and its
-// user waits for them. The API server has limits of its own.
+// The client's limits are high, because a command makes few requests and its user waits
+// for them. The API server has limits of its own.
 const (
 	queriesPerSecond = 50
 	burst            = 100
@@ -41,16 +41,18 @@ const (
 // could change something, it fails with kube.ErrReadOnly and is not sent.
 type Cluster struct {
 	kubernetes.Interface
-	// Config is the configuration for more clients. These clients only read, too.
+	// Config is for callers that make more clients. These clients only read, too.
 	Config *rest.Config
-	// Namespace is the namespace of the flag or of the context.
+	// Namespace is the value of the flag --namespace or, without the flag, the
+	// namespace of the kubeconfig's context.
 	Namespace string
 	// Server is the address of the API server.
 	Server string
 }
 
-// explained returns the error with the names of the flags to set. The library's
-// own text names a variable that this program does not read.
+// explained adds the name of the flag that the error is about. If no cluster is named,
+// it replaces the library's text, because that text names an environment variable that
+// this program does not read.
 func (c *Connection) explained(err error) error {
 	switch {
 	case clientcmd.IsEmptyConfig(err):
@@ -58,7 +60,7 @@ func (c *Connection) explained(err error) error {
 	case clientcmd.IsContextNotFound(err):
 		return fmt.Errorf("--context: %w", err)
 	case c.context != "" && strings.Contains(err.Error(), fmt.Sprintf("context %q does not exist", c.context)): // The library has no type for this error.
-		return fmt.Errorf("--context: %w in the kubeconfig file; kubectl config get-contexts lists those that do", err)
+		return fmt.Errorf("--context: %w in the kubeconfig file; kubectl config get-contexts lists the existing ones", err)
 	case c.kubeconfig != "":
 		return fmt.Errorf("--kubeconfig: %w", err)
 	default:
@@ -80,7 +82,7 @@ func (c *Connection) Open(command string) (*Cluster, error) {
 	}
 	namespace, _, err := loaded.Namespace()
 	if err != nil {
-		return nil, Exit(CannotLook, fmt.Errorf("which namespace: %w", err))
+		return nil, Exit(CannotLook, fmt.Errorf("read the namespace from the kubeconfig: %w", err))
 	}
 	config.QPS, config.Burst = queriesPerSecond, burst
 	config.WarningHandler = rest.NoWarnings{} // The user has not written the requests that the warnings are about.

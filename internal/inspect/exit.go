@@ -20,7 +20,7 @@ type exit struct {
 
 func (e exit) Unwrap() error { return e.error }
 
-// errSaid replaces an error that the output has already explained. Its text is empty.
+// errSaid is used if the output has already explained the problem. Its text is empty.
 var errSaid = errors.New("")
 
 // Exit returns an error that ends the program with the code. A nil err means that the

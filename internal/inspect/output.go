@@ -26,8 +26,8 @@ type Output struct {
 	formats []string
 }
 
-// NewOutput returns an Output with the format text. The user can also choose JSON,
-// YAML, or one of the formats in the parameter also.
+// NewOutput returns an Output whose default format is text. The user can choose JSON or
+// YAML instead, or one of the additional formats that the arguments name.
 func NewOutput(also ...string) *Output {
 	return &Output{format: Text, formats: append([]string{Text, JSON, YAML}, also...)}
 }
@@ -59,9 +59,10 @@ func (o *Output) Set(format string) error {
 	return nil
 }
 
-// Write writes the value as JSON or YAML. For other formats, it writes the result of
-// text. It makes texts that others have written safe for a terminal. A YAML document
-// begins with a line of dashes, so that several documents form a stream.
+// Write writes the value as JSON or YAML. For other formats, it calls text and writes
+// the result. The output may contain what others have written, so Write makes it safe
+// for a terminal. A YAML document begins with a line of dashes, so that several
+// documents form a stream.
 func (o *Output) Write(out io.Writer, value any, text func() string) error {
 	if o.format != JSON && o.format != YAML {
 		_, err := io.WriteString(printable.Writer(out), text())

@@ -8,6 +8,6 @@
 // does not interrupt a write that has begun.
 //
 // internal/app, internal/inspect and the controllers under internal/controller import
-// this package. The files with rules do not import it. The only package of this
-// repository that it imports is internal/lease.
+// this package. Files that only decide, such as decide.go, do not import it. The only
+// package of this repository that it imports is internal/lease.
 package kube

@@ -16,7 +16,7 @@ import (
 // controller checks that the two constants are equal.
 const loadBalancerFinalizer = "service.kubernetes.io/load-balancer-cleanup"
 
-// The informer keeps the managers of these two fields of a Service, because the
+// These are two fields of a Service. The informer keeps their managers, because the
 // service controller names them in events.
 const (
 	fieldFinalizers   = "f:finalizers"

@@ -119,8 +119,7 @@ func apiServers() *corev1.Service {
 	return s
 }
 
-// withOwners returns a function that replaces the managed fields of a Service by these
-// fields.
+// withOwners returns a function that gives these managed fields to a Service.
 func withOwners(fields metav1.FieldsV1) func(*corev1.Service) *corev1.Service {
 	return func(s *corev1.Service) *corev1.Service {
 		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: &fields}}

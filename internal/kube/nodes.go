@@ -63,7 +63,7 @@ type NodePatch struct {
 	Node *corev1.Node
 	// ProviderID is the provider ID to set. An existing one cannot be changed.
 	ProviderID string
-	// Labels and Annotations to set; a nil value removes the key.
+	// Labels and Annotations are those to set. A nil value removes the key.
 	Labels, Annotations map[string]*string
 	// Taints, if not nil, replace the Node's taints.
 	Taints *[]corev1.Taint
@@ -82,10 +82,10 @@ type NodeStatusPatch struct {
 	Condition *corev1.NodeCondition
 }
 
-// Cached returns the Node from the informer. If our own last write has not reached
-// the informer yet, Cached returns the result of that write, so that the same
-// decision is not made twice. The caller must not change the Node. If the Node
-// does not exist, apierrors.IsNotFound reports true for the error.
+// Cached returns the Node from the informer. If our own last write has not reached the
+// informer yet, Cached returns the result of that write, so that the same decision is
+// not made twice. The caller must not change the Node. If the Node does not exist,
+// Cached returns an error that apierrors.IsNotFound recognises.
 func (n *Nodes) Cached(name string) (*corev1.Node, error) {
 	obj, exists, err := n.newest.GetByKey(name)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 var ErrReadOnly = errors.New("this client only reads")
 
 // ReadOnly makes a client read-only. If a request could change something, the client
-// does not send it, and calls the function refused instead. Several goroutines may
-// call refused at the same time.
+// does not send it, but calls the given function and returns ErrReadOnly. Several
+// goroutines may call the function at the same time.
 func ReadOnly(refused func(request string)) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper { return readOnly{next, refused} }
 }
@@ -40,12 +40,12 @@ func (r readOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("%w: %s was not sent", ErrReadOnly, what)
 }
 
-// WrappedRoundTripper returns the transport behind r, so that the client can
-// close its connections.
+// WrappedRoundTripper returns the transport that r wraps, so that the client can close
+// its connections.
 func (r readOnly) WrappedRoundTripper() http.RoundTripper { return r.next }
 
-// TellDenied makes a client call the function tell for each request that the API
-// server answers with 403. Several goroutines may call tell at the same time.
+// TellDenied makes a client call a function for each request that the API server
+// answers with 403. Several goroutines may call the function at the same time.
 func TellDenied(tell func(request string)) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper { return tellDenied{next, tell} }
 }
@@ -64,14 +64,14 @@ func (t tellDenied) RoundTrip(req *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// WrappedRoundTripper returns the transport behind t, so that the client can
-// close its connections.
+// WrappedRoundTripper returns the transport that t wraps, so that the client can close
+// its connections.
 func (t tellDenied) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 var infos = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// commands has subresources that reach into a pod, a node or a service, whatever
-// the method of the request is.
+// commands has the subresources with which even a GET can change something, because the
+// request goes on to a pod, a node or a service.
 var commands = []string{"attach", "exec", "portforward", "proxy"}
 
 // onlyReads reports whether a request changes nothing. Such a request gets, lists or

@@ -9,16 +9,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// failedTest is the message of the API server's answer to a JSON patch with a
-// failed test. The answer has the status 422, as for a rejected value, and no
+// failedTest is the message with which the API server answers a JSON patch whose test
+// operation has failed. The answer has the status 422, as for a rejected value, and no
 // other details.
 const failedTest = "the server rejected our request due to an error in our request"
 
 // IsStale reports whether a write was refused because the object has changed or has
-// been replaced since it was read. In this case, the API server answers 409. It
-// answers 422 to a patch with a failed test, or with another UID, because a UID is
-// immutable. A webhook can refuse a write with the same status although the object has
-// not changed. For that error IsStale returns false.
+// been replaced since it was read. In this case, the API server answers 409. It answers
+// 422 if a test operation of the patch has failed. It also answers 422 to a patch with
+// another UID, because a UID is immutable. A webhook can refuse a write with 409 or
+// 422, too. That says nothing about changes of the object, so IsStale returns false.
 func IsStale(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || isDenied(status.ErrStatus) {
@@ -30,9 +30,8 @@ func IsStale(err error) bool {
 	return apierrors.IsInvalid(err) && (status.ErrStatus.Message == failedTest || namesUID(status.ErrStatus.Details))
 }
 
-// IsRejected reports whether a write was refused for its content or for missing
-// permissions. The same write will be refused again until somebody changes
-// something.
+// IsRejected reports whether a write was refused because of its content or because of a
+// missing right. The same write will be refused again until somebody changes something.
 func IsRejected(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || IsStale(err) {
@@ -46,9 +45,8 @@ func IsRejected(err error) bool {
 	}
 }
 
-// isDenied reports whether an admission webhook has refused the request. The API
-// server begins the message with these words. The webhook chooses the rest of the
-// status.
+// isDenied reports whether an admission webhook has refused the request. The API server
+// writes the beginning of the message. The webhook chooses the rest of the status.
 func isDenied(s metav1.Status) bool {
 	return strings.HasPrefix(s.Message, "admission webhook ") && strings.Contains(s.Message, " denied the request")
 }

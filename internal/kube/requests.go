@@ -43,7 +43,7 @@ func NewRequests(client kubernetes.Interface, signer string, resync time.Duratio
 	}
 }
 
-// Informer returns the informer. It runs between Start and the end of the context.
+// Informer returns the informer, which does not run before Start.
 func (r *Requests) Informer() informersv1.CertificateSigningRequestInformer { return r.informer }
 
 // Start starts the informer, which runs until the context ends. The returned
@@ -69,8 +69,8 @@ func (r *Requests) Live(ctx context.Context, name string) (*certificatesv1.Certi
 
 // Decision is the approval or the denial of a request.
 type Decision struct {
-	// Request is the request that was read. IsStale reports whether an error means
-	// that it has changed since then.
+	// Request is the request, as it was read. IsStale reports whether an error of
+	// Decide means that it has changed since then.
 	Request *certificatesv1.CertificateSigningRequest
 	// Verdict is certificatesv1.CertificateApproved or CertificateDenied.
 	Verdict certificatesv1.RequestConditionType

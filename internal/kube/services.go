@@ -30,10 +30,10 @@ func NewServices(ctx context.Context, client kubernetes.Interface, informer info
 	}
 }
 
-// Cached returns the Service from the informer. If our own last write has not
-// reached the informer yet, Cached returns the result of that write. The caller
-// must not change the Service. If the Service does not exist,
-// apierrors.IsNotFound reports true for the error.
+// Cached returns the Service from the informer. If our own last write has not reached
+// the informer yet, Cached returns the result of that write. The caller must not change
+// the Service. If the Service does not exist, Cached returns an error that
+// apierrors.IsNotFound recognises.
 func (s *Services) Cached(key string) (*corev1.Service, error) {
 	obj, exists, err := s.newest.GetByKey(key)
 	if err != nil {
@@ -52,10 +52,11 @@ type ServicePatch struct {
 	// UID identifies the Service. Another Service with the same name is not
 	// changed.
 	UID types.UID
-	// AddFinalizer and RemoveFinalizer each name one finalizer.
+	// AddFinalizer, if not empty, is the finalizer to add, and RemoveFinalizer is the
+	// one to remove.
 	AddFinalizer, RemoveFinalizer string
-	// Annotation, if not empty, is the key of an annotation to set to Value. An
-	// empty Value removes the annotation.
+	// Annotation, if not empty, is the key of an annotation, and Value is its new
+	// value. An empty Value removes the annotation.
 	Annotation, Value string
 	// Ingress, if not nil, replaces status.loadBalancer.ingress.
 	Ingress *[]corev1.LoadBalancerIngress

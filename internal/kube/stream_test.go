@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// If the API server can stream a list, the informer does not request an ordinary
-// list. So neither side has all Nodes in memory a second time. If the API server
-// cannot stream a list, the informer requests an ordinary one.
+// If the API server can stream a list, the informer does not request an ordinary list.
+// So neither the API server nor the daemon needs memory for a second copy of all Nodes.
+// If the API server cannot stream a list, the informer requests an ordinary one.
 func TestNodesAreStreamedWhereTheAPIServerCan(t *testing.T) {
 	for name, streams := range map[string]bool{"Streams": true, "CannotStream": false} {
 		t.Run(name, func(t *testing.T) {

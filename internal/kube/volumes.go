@@ -26,10 +26,10 @@ func NewVolumes(ctx context.Context, client kubernetes.Interface, informer infor
 	return &Volumes{client: client.CoreV1().PersistentVolumes(), newest: newest(ctx, informer.Informer().GetStore())}
 }
 
-// Cached returns the volume from the informer. If our own last write has not
-// reached the informer yet, Cached returns the result of that write. The caller
-// must not change the volume. If the volume does not exist, apierrors.IsNotFound
-// reports true for the error.
+// Cached returns the volume from the informer. If our own last write has not reached
+// the informer yet, Cached returns the result of that write. The caller must not change
+// the volume. If the volume does not exist, Cached returns an error that
+// apierrors.IsNotFound recognises.
 func (v *Volumes) Cached(name string) (*corev1.PersistentVolume, error) {
 	obj, exists, err := v.newest.GetByKey(name)
 	if err != nil {
@@ -47,9 +47,9 @@ type VolumePatch struct {
 	// patch if another volume now has this name, or if one of the fields to change no
 	// longer has the value that it has in this volume.
 	Volume *corev1.PersistentVolume
-	// Labels to set; a nil value removes the label.
+	// Labels are those to set. A nil value removes the label.
 	Labels map[string]*string
-	// NodeAffinity, if not nil, is set. The volume must have none.
+	// NodeAffinity, if not nil, is the affinity to set. The volume must have none.
 	NodeAffinity *corev1.VolumeNodeAffinity
 }
 

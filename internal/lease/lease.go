@@ -1,7 +1,6 @@
-// Package lease limits the time in which this replica may begin changes of the
-// cloud or of objects. An election renews a Lease. internal/cloud awaits the
-// Lease before each change, and internal/kube awaits it before each write
-// (promise S7).
+// Package lease limits the time during which this replica may begin to change the cloud
+// or objects. An election renews a Lease. internal/cloud awaits the Lease before each
+// change, and internal/kube awaits it before each write (promise S7).
 //
 // The context of the work carries the Lease. So every change under that context
 // awaits the Lease.
@@ -33,9 +32,9 @@ func New(period time.Duration) *Lease {
 	return &Lease{period: period, renewed: make(chan struct{})}
 }
 
-// Ask must be called before a request that renews the lease. The caller calls
-// renew after the request has succeeded. The period begins with the call of Ask
-// and not with the reply, because the reply might come late.
+// Ask must be called before a request that renews the lease. The caller calls the
+// returned function after the request has succeeded. The period begins with the call of
+// Ask and not with the reply, because the reply might come late.
 func (l *Lease) Ask() (renew func()) {
 	asked := instantOf(time.Now())
 	return func() {
@@ -93,8 +92,8 @@ func Await(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// instant is a time by two clocks. The monotonic clock stands still while the
-// machine is suspended. The wall clock can be set back.
+// instant is a point in time, as two clocks show it. The monotonic clock stands still
+// while the machine is suspended. The wall clock can be set back.
 type instant struct {
 	monotonic time.Time
 	wall      time.Time

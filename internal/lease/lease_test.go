@@ -47,8 +47,8 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// A renewal counts from its request. If a process was frozen after the request,
-// the late reply does not renew the lease.
+// The period of a renewal begins with the request. If the process is frozen after the
+// request, a late reply does not make the lease valid.
 func TestLateReplyDoesNotRenew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(10 * time.Second)

@@ -7,9 +7,9 @@ type backoff struct {
 	min, max time.Duration
 }
 
-// delay returns the time to wait after a number of failures in a row. It doubles
-// with each failure, from min up to max. spread, in [0, 1), adds up to a quarter of
-// the delay. So keys that have failed together are not retried together.
+// delay returns the time to wait after a number of failures in a row. It doubles with
+// each failure, from min to max. A spread between 0 and 1 makes it longer by up to a
+// quarter, so that keys that have failed together are not retried together.
 func (b backoff) delay(failures int, spread float64) time.Duration {
 	d := b.max
 	if doublings := max(failures-1, 0); doublings < 32 {

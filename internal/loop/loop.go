@@ -22,11 +22,12 @@ type Result struct {
 	// After, if not 0, requests another pass after this time. That does not count
 	// as a failure.
 	After time.Duration
-	// HighPriority gives the pass that After requests a high priority instead of
-	// a low one.
+	// HighPriority means that After requests a pass with high priority, instead of low
+	// priority.
 	HighPriority bool
-	// Unfinished means that the pass that After requests continues this one. So
-	// this pass does not reset the number of failures.
+	// Unfinished means that this pass has not done all its work, and that After
+	// requests a pass to continue it. So this pass does not reset the number of
+	// failures.
 	Unfinished bool
 	// Rest, if not nil, does the remaining work of the pass. The other fields are then
 	// ignored. Rest runs in a goroutine of its own, so that the worker can take the
@@ -35,12 +36,13 @@ type Result struct {
 	Rest func(context.Context) (Result, error)
 }
 
-// Reconcile makes one pass over a key. An error is logged, and requests a retry
-// like Result.Retry.
+// Reconcile makes one pass over a key. If it returns an error, the loop logs the error
+// and requests another pass, as for Result.Retry.
 type Reconcile func(ctx context.Context, key string) (Result, error)
 
-// The bounds of the growing delay. It begins small, because most failures end
-// soon. It stays so short that an operator can see the effect of a repair.
+// The first and the longest delay after failures. The first one is short, because most
+// failures end soon. Even the longest one is so short that an operator soon sees the
+// effect of a repair.
 const (
 	minRetryDelay = 500 * time.Millisecond
 	maxRetryDelay = time.Minute
@@ -48,8 +50,8 @@ const (
 
 // Config configures a loop. The zero value is valid.
 type Config struct {
-	// Workers is the number of passes that can run at the same time; 0 means 1. A
-	// pass does not count while its Result.Rest runs in a goroutine of its own.
+	// Workers is the number of passes that can run at the same time; 0 means 1. A pass
+	// whose Result.Rest runs in a goroutine of its own is not counted.
 	Workers int
 	// Clock is the clock for times and timers; nil means the real one.
 	Clock clock.WithTicker
@@ -131,8 +133,8 @@ type Waiting struct {
 // delay are not included.
 func (l *Loop) Waiting(limit time.Duration) []Waiting { return l.waiting.waiting(limit) }
 
-// Next returns the key that the next free worker would take now. waits is false if no key
-// waits, or if the last finished pass over this key has failed.
+// Next returns the key that the next free worker would take now. The second result is
+// false if no key waits, or if the last finished pass over this key has failed.
 func (l *Loop) Next() (key string, waits bool) {
 	key, waits = l.waiting.next()
 	l.mu.Lock()
@@ -167,8 +169,8 @@ func (l *Loop) Run(ctx context.Context) error {
 	return nil
 }
 
-// RunAs is like Run, but each pass calls the function pass, for example one that
-// changes nothing. Call either Run or RunAs.
+// RunAs is like Run, but makes the passes with the given function, instead of the one
+// that New got. For example, the function may change nothing. Call either Run or RunAs.
 func (l *Loop) RunAs(ctx context.Context, pass Reconcile) error {
 	l.reconcile = pass
 	return l.Run(ctx)

@@ -135,8 +135,8 @@ func TestOneKeyIsNeverWorkedOnTwiceAtOnce(t *testing.T) {
 	})
 }
 
-// While the Result.Rest of a pass runs, the worker takes other keys, but not the key
-// of the pass. The result of Rest counts for the whole pass.
+// While the Result.Rest of a pass runs, the worker takes other keys, but not the key of
+// the pass. The result of Rest is the result of the whole pass.
 func TestRestKeepsNoWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -446,8 +446,7 @@ func TestQueueLosesNoKey(t *testing.T) {
 	}
 }
 
-// RunAs makes its passes with the function that it gets, and never with the loop's
-// own function.
+// RunAs makes its passes with its argument, and never with the Reconcile that New got.
 func TestRunAsMakesOtherPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks []string

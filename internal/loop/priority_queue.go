@@ -12,8 +12,8 @@ import (
 )
 
 // lowEvery determines the share of keys with low priority. While keys of both
-// priorities wait, one of every lowEvery keys that get a worker has low priority.
-// So no key waits without end, even if many keys of the other priority are added.
+// priorities wait, one of every lowEvery keys that get a worker has low priority. So no
+// key waits forever, even if keys with the other priority are added all the time.
 const lowEvery = 3
 
 // priorityQueue orders the waiting keys. Keys with high priority go first, except
@@ -25,9 +25,8 @@ type priorityQueue struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	// raised has the keys with high priority, from the request until a worker
-	// takes them. It includes keys that still wait for the end of a delay or of a
-	// pass; guarded by mu
+	// raised has the keys for which high priority was requested, until a worker takes
+	// them. Some of them still wait for the end of a delay or of a pass; guarded by mu
 	raised    map[string]bool
 	since     map[string]time.Time // the time at which a waiting key was queued; guarded by mu
 	high, low namespaces           // guarded by mu
@@ -62,7 +61,7 @@ func (q *priorityQueue) Push(key string) {
 	q.low.push(key)
 }
 
-// Touch implements workqueue.Queue. The workqueue calls it when a waiting key is
+// Touch implements workqueue.Queue. The workqueue calls Touch when a waiting key is
 // added again.
 func (q *priorityQueue) Touch(key string) {
 	q.mu.Lock()
@@ -103,7 +102,8 @@ func (q *priorityQueue) turn() *namespaces {
 	return &q.high
 }
 
-// next returns the key that Pop would return. waits reports whether there is one.
+// next returns the key that Pop would return. The second result reports whether there
+// is one.
 func (q *priorityQueue) next() (key string, waits bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -171,8 +171,8 @@ func (n *namespaces) first() (key string, ok bool) {
 	return turn.Value.(*namespace).keys.Front().Value.(string), true
 }
 
-// pop takes the first key of the namespace whose turn it is. Then that namespace
-// has its turn after all others.
+// pop takes the first key of the namespace whose turn it is. That namespace has its
+// next turn after all others.
 func (n *namespaces) pop() string {
 	key, _ := n.first()
 	n.turns.MoveToBack(n.turns.Front())

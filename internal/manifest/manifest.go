@@ -40,13 +40,13 @@ func Objects(manifest string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// asUser is the suffix of the names of the objects that Access returns.
+// asUser is the suffix that Access adds to the names of roles and bindings.
 const asUser = "-as-user"
 
-// Access returns the roles of a manifest and their bindings. If the manifest binds a
-// role to one of the accounts in others, that binding stays. All other bindings bind
-// their role to the user instead. Access changes the names of roles and bindings, so
-// that the manifest itself can be applied, too.
+// Access returns the roles of a manifest and their bindings. It changes the bindings,
+// so that they give the roles to the user. The exception is a binding that names one of
+// the accounts in the last arguments: its accounts do not change. Access also changes
+// the names of roles and bindings, so that the manifest itself can be applied, too.
 func Access(manifest, user string, others ...string) ([]*unstructured.Unstructured, error) {
 	objects, err := Objects(manifest)
 	if err != nil {
@@ -87,7 +87,7 @@ type Cluster struct {
 	mapper meta.RESTMapper
 }
 
-// In returns the Cluster to which a client configuration refers.
+// In returns the Cluster for a client configuration.
 func In(config *rest.Config) (Cluster, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -100,7 +100,7 @@ func In(config *rest.Config) (Cluster, error) {
 	return Cluster{client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))}, nil
 }
 
-// Apply sets the fields of o in the cluster's object. If the object does not
+// Apply writes the fields of o to the object in the cluster. If the object does not
 // exist, Apply creates it. Apply takes over fields that others have written.
 func (c Cluster) Apply(ctx context.Context, o *unstructured.Unstructured) error {
 	return c.apply(ctx, o)

@@ -54,7 +54,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// The account of a controller keeps its own role.
+// An account keeps its role if it is one of the last arguments of Access.
 func TestAccessOfAnotherAccount(t *testing.T) {
 	access, err := Access(both, "somebody", "daemon")
 	if err != nil || len(access) != 3 {

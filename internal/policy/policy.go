@@ -24,9 +24,8 @@ type Config struct {
 	Name string
 	// Provider is the provider's name, for messages.
 	Provider string
-	// Classes are the values of spec.loadBalancerClass that this daemon serves, in
-	// addition to Services without a class. With ClassesOnly, the daemon does not
-	// serve Services without a class.
+	// Classes are the values of spec.loadBalancerClass that this daemon serves. It also
+	// serves Services without a class, unless ClassesOnly is true.
 	Classes     []string
 	ClassesOnly bool
 	// Action is the action for a Service with a field that has no effect.
@@ -34,9 +33,9 @@ type Config struct {
 	Features cloud.Features
 }
 
-// changed is an expression. It is true for a request that creates a Service, or that
-// changes the spec or the annotations of a Service. No other request can begin to use a
-// field. So a new label or the daemon's finalizer causes no warning.
+// changed is an expression that is true if a request creates a Service, or changes its
+// spec or its annotations. Other requests cannot begin to use a field. For example, a
+// new label or the daemon's finalizer causes no warning.
 const changed = "oldObject == null || object.spec != oldObject.spec || " +
 	"(has(object.metadata.annotations) ? object.metadata.annotations : {}) != (has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {})"
 
@@ -90,8 +89,8 @@ type rule struct {
 	says     string
 }
 
-// before is an expression. It is true for an update of a Service that had the type
-// LoadBalancer before.
+// before is an expression that is true if a request updates a Service that already had
+// the type LoadBalancer.
 const before = "oldObject != null && oldObject.spec.type == 'LoadBalancer'"
 
 // validations returns one validation for each field that the provider does not
@@ -118,7 +117,8 @@ func validations(c Config) []admissionv1.Validation {
 	return all
 }
 
-// rules returns the rules. object is the name of the variable in their expressions.
+// rules returns the rules. The first argument is the variable that stands for the
+// Service in their expressions: "object" or "oldObject".
 func rules(object string, f cloud.Features) []rule {
 	protocols, families := orDefault(f.Protocols, corev1.ProtocolTCP), orDefault(f.IPFamilies, corev1.IPv4Protocol)
 	spec, annotations := object+".spec.", object+".metadata.annotations"

@@ -119,8 +119,8 @@ func WithoutSecrets(text string) string {
 
 const secret = "xxxxx"
 
-// withoutSecrets replaces the secrets in the text rest, which is the part of a URL
-// after "://".
+// withoutSecrets replaces the secrets of a URL. The argument and the result begin after
+// "://".
 func withoutSecrets(rest string) string {
 	host := strings.IndexAny(rest, "/?#")
 	if host < 0 {
@@ -128,8 +128,9 @@ func withoutSecrets(rest string) string {
 	}
 	at := strings.LastIndexByte(rest[:host], '@')
 	if _, port, found := strings.Cut(rest[:host], ":"); at < 0 && found && strings.Trim(port, "0123456789") != "" && rest[0] != '[' {
-		// The text after the colon is not a port. It is a part of a password with
-		// a character that should have been escaped.
+		// The text after the colon is not a port, so it is the beginning of a password.
+		// The password contains a character that should have been escaped, such as a
+		// slash.
 		at = strings.LastIndexByte(rest, '@')
 	}
 	user := ""

@@ -22,8 +22,8 @@ type picture struct {
 	lines          []line
 }
 
-// Sizes in pixels. A column has the width of a character in most fonts of this size.
-// The attribute textLength squeezes wider text.
+// Sizes in pixels. A column is as wide as a character in most fonts of this size. If a
+// font is wider, the attribute textLength squeezes the text.
 const (
 	fontSize = 13
 	column   = 7.8
@@ -51,7 +51,7 @@ text { font: %dpx ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mo
 @media (prefers-reduced-motion: reduce) { .line { animation: none } }
 `
 
-// took matches the column with the duration of a step.
+// took matches the duration at the beginning of a line about a step.
 var took = regexp.MustCompile(`^ *\d+\.\d s`)
 
 // before returns the lines before the first line that matches. It drops empty lines

@@ -1,6 +1,6 @@
-// Program recording runs a command and draws its output as an animated picture. In
-// the picture, each line appears after the same time as in the output of the
-// command. "make recording" calls this program.
+// Program recording runs a command and draws its output as an animated picture. The
+// lines appear in the picture at the same times as in the output of the command. "make
+// recording" calls this program.
 package main
 
 import (

@@ -72,7 +72,7 @@ func TestBill(t *testing.T) {
 	}
 }
 
-// TestBillOfAProgram reads the program of this test. Go records no modules in it.
+// TestBillOfAProgram reads the binary of this test, in which Go records no modules.
 func TestBillOfAProgram(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

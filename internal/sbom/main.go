@@ -23,7 +23,7 @@ func main() {
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sbom", flag.ContinueOnError)
 	var (
-		name     = flags.String("name", "", "what the programs are published as")
+		name     = flags.String("name", "", "the name under which the programs are published")
 		version  = flags.String("version", "", "its version")
 		seconds  = flags.Int64("time", 0, "when it was made, in seconds since 1970: the time of the commit, so that the same source gives the same bill")
 		licences = flags.String("licences", "THIRD_PARTY.md", "the page with the licences of modules")

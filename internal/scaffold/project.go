@@ -29,8 +29,8 @@ type Project struct {
 	// Version is the version of Fairlead's module. It is empty if Checkout is
 	// given.
 	Version string
-	// Checkout is the folder with Fairlead's sources, in the form for go.mod. It
-	// is empty if Version is given.
+	// Checkout is the path of the folder with Fairlead's sources. It is written to
+	// go.mod in a replace directive. It is empty if Version is given.
 	Checkout string
 }
 

@@ -28,7 +28,7 @@ func Write(dir string, files []File) error {
 		}
 	}
 	if len(there) > 0 {
-		return fmt.Errorf("%s is there already%s; nothing was written, because nothing is overwritten: move it away, or choose another folder", there[0], andMore(there[1:]))
+		return fmt.Errorf("%s exists already%s; nothing was written, because existing files are not overwritten: move it away, or choose another folder", there[0], andMore(there[1:]))
 	}
 	var made []string // folders
 	for n, f := range files {

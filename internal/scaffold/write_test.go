@@ -18,10 +18,10 @@ func TestWrite(t *testing.T) {
 	}{
 		"IntoNothing":       {nil, "", files},
 		"BesideOthers":      {[]File{{"other", "0"}}, "", append(files, File{"other", "0"})},
-		"OverNone":          {[]File{{"b/d", "0"}}, "/b/d is there already; nothing was written, because nothing is overwritten: move it away, or choose another folder", []File{{"b/d", "0"}}},
-		"OverSeveral":       {[]File{{"a", "0"}, {"b/d", "0"}}, "/a is there already, and 1 more; nothing was written, because nothing is overwritten: move it away, or choose another folder", []File{{"a", "0"}, {"b/d", "0"}}},
-		"FolderIsInTheWay":  {[]File{{"a/x", "0"}}, "/a is there already; nothing was written, because nothing is overwritten: move it away, or choose another folder", []File{{"a/x", "0"}}},
-		"OverNoEqualEither": {[]File{{"a", "1"}}, "/a is there already; nothing was written, because nothing is overwritten: move it away, or choose another folder", []File{{"a", "1"}}},
+		"OverNone":          {[]File{{"b/d", "0"}}, "/b/d exists already; nothing was written, because existing files are not overwritten: move it away, or choose another folder", []File{{"b/d", "0"}}},
+		"OverSeveral":       {[]File{{"a", "0"}, {"b/d", "0"}}, "/a exists already, and 1 more; nothing was written, because existing files are not overwritten: move it away, or choose another folder", []File{{"a", "0"}, {"b/d", "0"}}},
+		"FolderIsInTheWay":  {[]File{{"a/x", "0"}}, "/a exists already; nothing was written, because existing files are not overwritten: move it away, or choose another folder", []File{{"a/x", "0"}}},
+		"OverNoEqualEither": {[]File{{"a", "1"}}, "/a exists already; nothing was written, because existing files are not overwritten: move it away, or choose another folder", []File{{"a", "1"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "project")

@@ -1,5 +1,4 @@
-// Package typo finds the sub-command or the flag that a user who has mistyped it
-// probably meant.
+// Package typo finds the sub-command or the flag that the user probably meant.
 //
 // The packages of commands import this package: cmd/fairlead, cmd/simcloud,
 // internal/doctor, and internal/app with its settings.

@@ -10,7 +10,8 @@ import (
 // The version of a changed checkout ends with +dirty, so it does not match.
 var published = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 
-// unset is how the version of the Kubernetes libraries begins while the linker has not set it.
+// unset is the prefix of the version of the Kubernetes libraries if the linker has not set
+// that version.
 const unset = "v0.0.0-master+"
 
 // Version is the version of a program.
@@ -24,8 +25,8 @@ type Version struct {
 	Libraries string
 }
 
-// Own returns the version of this program. libraries is the version that the
-// Kubernetes libraries report. If make has built the program, libraries also
+// Own returns the version of this program. The argument is the version that the
+// Kubernetes libraries report. If make has built the program, the argument also
 // contains our own version.
 func Own(libraries string) Version {
 	info, _ := debug.ReadBuildInfo()

@@ -48,7 +48,7 @@ func Linked() []Behind {
 	return of(info.Deps)
 }
 
-// of returns the modules that are too old, in the order of the argument.
+// of returns the modules that are too old, in the given order.
 func of(modules []*debug.Module) []Behind {
 	newest, needed := 0, ""
 	for _, m := range modules {
@@ -74,8 +74,8 @@ func of(modules []*debug.Module) []Behind {
 const kubernetes = "k8s.io/kubernetes"
 
 // minorOf returns the minor version of the Kubernetes release to which a module
-// belongs. It returns 0 for a module that is not of Kubernetes, is replaced by a
-// folder, or is not a release.
+// belongs. It returns 0 if the module does not belong to Kubernetes, if a folder
+// replaces it, or if its version is not a release.
 func minorOf(m *debug.Module) int {
 	name, ok := strings.CutPrefix(m.Path, "k8s.io/")
 	if !ok || strings.Contains(name, "/") {

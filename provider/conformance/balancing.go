@@ -36,7 +36,7 @@ func balanced(f func(*balancing)) func(*trial) {
 	}
 }
 
-// in returns a balancing with which the same check works in another cluster.
+// in returns the helpers for the same check in another cluster.
 func (b *balancing) in(cluster string) *balancing {
 	other := &balancing{trial: b.trial, cluster: cluster, gone: b.gone, known: b.known}
 	for _, r := range other.resources() {
@@ -95,7 +95,7 @@ func (b *balancing) remove(ctx context.Context, s *corev1.Service) error {
 	return b.loadBalancer().EnsureLoadBalancerDeleted(ctx, b.cluster, s)
 }
 
-// tried calls EnsureLoadBalancer until it no longer asks for another call.
+// tried calls EnsureLoadBalancer, and repeats the call while the error asks for that.
 func (b *balancing) tried(s *corev1.Service, nodes []*corev1.Node) (status *corev1.LoadBalancerStatus, err error) {
 	b.keep(s)
 	err = b.repeated(func() error {
@@ -118,14 +118,15 @@ func (b *balancing) ensured(s *corev1.Service, nodes []*corev1.Node) *corev1.Loa
 	return status
 }
 
-// updated calls UpdateLoadBalancer until it no longer asks for another call.
+// updated calls UpdateLoadBalancer, and repeats the call while the error asks for that.
 func (b *balancing) updated(s *corev1.Service, nodes []*corev1.Node) {
 	if err := b.repeated(func() error { return b.update(b.ctx, s, nodes) }); err != nil {
 		b.failf("%s = %v; want nil", b.call("UpdateLoadBalancer", s, nodes), err)
 	}
 }
 
-// deleted calls EnsureLoadBalancerDeleted until it no longer asks for another call.
+// deleted calls EnsureLoadBalancerDeleted, and repeats the call while the error asks
+// for that.
 func (b *balancing) deleted(s *corev1.Service) {
 	if err := b.repeated(func() error { return b.remove(b.ctx, s) }); err != nil {
 		b.failf("%s = %v; want nil", b.call("EnsureLoadBalancerDeleted", s, nil), err)
@@ -133,8 +134,8 @@ func (b *balancing) deleted(s *corev1.Service) {
 	b.gone[s.UID] = true
 }
 
-// repeated calls f as long as its error asks for another call, but not for longer
-// than the target allows.
+// repeated calls f, and repeats the call while the error asks for that, but not for
+// longer than the target allows.
 func (t *trial) repeated(f func() error) error {
 	ctx, cancel := context.WithTimeout(t.ctx, t.suite.target.EventuallyWithin)
 	defer cancel()
@@ -176,8 +177,8 @@ func (t *trial) callLimit() time.Duration {
 // brief is the time limit for a call that the cloud does not answer.
 const brief = 100 * time.Millisecond
 
-// inTime requires that f returns soon. Otherwise it ends the context of f and fails the
-// check.
+// inTime calls f. If f does not return soon, inTime fails the check and ends the
+// context of f.
 func (t *trial) inTime(call, when string, f func(ctx context.Context)) {
 	ctx, cancel := context.WithCancel(t.ctx)
 	defer cancel()
@@ -218,8 +219,8 @@ func (b *balancing) made() []LoadBalancer {
 	return all
 }
 
-// byProviderID replaces the world's IDs of machines with provider IDs. A world need
-// not know the provider IDs.
+// byProviderID returns the backends with provider IDs. Some worlds do not know the
+// provider IDs, and name backends by their own machine IDs.
 func (b *balancing) byProviderID(backends []string) []string {
 	var all []string
 	for _, backend := range backends {
@@ -228,8 +229,8 @@ func (b *balancing) byProviderID(backends []string) []string {
 	return all
 }
 
-// only waits until the cloud has exactly one load balancer of this check, and f
-// returns nil for that load balancer.
+// only waits until the check has exactly one load balancer in the cloud and f accepts
+// it by returning nil.
 func (b *balancing) only(when string, f func(LoadBalancer) error) LoadBalancer {
 	var found LoadBalancer
 	b.eventually(func() error {
@@ -260,7 +261,7 @@ func (b *balancing) nothingLeft(when string) {
 	})
 }
 
-// writes calls f. It returns the number of calls by f that change the cloud.
+// writes calls f. It returns how many calls have changed the cloud in the meantime.
 func (t *trial) writes(f func()) int { return t.counted(f).Writes }
 
 // port returns a port of a Service.
@@ -268,8 +269,7 @@ func port(name string, protocol corev1.Protocol, number, nodePort int32) corev1.
 	return corev1.ServicePort{Name: name, Protocol: protocol, Port: number, NodePort: nodePort}
 }
 
-// call formats a call for the message of a failure. If nodes is nil, the text has no
-// nodes.
+// call formats a call for a failure message. If nodes is nil, the text has no nodes.
 func (b *balancing) call(method string, s *corev1.Service, nodes []*corev1.Node) string {
 	text := fmt.Sprintf("%s(cluster %q, %s", method, b.cluster, showService(s))
 	if nodes != nil {
@@ -316,7 +316,7 @@ func showNodes(nodes []*corev1.Node) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// answered formats a result of EnsureLoadBalancer for the message of a failure.
+// answered formats a result of EnsureLoadBalancer for a failure message.
 func answered(status *corev1.LoadBalancerStatus, err error) string {
 	return fmt.Sprintf("%s, %v", showStatus(status), shown(err))
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A world may name the backends of a load balancer by its own IDs of the machines, or by
+// A world may name the backends of a load balancer by its own machine IDs, or by
 // provider IDs.
 func TestBackendsAreKnownByTheIDsOfTheWorld(t *testing.T) {
 	b := balancing{known: map[string]string{"i-1": "acme://r/i-1"}}

@@ -30,10 +30,10 @@ type Check struct {
 	Writes bool `json:"writes,omitempty"`
 
 	run func(*trial)
-	// bare means that the check makes the provider itself.
+	// bare means that the check starts without a provider, because it makes its own.
 	bare bool
-	// judge reads the output of a child process, and returns a problem with it, or "".
-	// The field judge may be nil.
+	// judge, if not nil, reads the output of the child process, and returns a problem
+	// with it, or "".
 	judge func(target Target, output string) string
 }
 
@@ -42,8 +42,9 @@ type Level string
 
 // The levels.
 const (
-	// Core is for a check whose failure loses nodes, load balancers, routes or
-	// traffic, or contradicts a doc comment of the contract.
+	// Core is for a check of something that a doc comment of the contract says. It is
+	// also for a check of behaviour without which users lose nodes, load balancers,
+	// routes or traffic.
 	Core Level = "core"
 	// Extended is for a check whose failure breaks a feature or makes operation
 	// harder.
@@ -56,7 +57,7 @@ const (
 // Need is something that a check needs of the world.
 type Need string
 
-// The needs. A world meets each one with the interface of the same name.
+// The needs. A world meets a need by implementing the interface of the same name.
 const (
 	NeedMachines    Need = "Machines"
 	NeedPowerSwitch Need = "PowerSwitch"
@@ -111,7 +112,7 @@ func (n Need) metBy(world any) bool {
 // Profile is a group of checks, such as the checks of load balancers.
 type Profile string
 
-// The profiles. Each one is the first part of the IDs of its checks.
+// The profiles. The ID of a check begins with its profile.
 const (
 	Instances     Profile = "instances"
 	Cost          Profile = "cost"

@@ -31,7 +31,7 @@ func costChecks() []Check {
 			ID: "cost/accessors", Level: Core, Since: "0.2", Needs: []Need{NeedMeter}, run: accessors,
 			Title:  "The accessors make no calls, give the same answer each time, and return no nil with true",
 			Source: "cloudprovider.Interface: each accessor also returns true if the interface is supported",
-			Cost:   "The daemon panics, or each look at a Node makes a call more.",
+			Cost:   "The daemon panics, or makes one more call each time it looks at a Node.",
 		},
 	}
 }

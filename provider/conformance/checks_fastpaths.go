@@ -20,8 +20,8 @@ import (
 // Unsupported.
 func fastPathChecks() []Check {
 	const (
-		wrongNode = "A Node gets the labels and addresses of another, or is taken for one whose instance is gone."
-		crash     = "A new token makes calls fail, or the daemon crash."
+		wrongNode = "A Node gets the labels and addresses of another Node, or its instance counts as gone although it exists."
+		crash     = "After a change of the token, calls fail or the daemon crashes."
 	)
 	machines, faults := []Need{NeedMachines}, []Need{NeedMachines, NeedFaulter}
 	all := []Check{
@@ -31,23 +31,23 @@ func fastPathChecks() []Check {
 		},
 		{
 			ID: "fastpaths/batch", Needs: machines, Source: "provider.InstanceMetadataBatcher: one answer for each node, in the order of nodes", Cost: wrongNode,
-			Title: "A batch answers for each node what InstanceMetadata does", run: fastBatch,
+			Title: "A batch has the same answer for each node as InstanceMetadata", run: fastBatch,
 		},
 		{
 			ID: "fastpaths/batch-bad-id", Needs: machines, Source: "provider.InstanceMetadataBatcher: an error of one node is part of its answer", Cost: "One Node keeps all others from being initialised.",
-			Title: "A node without an instance spoils no other answer of a batch", run: fastBatchBadID,
+			Title: "A node without an instance does not affect the other answers of a batch", run: fastBatchBadID,
 		},
 		{
 			ID: "fastpaths/batch-fault", Needs: faults, Source: "provider.InstanceMetadataBatcher: an error of the whole call is returned with a nil slice", Cost: "Nodes are deleted because the cloud did not answer.",
-			Title: "A batch that the cloud does not answer calls no instance absent", run: fastBatchFault,
+			Title: "If the cloud does not answer, a batch calls no instance absent", run: fastBatchFault,
 		},
 		{
 			ID: "fastpaths/list", Needs: machines, Source: "provider.InstanceLister: each instance means what InstanceMetadata would have returned", Cost: wrongNode,
-			Title: "The pages of a list have each instance as InstanceMetadata has it", run: fastList,
+			Title: "The pages of a list describe each instance as InstanceMetadata does", run: fastList,
 		},
 		{
 			ID: "fastpaths/list-fault", Needs: faults, Source: "provider.InstanceLister: an error is returned with a zero page", Cost: wrongNode,
-			Title: "A list that the cloud does not answer is an error without a page", run: fastListFault,
+			Title: "If the cloud does not answer, a list returns an error and no page", run: fastListFault,
 		},
 		{
 			ID: "fastpaths/watch", Needs: machines, Source: "provider.InstanceChanges: a call with Resume misses no change", Cost: "A machine that is gone keeps its Node for minutes.",
@@ -55,7 +55,7 @@ func fastPathChecks() []Check {
 		},
 		{
 			ID: "fastpaths/watch-cancel", Needs: machines, Source: "provider.InstanceWatcher: the context of WatchInstances", Cost: "The daemon does not stop when it should.",
-			Title: "A watch without changes ends with its context", run: fastWatchCancel,
+			Title: "A watch without changes returns when its context ends", run: fastWatchCancel,
 		},
 		{
 			ID: "fastpaths/routes", Needs: machines, Source: "provider.RouteApplier: a result for each change, as CreateRoute and DeleteRoute return it", Cost: "Pods of a node cannot be reached from other nodes.",
@@ -155,8 +155,8 @@ func (t *trial) batcher(nodes []*corev1.Node) provider.InstanceMetadataBatcher {
 	return batcher
 }
 
-// sameAsSingle requires that a batch gives the same answer for each node as
-// InstanceMetadata.
+// sameAsSingle requires that a batch gives, for each node, the answer that
+// InstanceMetadata gives.
 func (t *trial) sameAsSingle(nodes []*corev1.Node) {
 	call := fmt.Sprintf("InstanceMetadataBatch(%s)", showNodes(nodes))
 	answers, err := t.batcher(nodes).InstanceMetadataBatch(t.ctx, copies(nodes))
@@ -261,7 +261,7 @@ func (t *trial) watch(watcher provider.InstanceWatcher, token string) provider.I
 	return changes
 }
 
-// maxAnswers is the number of answers within which the change must appear. A watch
+// maxAnswers is the maximum number of answers that are read to find a change. A watch
 // may report other changes first.
 const maxAnswers = 100
 

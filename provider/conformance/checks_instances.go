@@ -29,9 +29,9 @@ const (
 
 // These texts are the Cost of more than one check.
 const (
-	costDeleted   = "The Node of a machine that runs is deleted, with its pods."
+	costDeleted   = "The Node of a running machine is deleted, together with its pods."
 	costNeverGone = "The Node of a machine that is gone is never deleted, and its pods are not started elsewhere."
-	costStuck     = "Workers wait for a cloud that does not answer, and no Node is looked after."
+	costStuck     = "Workers wait for a cloud that does not answer, and nothing is done for any Node."
 )
 
 // exists calls InstanceExists.
@@ -56,8 +56,8 @@ func (t *trial) absent(n *corev1.Node) error {
 	return nil
 }
 
-// notAbsent fails the check if the provider says that an instance does not
-// exist. It is called when the provider cannot know that.
+// notAbsent fails the check if the provider says that an instance does not exist. It is
+// for situations in which the provider cannot know whether the instance exists.
 func (t *trial) notAbsent(ctx context.Context, n *corev1.Node, when string) {
 	switch exists, err := t.exists(ctx, n); {
 	case !exists && err == nil:
@@ -88,8 +88,8 @@ func (t *trial) is(n *corev1.Node, m Machine) error {
 	return nil
 }
 
-// callTime is the time limit of t.brief. In the checks that call t.brief, the cloud
-// answers a call at once, or not at all.
+// callTime is the time limit of t.brief. It is short, because the cloud answers the
+// calls in t.brief at once, or not at all.
 const callTime = 2 * time.Second
 
 // brief calls f with a context that ends soon.

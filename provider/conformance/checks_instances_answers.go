@@ -20,8 +20,8 @@ func answerChecks() []Check {
 	return []Check{
 		{
 			ID: "instances/addresses", Level: Core, Since: "0.2", Needs: machines, run: addresses,
-			Title:  "Addresses are valid, none is there twice, and their order stays the same",
-			Source: sourceAnswers, Cost: "The address of a Node changes with each look, or the API server refuses it.",
+			Title:  "Addresses are valid and without duplicates, and their order stays the same",
+			Source: sourceAnswers, Cost: "The address of a Node changes each time the provider is asked, or the API server refuses it.",
 		},
 		{
 			ID: "instances/labels", Level: Core, Since: "0.2", Needs: machines, run: labels,
@@ -30,13 +30,13 @@ func answerChecks() []Check {
 		},
 		{
 			ID: "instances/no-alias", Level: Core, Since: "0.2", Needs: machines, run: noAlias,
-			Title:  "Whoever changes a result or an argument changes nothing in the provider, and the provider changes no argument",
-			Source: "Go: memory that two goroutines share; the Node comes from an informer's cache", Cost: "Answers mix, and the daemon's cache is corrupted.",
+			Title:  "If the caller changes a result or an argument, the provider is not affected, and the provider changes no argument",
+			Source: "Go: memory that two goroutines share; the Node comes from an informer's cache", Cost: "Answers get mixed up, and the daemon's cache is corrupted.",
 		},
 		{
 			ID: "instances/parallel", Level: Core, Since: "0.2", Needs: machines, run: parallel,
 			Title:  "Sixteen callers at once get the same answers as one",
-			Source: "the daemon calls from several workers", Cost: "The daemon crashes, or a Node gets the answer of another.",
+			Source: "the daemon calls from several workers", Cost: "The daemon crashes, or a Node gets the answer about another Node.",
 		},
 	}
 }
@@ -72,11 +72,11 @@ func addresses(t *trial) {
 	if hostnames > 1 {
 		t.errorf("InstanceMetadata(%s) has %d addresses of type Hostname; want at most one", show(joined(m)), hostnames)
 	}
-	// One repetition is not enough, because even a map may yield two addresses in the
-	// same order.
+	// One repetition is not enough: if a provider keeps its addresses in a map, two
+	// answers may have the same order by chance.
 	for range 20 {
 		if again := t.metadata(joined(m)).NodeAddresses; !slices.Equal(first, again) {
-			t.failf("InstanceMetadata(%s) had the addresses %v and has then %v", show(joined(m)), first, again)
+			t.failf("InstanceMetadata(%s) returned the addresses %v first and %v later", show(joined(m)), first, again)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func labels(t *trial) {
 	for range 10 {
 		again := t.metadata(joined(m))
 		if again.InstanceType != first.InstanceType || again.Zone != first.Zone || again.Region != first.Region || !maps.Equal(again.AdditionalLabels, first.AdditionalLabels) {
-			t.failf("InstanceMetadata(%s) was %+v and is then %+v", show(joined(m)), first, again)
+			t.failf("InstanceMetadata(%s) returned %+v first and %+v later", show(joined(m)), first, again)
 		}
 	}
 }

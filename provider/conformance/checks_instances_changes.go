@@ -21,12 +21,12 @@ func changeChecks() []Check {
 		},
 		{
 			ID: "instances/renamed", Level: Core, Since: "0.2", Needs: []Need{NeedMachines, NeedRenamer}, run: renamed,
-			Title:  "An instance that was given another name still exists by ID",
+			Title:  "A renamed instance still exists when it is asked for by ID",
 			Source: sourceMetadata, Cost: costDeleted,
 		},
 		{
 			ID: "instances/retagged", Level: Core, Since: "0.2", Needs: []Need{NeedMachines, NeedRetagger}, run: retagged,
-			Title:  "An instance that lost its tags still exists by ID",
+			Title:  "An instance that lost its tags still exists when it is asked for by ID",
 			Source: sourceExists, Cost: costDeleted,
 		},
 	}
@@ -47,7 +47,7 @@ func stopIt(t *trial) (Machine, *corev1.Node) {
 	n := joined(m)
 	t.eventually(func() error { return t.down(n, false) })
 	if m.Borrowed {
-		t.notRunf("needs a machine that may be stopped")
+		t.notRunf("needs a machine that the suite may stop")
 	}
 	t.must("stop machine", t.world.(PowerSwitch).StopMachine(t.ctx, m)) //nolint:forcetypeassert // the check says that it needs one
 	t.eventually(func() error { return t.down(n, true) })
@@ -75,7 +75,7 @@ func inBetween(t *trial) {
 func renamed(t *trial) {
 	m := t.machine("a")
 	if m.Borrowed {
-		t.notRunf("needs a machine that may be renamed")
+		t.notRunf("needs a machine that the suite may rename")
 	}
 	other := t.name("other")
 	t.must("rename machine", t.world.(Renamer).RenameMachine(t.ctx, m, other)) //nolint:forcetypeassert // the check says that it needs one
@@ -86,7 +86,7 @@ func renamed(t *trial) {
 func retagged(t *trial) {
 	m := t.machine("a")
 	if m.Borrowed {
-		t.notRunf("needs a machine that may be changed")
+		t.notRunf("needs a machine that the suite may change")
 	}
 	t.must("untag machine", t.world.(Retagger).UntagMachine(t.ctx, m)) //nolint:forcetypeassert // the check says that it needs one
 	t.stillThere(m, "the instance has lost its tags")

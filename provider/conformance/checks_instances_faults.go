@@ -19,7 +19,7 @@ func faultChecks() []Check {
 	return []Check{
 		{
 			ID: "instances/fault-is-error", Level: Core, Since: "0.2", Needs: needs, run: faultIsError,
-			Title:  "Whatever fails in the cloud is an error, and never says that an instance does not exist",
+			Title:  "Each failure of the cloud is returned as an error, and never as the answer that an instance does not exist",
 			Source: sourceNotFound, Cost: "In each outage of the cloud: " + costDeleted,
 		},
 		{
@@ -46,8 +46,8 @@ func failures() []FaultKind {
 	return []FaultKind{FaultError, FaultUnavailable, FaultThrottled, FaultUnauthenticated, FaultForbidden, FaultReset, FaultGarbage}
 }
 
-// under calls refresh, sets the fault, runs call, and clears the fault. It reports whether
-// the world can set the fault.
+// under calls t.refresh, sets the fault, calls the function, and clears the fault. It
+// reports whether the world can set the fault.
 func (t *trial) under(f Fault, call func()) bool {
 	t.refresh()
 	restore, err := t.setFault(f)
@@ -57,7 +57,7 @@ func (t *trial) under(f Fault, call func()) bool {
 	t.must(fmt.Sprintf("set fault %s", f.Kind), err)
 	restore = sync.OnceFunc(restore)
 	defer restore()
-	// The fault must not hit the next check if the function call hangs.
+	// Even if the function hangs, the fault must not hit the next check.
 	t.cleanup(fmt.Sprintf("clear fault %s", f.Kind), func(context.Context) error { restore(); return nil })
 	call()
 	return true

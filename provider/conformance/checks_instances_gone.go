@@ -25,13 +25,13 @@ func goneChecks() []Check {
 		},
 		{
 			ID: "instances/gone-metadata", Level: Core, Since: "0.2", Needs: []Need{NeedMachines},
-			Title:  "The metadata of a terminated instance is nil and an error",
+			Title:  "InstanceMetadata of a terminated instance returns nil and an error",
 			Source: sourceMetadata, Cost: "A Node is initialised with metadata of a machine that is gone.",
 			run: func(t *trial) { t.eventually(onGone(t, joined, t.noMetadata)) },
 		},
 		{
 			ID: "instances/gone-metadata-kind", Level: Extended, Since: "0.2", Needs: []Need{NeedMachines},
-			Title:  "The error about the metadata of a terminated instance wraps InstanceNotFound",
+			Title:  "The error of InstanceMetadata about a terminated instance wraps InstanceNotFound",
 			Source: "cloudprovider.InstanceNotFound; no document says that InstanceMetadata returns it",
 			Cost:   "The daemon cannot say that the Node waits because its machine is gone.",
 			run:    func(t *trial) { t.eventually(onGone(t, joined, t.notFound)) },
@@ -52,9 +52,9 @@ func goneChecks() []Check {
 	}
 }
 
-// onGone creates and terminates a machine. It then waits, but not forever, until the
-// provider says that the machine does not exist. It returns a function that calls question
-// for the machine's Node.
+// onGone creates and terminates a machine. It then waits for some time until the provider
+// says that the machine does not exist. The returned function asks the question about the
+// machine's Node.
 func onGone(t *trial, node func(Machine) *corev1.Node, question func(*corev1.Node) error) func() error {
 	m := t.machine("a")
 	n := node(m)

@@ -41,7 +41,7 @@ func identityChecks() []Check {
 		},
 		{
 			ID: "instances/malformed-id", Level: Core, Since: "0.2", Needs: machines, run: malformedID,
-			Title:  "No provider ID makes the provider panic or hang, and one that names no instance is an error",
+			Title:  "No provider ID makes the provider panic or hang, and an ID that names no instance is an error",
 			Source: sourceNotFound, Cost: "One Node with a mistyped provider ID stops the daemon, or is deleted.",
 		},
 		{
@@ -56,7 +56,7 @@ func identityChecks() []Check {
 		},
 		{
 			ID: "instances/pages", Level: Extended, Since: "0.2", Needs: machines, run: pages,
-			Title:  "More instances than one page of the cloud's list are all found",
+			Title:  "All instances are found, even if the cloud's list has several pages",
 			Source: sourceExists, Cost: "In a large cluster: " + costDeleted,
 		},
 	}
@@ -176,7 +176,7 @@ func mutated(random *rand.Rand, text string) string {
 func sameNameTwice(t *trial) {
 	m := t.machine("a")
 	if m.Borrowed {
-		t.notRunf("needs a machine that may be created")
+		t.notRunf("needs a machine that the suite may create")
 	}
 	t.twin(m)
 	n := named(m)
@@ -203,7 +203,7 @@ func (t *trial) twin(m Machine) {
 	}
 	t.must("create a second machine "+m.Name, err)
 	if twin.Borrowed {
-		t.notRunf("needs a machine that may be created")
+		t.notRunf("needs a machine that the suite may create")
 	}
 	entry.ID, entry.ProviderID = twin.ID, twin.ProviderID
 	t.begin(&entry)

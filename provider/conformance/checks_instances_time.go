@@ -26,13 +26,13 @@ func timeChecks() []Check {
 		},
 		{
 			ID: "instances/others-hang", Level: Core, Since: "0.2", Needs: needs, run: othersHang,
-			Title:  "A caller that the cloud does not answer holds up no other caller",
+			Title:  "If the cloud does not answer one caller, other callers do not wait",
 			Source: sourceContext, Cost: costStuck,
 		},
 		{
 			ID: "instances/retry-after", Level: Extended, Since: "0.2", Needs: append(needs, NeedMeter), run: retryAfter,
 			Title:  "After the cloud has asked to wait, a call does not ask again before that time",
-			Source: "HTTP: Retry-After", Cost: "The cloud throttles the account for longer, with all that uses it.",
+			Source: "HTTP: Retry-After", Cost: "The cloud throttles the account for longer, and so everything that uses this account.",
 		},
 	}
 }
@@ -107,7 +107,8 @@ func othersHang(t *trial) {
 		case <-ended: // the provider needed no call
 		case <-time.After(200 * time.Millisecond):
 		}
-		// The fault may hit this call instead of the first one. Then the next call succeeds.
+		// The fault may hit this call instead of the one in the goroutine. Then the next
+		// call succeeds.
 		var err error
 		for range 3 {
 			t.brief(func(ctx context.Context) {
@@ -129,8 +130,8 @@ func othersHang(t *trial) {
 	}
 }
 
-// promptly fails the check if a call through t.brief has returned long after the end
-// of its context.
+// promptly requires that a call through t.brief has returned soon after the end of its
+// context.
 func (t *trial) promptly(n *corev1.Node, began time.Time) {
 	if took := time.Since(began); took > callTime+much {
 		t.failf("while another caller waits for the cloud, InstanceExists(%s) has taken %v; its context had ended after %v", show(n), took.Truncate(time.Second), callTime)

@@ -25,19 +25,19 @@ func troubleChecks() []Check {
 		},
 		{
 			ID: "loadbalancers/crash", Level: Core, Needs: []Need{NeedMachines, NeedFaulter, NeedViewer, NeedInventory, NeedMeter}, Source: source, run: balanced(lbCrash),
-			Title: "After a call that failed half-way, the next one completes it", Cost: costLeak,
+			Title: "If a call fails half-way, the next call completes its work", Cost: costLeak,
 		},
 		{
 			ID: "loadbalancers/lost-reply", Level: Core, Needs: []Need{NeedMachines, NeedFaulter, NeedViewer, NeedMeter}, Source: source, run: balanced(lbLostReply),
-			Title: "A load balancer whose creation was not answered is found again", Cost: costSecond,
+			Title: "If the reply to a creation is lost, the load balancer is found again", Cost: costSecond,
 		},
 		{
 			ID: "loadbalancers/sixteen-services", Level: Core, Needs: []Need{NeedMachines, NeedViewer, NeedInventory}, run: balanced(lbSixteen),
-			Source: "provider.ConcurrentLoadBalancer: is safe for calls about different Services at the same time", Title: "Calls for many Services at the same time do what each would do alone", Cost: "Services get no load balancer, or that of another.",
+			Source: "provider.ConcurrentLoadBalancer: is safe for calls about different Services at the same time", Title: "Calls for many Services at the same time do what each would do alone", Cost: "Some Services get no load balancer, or share the load balancer of another Service.",
 		},
 		{
 			ID: "loadbalancers/cancel", Level: Core, Needs: []Need{NeedMachines, NeedFaulter}, run: balanced(lbCancel),
-			Source: "context.Context of each method", Title: "A call returns with an error when its context ends", Cost: "A cloud that hangs stops the daemon: no Service is worked on.",
+			Source: "context.Context of each method", Title: "A call returns with an error when its context ends", Cost: "A cloud that hangs stops the daemon: nothing is done for any Service.",
 		},
 	}
 	for _, drift := range []struct {
@@ -46,7 +46,7 @@ func troubleChecks() []Check {
 	}{{DriftListener, "A listener"}, {DriftBackend, "A backend"}, {DriftLoadBalancer, "A load balancer"}} {
 		all = append(all, Check{
 			ID: "loadbalancers/drift-" + driftName(drift.what), Level: Extended, Needs: []Need{NeedMachines, NeedDrifter, NeedViewer}, Source: source,
-			Title: drift.text + " that somebody removed comes back", Cost: "The Service cannot be reached until somebody changes it.",
+			Title: drift.text + " that somebody removed is restored", Cost: "The Service cannot be reached until somebody changes it.",
 			run: balanced(func(b *balancing) { lbDrift(b, drift.what) }),
 		})
 	}
@@ -121,13 +121,13 @@ func lbDrift(b *balancing, what Drift) {
 	b.backendsAre(when, nodes)
 }
 
-// maxWrites bounds the number of calls that the method failing makes.
+// maxWrites is the maximum number of calls that b.failing makes.
 const maxWrites = 20
 
 // failing makes the calls that f returns, one after the other. A fault hits the first write
 // of the first call, the second write of the second call, and so on. After each call,
-// failing calls the function then. It ends with the first call that makes so few writes
-// that the fault hits none of them.
+// failing calls its last argument. It ends after the first call that makes too few writes
+// for a fault.
 func (b *balancing) failing(kind FaultKind, f func(k int) (*corev1.Service, func() error), then func(s *corev1.Service, when string)) {
 	for k := range maxWrites {
 		s, call := f(k)
@@ -142,7 +142,8 @@ func (b *balancing) failing(kind FaultKind, f func(k int) (*corev1.Service, func
 	}
 }
 
-// lbCrash makes the next call with a new provider, as a restarted daemon does.
+// lbCrash lets a write fail, and then makes the next call with a new provider, as a
+// restarted daemon does.
 func lbCrash(b *balancing) {
 	nodes := b.nodes(1)
 	creating := func(k int) (*corev1.Service, func() error) {
@@ -221,8 +222,8 @@ func lbSixteen(b *balancing) {
 }
 
 // together calls f for each number from 0 to n-1, with at most the given number of
-// calls at a time. It repeats each call until the error no longer asks for another
-// call. It returns the errors.
+// calls at a time. It repeats a call while the error asks for that. It returns the
+// errors.
 func (t *trial) together(n, most int, what string, f func(int) error) []error {
 	failed := make([]error, n)
 	limit := make(chan struct{}, most)

@@ -14,16 +14,16 @@ import (
 // fieldChecks returns the checks of the fields of a Service.
 func fieldChecks() []Check {
 	needs := []Need{NeedMachines, NeedViewer}
-	const unsafe = "A Service that should be closed is open, and nobody learns it (kubernetes/kubernetes#123714)."
-	const ignored = "The Service does not work as it was written, and nobody learns it (kubernetes/kubernetes#123714)."
+	const unsafe = "A Service that should be closed is open, and no event says so (kubernetes/kubernetes#123714)."
+	const ignored = "A field of the Service has no effect, and no event says so (kubernetes/kubernetes#123714)."
 	all := []Check{
 		{
 			ID: "loadbalancers/ports", Level: Core, Needs: needs, Source: sourceEnsure, run: balanced(lbPorts),
-			Title: "Ports that are added, changed and removed change the load balancer", Cost: "A port of the Service cannot be reached, or one that was removed still can.",
+			Title: "If ports are added, changed or removed, the load balancer changes", Cost: "A port of the Service cannot be reached, or a removed port can still be reached.",
 		},
 		{
 			ID: "loadbalancers/source-ranges-change", Level: Extended, Needs: needs, Source: sourceField, Feature: SourceRanges, run: balanced(lbSourceRanges),
-			Title: "Source ranges that are set, changed and emptied change the load balancer", Cost: unsafe,
+			Title: "If source ranges are set, changed or removed, the load balancer changes", Cost: unsafe,
 		},
 		{
 			ID: "loadbalancers/static-ip-reserved", Level: Extended, Needs: []Need{NeedMachines, NeedReserver}, Source: sourceField, Feature: StaticIP, run: balanced(lbStaticIP),
@@ -157,8 +157,8 @@ func (t *trial) supports(f Feature) bool {
 	return f != "" && slices.Contains(t.suite.target.Features.Supported, f)
 }
 
-// judge requires that a field works or is refused. A supported field must work.
-// The exception is an address that nobody has reserved.
+// judge requires that a field works or is refused. A supported field must work, except
+// a static IP: nobody has reserved that address, so the provider may refuse it.
 func (b *balancing) judge(f field, nodes []*corev1.Node) {
 	s := b.newService("f")
 	f.set(s)

@@ -20,7 +20,7 @@ func creationChecks() []Check {
 	return []Check{
 		{
 			ID: "loadbalancers/name", Level: Core, Source: sourceName, run: balanced(lbName),
-			Title: "The name stays the same, and two Services have two names",
+			Title: "The name stays the same, and two Services have different names",
 			Cost:  "After a restart of the daemon the load balancer is not found, or two Services share one.",
 		},
 		{
@@ -33,7 +33,7 @@ func creationChecks() []Check {
 		},
 		{
 			ID: "loadbalancers/again", Level: Core, Needs: []Need{NeedMachines}, Source: sourceEnsure, run: balanced(lbAgain),
-			Title: "A second call returns the same status", Cost: "The address of the Service is taken from its status, and DNS follows.",
+			Title: "A second call returns the same status", Cost: "The address is removed from the status of the Service, and then from DNS.",
 		},
 		{
 			ID: "loadbalancers/again-writes", Level: Extended, Needs: []Need{NeedMachines, NeedMeter}, Source: sourceEnsure, run: balanced(lbAgainWrites),
@@ -53,11 +53,11 @@ func creationChecks() []Check {
 		},
 		{
 			ID: "loadbalancers/not-blocking", Level: Extended, Needs: []Need{NeedMachines, NeedHolder}, Source: sourceRetry, run: balanced(lbNotBlocking),
-			Title: "A load balancer that is not ready is not waited for", Cost: "Other Services wait for minutes.",
+			Title: "A call does not wait until a load balancer is ready", Cost: "Other Services wait for minutes.",
 		},
 		{
 			ID: "loadbalancers/new-uid", Level: Core, Needs: []Need{NeedMachines, NeedInventory}, Source: sourceEnsure, run: balanced(lbNewUID),
-			Title: "A Service that was created anew gets a load balancer", Cost: "A Service that was deleted and created again never works, or a load balancer is left.",
+			Title: "A Service that was deleted and created again gets a load balancer", Cost: "A Service that was deleted and created again never works, or its old load balancer is left behind.",
 		},
 	}
 }
@@ -66,7 +66,7 @@ func deletionChecks() []Check {
 	return []Check{
 		{
 			ID: "loadbalancers/get-none", Level: Core, Source: sourceGet, run: balanced(lbGetNone),
-			Title: "A load balancer that was never created does not exist", Cost: "Nobody knows that the load balancer of a Service is gone.",
+			Title: "A load balancer that was never created does not exist", Cost: "Nobody notices that the load balancer of a Service is gone.",
 		},
 		{
 			ID: "loadbalancers/delete-none", Level: Core, Source: sourceDelete, run: balanced(lbDeleteNone),
@@ -78,7 +78,7 @@ func deletionChecks() []Check {
 		},
 		{
 			ID: "loadbalancers/delete", Level: Core, Needs: []Need{NeedMachines, NeedInventory}, Source: sourceParts, run: balanced(lbDelete),
-			Title: "The deletion leaves nothing, of any kind", Cost: costLeak,
+			Title: "The deletion leaves nothing behind, of any kind", Cost: costLeak,
 		},
 		{
 			ID: "loadbalancers/delete-twice", Level: Core, Needs: []Need{NeedMachines}, Source: sourceDelete, run: balanced(lbDeleteTwice),

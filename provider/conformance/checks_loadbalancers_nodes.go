@@ -27,11 +27,11 @@ func nodeChecks() []Check {
 		},
 		{
 			ID: "loadbalancers/foreign-node", Level: Core, Needs: needs, Source: sourceUpdate, run: balanced(lbForeignNode),
-			Title: "A node of another cloud keeps no other node from being a backend", Cost: costNoTraffic,
+			Title: "A node of another cloud does not prevent other nodes from being backends", Cost: costNoTraffic,
 		},
 		{
 			ID: "loadbalancers/no-provider-id", Level: Core, Needs: needs, Source: sourceUpdate, run: balanced(lbNoProviderID),
-			Title: "A node without provider ID keeps no other node from being a backend", Cost: costNoTraffic,
+			Title: "A node without provider ID does not prevent other nodes from being backends", Cost: costNoTraffic,
 		},
 		{
 			ID: "loadbalancers/zero-nodes", Level: Core, Needs: needs, Source: sourceUpdate, run: balanced(lbZeroNodes),
@@ -39,7 +39,7 @@ func nodeChecks() []Check {
 		},
 		{
 			ID: "loadbalancers/too-many", Level: Extended, Needs: []Need{NeedMachines}, Source: sourceEnsure, run: balanced(lbTooMany),
-			Title: "More nodes than the cloud allows are an error that says so", Cost: "Some nodes get no traffic, and nobody learns it.",
+			Title: "If there are more nodes than the cloud allows, an error says so", Cost: "Some nodes get no traffic, and no event says so.",
 		},
 	}
 }
@@ -86,7 +86,7 @@ func (b *balancing) withNode(other *corev1.Node) {
 	b.backendsHave("after "+b.call("UpdateLoadBalancer", s, all)+" = nil", nodes)
 }
 
-// lbZeroNodes accepts errors of calls without nodes.
+// lbZeroNodes passes no nodes to some calls, and accepts errors of these calls.
 func lbZeroNodes(b *balancing) {
 	s, nodes := b.newService("a"), b.nodes(1)
 	before := b.ensured(s, nodes)

@@ -22,12 +22,12 @@ func processChecks() []Check {
 		{
 			ID: "process/bad-credentials", Level: Core, Since: "0.2", run: badCredentials,
 			Title:  "Credentials that the cloud refuses are an error, and do not end the process",
-			Source: guest, Cost: "The daemon restarts again and again, and says nothing to the objects that wait.",
+			Source: guest, Cost: "The daemon restarts again and again, and the objects that wait do not show why.",
 		},
 		{
 			ID: "process/config", Level: Extended, Since: "0.2", run: badConfigs,
 			Title:  "A configuration with mistakes is refused, and the error names all of them",
-			Source: "cloudprovider.Factory returns an error", Cost: "A mistyped key is ignored, or each start shows one mistake more.",
+			Source: "cloudprovider.Factory returns an error", Cost: "A mistyped key is ignored, or each start reports only one more mistake.",
 		},
 		{
 			ID: "process/stop", Level: Extended, Since: "0.2", run: stopsAll, bare: true,
@@ -37,17 +37,17 @@ func processChecks() []Check {
 		{
 			ID: "process/no-listener", Level: Core, Since: "0.2", run: noListener, bare: true,
 			Title:  "The provider listens on no fixed port that others can reach",
-			Source: guest, Cost: "The daemon uses the network of its host: a port is taken, and open to everyone.",
+			Source: guest, Cost: "On the host's network, the provider's port may conflict with others, and everyone can reach it.",
 		},
 		{
 			ID: "process/no-secrets", Level: Core, Since: "0.2", run: noSecrets, judge: tellsSecrets,
 			Title:  "No log line and no error has a secret of the configuration",
-			Source: guest, Cost: "Whoever reads logs and events has the account.",
+			Source: guest, Cost: "Anybody who can read logs and events can use the account.",
 		},
 		{
 			ID: "process/twice-in-one-process", Level: Extended, Since: "0.2", run: twice, bare: true,
 			Title:  "Two providers can live in one process",
-			Source: "cloudprovider.Factory makes a provider each time", Cost: "Tests and tools that make a second provider crash.",
+			Source: "cloudprovider.Factory makes a provider each time", Cost: "If a test or a tool makes a second provider, it crashes.",
 		},
 	}
 	for n := range all {
@@ -56,7 +56,7 @@ func processChecks() []Check {
 	return all
 }
 
-// configs returns the target's configurations with one of the flaws.
+// configs returns the configurations of the target that have one of the flaws.
 func (t *trial) configs(flaws ...Flaw) []Config {
 	found := slices.DeleteFunc(slices.Clone(t.suite.target.Configs), func(c Config) bool { return !slices.Contains(flaws, c.Flaw) })
 	if len(found) == 0 {
@@ -75,7 +75,7 @@ func unmentioned(text string, words []string) error {
 	return nil
 }
 
-// The method never returns a Node whose machine has never existed.
+// The result is a Node whose machine has never existed.
 func (t *trial) never() *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: t.name("never")}}
 }

@@ -18,7 +18,7 @@ const (
 	sourceBlackhole   = "Route.Blackhole: true if this is a blackhole route; such a route is deleted"
 	costPods          = "Pods of the node cannot be reached from other nodes."
 	costStale         = "Packets for pods go to a machine that is gone."
-	costRepeat        = "The route is created or deleted again and again, and each time it is an error."
+	costRepeat        = "The daemon tries to create or delete the route again and again, and gets an error each time."
 )
 
 // routeChecks returns the checks of cloudprovider.Routes.
@@ -36,11 +36,11 @@ func routeLifeChecks() []Check {
 	return []Check{
 		{
 			ID: "routes/round-trip", Level: Core, Needs: needs, Source: sourceListRoutes, Cost: costPods, run: routed(routeRoundTrip),
-			Title: "A route that was created is listed with its node, and gone when it was deleted",
+			Title: "A created route is listed with its node, and a deleted route is not listed",
 		},
 		{
 			ID: "routes/create-again", Level: Core, Needs: needs, Source: sourceCreateRoute, Cost: costRepeat, run: routed(routeCreateAgain),
-			Title: "A route that is created a second time is no error, and no second route",
+			Title: "Creating a route a second time succeeds, and creates no second route",
 		},
 		{
 			ID: "routes/delete-none", Level: Core, Needs: needs, Source: sourceDeleteRoute, Cost: costRepeat, run: routed(routeDeleteNone),
@@ -48,11 +48,11 @@ func routeLifeChecks() []Check {
 		},
 		{
 			ID: "routes/two-cidrs", Level: Core, Needs: needs, Source: sourceDeleteRoute, Cost: costPods, run: routed(routeTwoCIDRs),
-			Title: "The deletion of one route keeps the node's others",
+			Title: "The deletion of one route keeps the other routes of the node",
 		},
 		{
 			ID: "routes/name-prefix", Level: Core, Needs: needs, Source: sourceDeleteRoute, Cost: costPods, run: routed(routeNamePrefix),
-			Title: "The deletion of a route of node-1 keeps those of node-10",
+			Title: "The deletion of a route of node-1 keeps the routes of node-10",
 		},
 	}
 }
@@ -64,7 +64,7 @@ func routeTableChecks() []Check {
 	return []Check{
 		{
 			ID: "routes/live-is-no-blackhole", Level: Core, Needs: []Need{NeedMachines, NeedFaulter}, Source: sourceBlackhole, Cost: costPods, run: routed(routeLive),
-			Title: "A route to a running machine is no blackhole, even if a list of the cloud is short",
+			Title: "A route to a running machine is no blackhole, even if a list of the cloud is incomplete",
 		},
 		{
 			ID: "routes/two-clusters", Level: Core, Needs: needs, Source: sourceListRoutes, Cost: "The routes of another cluster are deleted.", run: routed(routeTwoClusters),
@@ -83,8 +83,8 @@ func routeTableChecks() []Check {
 			Title: "Of 200 routes that are created at the same time, none is lost",
 		},
 		{
-			ID: "routes/quota", Level: Extended, Needs: needs, Source: sourceCreateRoute, Cost: "The cause is not in the events, and the route is tried again and again.", run: routed(routeQuota),
-			Title: "A full route table is an error of kind QuotaExceeded",
+			ID: "routes/quota", Level: Extended, Needs: needs, Source: sourceCreateRoute, Cost: "Events do not show the cause, and the daemon tries to create the route again and again.", run: routed(routeQuota),
+			Title: "If the route table is full, the error has the kind QuotaExceeded",
 		},
 		{
 			ID: "routes/gone-target", Level: Core, Needs: needs, Source: sourceBlackhole, Cost: costStale, run: routed(routeGone),

@@ -45,9 +45,9 @@ func (s *suite) runAsChild(ctx context.Context, id string) error {
 	return fmt.Errorf("there is no check %q", id)
 }
 
-// childAnswer is the answer of a child process to its parent. If all checks run in
-// child processes, the parent makes no provider. Then the field Provider tells it
-// which provider was tested.
+// childAnswer is the answer of a child process to its parent. The field Provider says
+// which provider was tested. The parent does not know it if all checks run in child
+// processes, because then it makes no provider.
 type childAnswer struct {
 	Result   CheckResult `json:"result"`
 	Failures []string    `json:"failures,omitempty"`

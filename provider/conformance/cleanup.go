@@ -15,7 +15,7 @@ import (
 // Cleanup removes the things that a ledger lists and the cloud still has, the last
 // entry first. The provider removes the things that it has created, and the world
 // removes the rest. Cleanup finds the things by the names in the ledger, so it can be
-// repeated. It calls tell with a line for each thing that is gone. The error joins the
+// repeated. For each thing that is gone, it passes a line to tell. The error joins the
 // errors about all things that may still exist. These things stay in the ledger.
 func Cleanup(ctx context.Context, target Target, ledger *FileLedger, tell func(string)) error {
 	left, err := ledger.Left()
@@ -28,7 +28,8 @@ func Cleanup(ctx context.Context, target Target, ledger *FileLedger, tell func(s
 		return err
 	}
 	// First, Cleanup takes faults away, because they would hit New and the calls that follow.
-	// Then it ends holds, because some clouds delete a load balancer only once it is ready.
+	// Then it lets held load balancers become ready, because some clouds delete a load
+	// balancer only once it is ready.
 	slices.SortStableFunc(left, func(a, b Entry) int { return cmp.Compare(rank(a), rank(b)) })
 	var errs []error
 	for _, e := range left {
@@ -175,8 +176,8 @@ func (w *cleaner) find(ctx context.Context, name string) ([]Machine, error) {
 	return finder.FindMachine(ctx, name)
 }
 
-// removeByID terminates the machine with the ID in the ledger, if the provider finds a
-// machine with the name in the ledger.
+// removeByID terminates the machine with the ID in the ledger, but only if the provider
+// finds a machine by the name in the ledger.
 func (w *cleaner) removeByID(ctx context.Context, e Entry, terminator Machines) (string, error) {
 	v2, ok := w.provider.InstancesV2()
 	if !ok {
@@ -191,7 +192,7 @@ func (w *cleaner) removeByID(ctx context.Context, e Entry, terminator Machines) 
 	case found == nil:
 		return "", errors.New("look for it by its name: the provider returned nil and no error")
 	case e.ProviderID != "" && found.ProviderID != e.ProviderID:
-		return "", fmt.Errorf("the machine of this name has the provider ID %s, and the ledger has %s; it was not touched", found.ProviderID, e.ProviderID)
+		return "", fmt.Errorf("the machine of this name has the provider ID %s, but the ledger has %s; it was not touched", found.ProviderID, e.ProviderID)
 	}
 	return wasRemoved, terminator.TerminateMachine(ctx, Machine{Name: e.Name, ID: e.ID, ProviderID: e.ProviderID})
 }
@@ -251,7 +252,7 @@ func (w *cleaner) removeRoute(ctx context.Context, e Entry) (string, error) {
 			continue
 		}
 		if r.TargetNode != e.Route.TargetNode {
-			other = fmt.Errorf("the route to %s leads to the Node %q, and that in the ledger to %q; it was not touched", r.DestinationCIDR, r.TargetNode, e.Route.TargetNode)
+			other = fmt.Errorf("the route to %s leads to the Node %q, but the route in the ledger leads to %q; it was not touched", r.DestinationCIDR, r.TargetNode, e.Route.TargetNode)
 			continue
 		}
 		if err := repeatedly(ctx, func() error { return routes.DeleteRoute(ctx, e.Cluster, r) }); err != nil {
@@ -273,8 +274,8 @@ const (
 	removalPause = 2 * time.Second
 )
 
-// repeatedly calls remove until it returns nil or NotImplemented. If that takes too long,
-// repeatedly returns the last error of remove.
+// repeatedly repeats a removal until it returns nil or NotImplemented. If that takes too
+// long, it returns the last error of the removal.
 func repeatedly(ctx context.Context, remove func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
 	defer cancel()

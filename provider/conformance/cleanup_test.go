@@ -265,7 +265,7 @@ func contents(a account) []string {
 	return all
 }
 
-// ignoring returns err, or nil if err is the wanted error.
+// ignoring returns err, or nil if the text of err contains want.
 func ignoring(want string, err error) error {
 	if want != "" && err != nil && strings.Contains(err.Error(), want) {
 		return nil

@@ -34,7 +34,7 @@ type AddressFinder interface {
 // not enough: in another account, another thing may have the same ID.
 var errByHand = fmt.Errorf("%w: find it by its name; look for it by hand", ErrCannot)
 
-// removeForeign removes a resource that the world has created as a person would.
+// removeForeign removes a resource that the world has created with CreateForeign.
 func (w *cleaner) removeForeign(ctx context.Context, e Entry) (string, error) {
 	foreigner, ok := worldAs[Foreigner](w.world, NeedForeigner)
 	if !ok {
@@ -49,7 +49,7 @@ func (w *cleaner) removeForeign(ctx context.Context, e Entry) (string, error) {
 		return "", notFound(err)
 	}
 	if e.ID == "" && len(found) > 1 {
-		return "", fmt.Errorf("the world has found %d, and the suite has created one at most; look for it by hand", len(found))
+		return "", fmt.Errorf("the world has found %d, but the suite has created at most one; look for it by hand", len(found))
 	}
 	done := wasGone
 	for _, r := range found {

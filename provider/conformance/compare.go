@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// Change is a check whose outcome differs between two reports. Before is empty if
-// the first report does not have the check, and After if the second one does not.
+// Change is a check whose outcome differs between two reports. Before is empty if the
+// first report does not have the check. After is empty if the second report does not
+// have it.
 type Change struct {
 	ID            string
 	Level         Level
@@ -18,8 +19,8 @@ type Change struct {
 	Why string
 }
 
-// Worse reports whether the second report is worse: the check has failed, or it passed
-// before and no longer does. A check of level Measured is never worse.
+// Worse reports whether the check has failed in the second report, or has passed only
+// in the first one. A check of level Measured is never worse.
 func (c Change) Worse() bool {
 	if c.Level == Measured {
 		return false
@@ -70,7 +71,7 @@ func WriteChanges(to io.Writer, changes []Change) error {
 		fmt.Fprintln(&w)
 	}
 	if len(changes) == 0 {
-		fmt.Fprintln(&w, "No check has another result.")
+		fmt.Fprintln(&w, "No check has a different result.")
 	}
 	_, err := io.WriteString(to, w.String())
 	return err

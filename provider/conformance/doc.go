@@ -27,6 +27,6 @@
 // doc comment of the contract. If a check of level [Extended] fails, a feature does
 // not work, or operation is harder. A check of level [Measured] reports a number.
 //
-// Run the suite with the race detector, because some mistakes cannot be found
-// without it. A run without it is at most [Partial].
+// Run the suite with the race detector, because some mistakes cannot be found without
+// it. Without it, the verdict is [Partial] at best.
 package conformance

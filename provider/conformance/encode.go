@@ -41,7 +41,7 @@ func ReadReport(path string) (*Report, error) {
 		return nil, fmt.Errorf("%s is no report: %w", path, errors.Unwrap(err))
 	}
 	if r.APIVersion != APIVersion || r.Kind != Kind {
-		return nil, fmt.Errorf("%s is no report that can be read here: it is %q of %q; want %q of %q", path, r.Kind, r.APIVersion, Kind, APIVersion)
+		return nil, fmt.Errorf("%s is no report that this program can read: it is %q of %q; want %q of %q", path, r.Kind, r.APIVersion, Kind, APIVersion)
 	}
 	return &r, nil
 }

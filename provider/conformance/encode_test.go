@@ -111,7 +111,7 @@ func TestTextSaysWhereOnlyIfItIsKnown(t *testing.T) {
 	}
 }
 
-// If only one reason is not shown, its count is in the singular.
+// The text says "1 more reason", but "2 more reasons".
 func TestReasons(t *testing.T) {
 	for more, want := range map[string]string{"d": "(a; b; c; and 1 more reason)", "d e": "(a; b; c; and 2 more reasons)"} {
 		if got := reasons(append([]string{"a", "b", "c", "a", ""}, strings.Fields(more)...)); got != " "+want {

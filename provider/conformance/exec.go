@@ -184,7 +184,7 @@ func decodeOne(text []byte, into any) error {
 		return fmt.Errorf("it printed no JSON object as this verb needs it: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("it printed more than one JSON object; what is for people belongs to standard error")
+		return errors.New("it printed more than one JSON object; messages for people belong on standard error")
 	}
 	return nil
 }
@@ -219,7 +219,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// shown returns the text of standard error, for the end of an error's text.
+// shown returns the standard error in the form in which an error quotes it, or "" if it
+// is empty.
 func (t *tail) shown() string {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(t.text), "\uFFFD"))
 	if text == "" {

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Serve carries out one verb. The program of an Executable can call it if the world is
-// written in Go. The program has to print the result as JSON. If the error wraps
-// ErrCannot, the program has to exit with code 3. An unknown verb is one such error.
-// The function clearFaults takes away all faults, also those of other processes. If
-// clearFaults is nil, Serve does not know the verbs for faults. If the world does not
-// implement HoldReleaser, Serve does not know the verbs for holds.
+// Serve carries out one verb. The program of an Executable can call Serve if its world
+// is written in Go. The program has to print the result as JSON. If the error wraps
+// ErrCannot, as it does for an unknown verb, the program has to exit with code 3. The
+// function clearFaults takes away all faults, including those that other processes have
+// set. If clearFaults is nil, Serve does not know the verbs for faults. If the world
+// does not implement HoldReleaser, Serve does not know the verbs for holds.
 func Serve(ctx context.Context, world any, arguments []string, clearFaults func(context.Context) error) (any, error) {
 	s := server{world: world, clear: clearFaults}
 	if len(arguments) == 0 || arguments[0] == "verbs" {
@@ -64,9 +64,9 @@ func (s server) known() []string {
 	return all
 }
 
-// takesBack reports whether a later process can end the faults or holds that meet the
-// need. That is necessary, because the process that sets a fault or a hold exits
-// before the check ends.
+// takesBack returns false if the need is for faults or holds, and another process
+// cannot end them. Such a need cannot be met, because the process that begins a fault
+// or a hold exits before the check ends.
 func (s server) takesBack(n Need) bool {
 	_, releases := s.world.(HoldReleaser)
 	return (n != NeedFaulter || s.clear != nil) && (n != NeedHolder || releases)
@@ -122,7 +122,8 @@ var servedVerbs = map[string]servedVerb{
 		if err := errors.Join(err1, err2, err3); err != nil {
 			return nil, err
 		}
-		// The fault has to last longer than this process.
+		// The function that ends the fault is not used, because the fault has to last
+		// longer than this process.
 		_, err := s.world.(Faulter).SetFault(ctx, Fault{FaultKind(a[0]), skip, count, time.Duration(after) * time.Second})
 		return nil, err
 	}},
@@ -152,7 +153,8 @@ var servedVerbs = map[string]servedVerb{
 		return nil, s.world.(Reserver).ReleaseAddress(ctx, Address{ID: a[0]})
 	}},
 	verbHold: {0, func(ctx context.Context, s server, _ []string) (any, error) {
-		// The hold has to last longer than this process.
+		// The function that ends the hold is not used, because the hold has to last
+		// longer than this process.
 		_, err := s.world.(Holder).HoldLoadBalancers(ctx)
 		return nil, err
 	}},

@@ -162,8 +162,8 @@ func (r *recorder) DeleteForeign(_ context.Context, f Resource) error {
 	return r.add("delete-foreign %s %s", f.Kind, f.ID)
 }
 
-// With the environment variable worldRecords, this test binary runs as a world. The
-// value of the variable is the file in which that world records its calls.
+// worldRecords is an environment variable. If the variable is set, this test binary
+// runs as a world, and records its calls in the file that the variable names.
 const worldRecords = "CONFORMANCE_TEST_WORLD"
 
 func TestMain(m *testing.M) {

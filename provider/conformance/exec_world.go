@@ -192,8 +192,8 @@ func (p *program) HoldLoadBalancers(ctx context.Context) (release func(), err er
 // ReleaseLoadBalancers implements HoldReleaser.
 func (p *program) ReleaseLoadBalancers(ctx context.Context) error { return p.do(ctx, verbRelease) }
 
-// stuckError returns the error of ending a fault or a hold, or nil. After an error, the
-// fault or the hold goes on.
+// stuckError returns the error of the last attempt that has failed to end a fault or a
+// hold, or nil. After such an error, the fault or the hold may go on.
 func (p *program) stuckError() error {
 	if stuck := p.stuck.Load(); stuck != nil {
 		return *stuck

@@ -57,7 +57,8 @@ func (o Options) expectations() ([]expectation, error) {
 	return all, errors.Join(problems...)
 }
 
-// compare returns the result of a check after a comparison with the expected failures.
+// compare compares the result of a check with the expected failures, and returns the
+// result for the report.
 func (r judged) compare(expected []expectation) CheckResult {
 	result := r.CheckResult
 	if len(expected) == 0 {
@@ -68,7 +69,7 @@ func (r judged) compare(expected []expectation) CheckResult {
 	case Failed:
 		result.Outcome, result.Why = r.compareFailures(expected)
 	case Passed:
-		result.Outcome, result.Why = Failed, "it passes now: take it from the list of expected failures"
+		result.Outcome, result.Why = Failed, "it passes now: remove it from the list of expected failures"
 	case ExpectedFailure, Skipped, NotRun, Unsupported:
 	}
 	return result
@@ -87,7 +88,7 @@ func (r judged) compareFailures(expected []expectation) (o Outcome, why string) 
 	}
 	for _, e := range expected {
 		if !slices.ContainsFunc(r.failures, e.covers) {
-			missing = append(missing, fmt.Sprintf("no failure has the text %q any more: take it from the list of expected failures (%s)", e.text, e.issue))
+			missing = append(missing, fmt.Sprintf("no failure has the text %q any more: remove it from the list of expected failures (%s)", e.text, e.issue))
 		}
 	}
 	switch {

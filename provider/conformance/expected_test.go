@@ -50,12 +50,12 @@ func TestExpectedFailures(t *testing.T) {
 		},
 		"FailureThatIsMissing": {
 			failures: []string{hang}, expect: map[string]string{id + ": fault hang": "#1", id + ": fault reset": "#2"},
-			want: Failed, why: `no failure has the text "fault reset" any more: take it from the list of expected failures (#2)` + "\nexpected (#1): " + hang, issue: "#1, #2",
+			want: Failed, why: `no failure has the text "fault reset" any more: remove it from the list of expected failures (#2)` + "\nexpected (#1): " + hang, issue: "#1, #2",
 		},
 		"FailureOfTheWorld":        {failures: []string{world}, expect: map[string]string{id + ": fault hang": "#1"}, want: Failed, why: world, issue: "#1"},
 		"FailureOfTheWorldIsNamed": {failures: []string{world}, expect: map[string]string{id + ": world: set fault": "#1"}, want: ExpectedFailure, why: world, issue: "#1"},
 		"WholeCheckAlsoOfTheWorld": {failures: []string{world}, expect: map[string]string{id: "#1"}, want: ExpectedFailure, why: world, issue: "#1"},
-		"Passes":                   {expect: map[string]string{id + ": fault hang": "#1"}, want: Failed, why: "it passes now: take it from the list of expected failures", issue: "#1"},
+		"Passes":                   {expect: map[string]string{id + ": fault hang": "#1"}, want: Failed, why: "it passes now: remove it from the list of expected failures", issue: "#1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expected, err := Options{ExpectFailure: row.expect}.expectations()

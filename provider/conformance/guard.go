@@ -29,7 +29,7 @@ func (t *trial) guard(ctx context.Context, what string, f func()) (hung bool) {
 	select {
 	case <-done:
 	case <-late.C:
-		t.abandon(fmt.Sprintf("%s: no return, although its context has ended: %v", what, context.Cause(ctx)))
+		t.abandon(fmt.Sprintf("%s: has not returned, although its context has ended: %v", what, context.Cause(ctx)))
 		return true
 	}
 	t.mu.Lock()
@@ -60,8 +60,8 @@ func (t *trial) caught(what string, f func()) {
 	returned = true
 }
 
-// explain sets the field explained. It is true if the report already says why the
-// function called by guard has ended early.
+// explain records whether the report already says why the function of the check has
+// ended early.
 func (t *trial) explain(explained bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,7 +79,8 @@ func (t *trial) panicked(what string, p any) {
 	t.errorf("%s: panic: %v\n%s", what, p, culprit(string(debug.Stack())))
 }
 
-// cutOff fails a check whose goroutine the provider has ended.
+// cutOff fails the check because the provider has ended its goroutine, unless the
+// report already explains the end.
 func (t *trial) cutOff(what string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,8 +101,8 @@ func culprit(stack string) string {
 	return stack
 }
 
-// abandon fails a check whose goroutine goes on. The report ignores everything
-// that the goroutine does later.
+// abandon fails a check whose goroutine still runs. The report ignores everything that
+// the goroutine does later.
 func (t *trial) abandon(why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -353,7 +353,7 @@ func TestHoldsOfAnEarlierRun(t *testing.T) {
 	}{
 		"Released": {},
 		"Stuck":    {stuck: errors.New("no answer"), want: "could not be released: no answer"},
-		"Unable":   {unable: true, want: "could not be released: only the world of that run can do it"},
+		"Unable":   {unable: true, want: "could not be released: only the world of the run that began it can end it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cloud := &holding{held: true, stuck: row.stuck}

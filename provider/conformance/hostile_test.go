@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance/internal/broken"
 )
 
-// hostile is a provider whose InstancesV2 calls the function do in each method.
+// hostile is a provider. Each method of its InstancesV2 runs the same given function.
 type hostile struct {
 	cloudprovider.Interface
 
@@ -41,12 +41,12 @@ func (h hostile) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider
 	return nil, nil
 }
 
-// The environment variable habit tells child processes the name of the hostile
-// provider.
+// habit is the environment variable that tells child processes the name of the
+// hostile provider.
 const habit = "CONFORMANCE_HABIT"
 
 // hostiles returns functions that panic, hang, do nothing, or end the process or the
-// goroutine. The function that hangs returns when the channel release is closed.
+// goroutine. The hanging function returns when the channel is closed.
 func hostiles(release <-chan struct{}) map[string]func() {
 	return map[string]func(){
 		"Panics":      func() { panic("out of order") },
@@ -57,8 +57,8 @@ func hostiles(release <-chan struct{}) map[string]func() {
 	}
 }
 
-// meets reports whether the check is run on the hostile provider of this name. If the
-// provider exits, each check needs its own process, so only a few checks are run.
+// meets reports whether the check is run on the hostile provider with this name. If
+// the provider exits, each check needs its own process, so only a few checks are run.
 func meets(name string, c conformance.Check) bool {
 	switch c.Profile() {
 	case conformance.Instances:
@@ -92,8 +92,8 @@ func runHostile(t *testing.T, name string, release <-chan struct{}, options conf
 	return report
 }
 
-// Whatever the provider does, the report has each check, the result of the
-// report is failure, and no goroutine of the suite is left.
+// Whatever the provider does, the report has all checks and the result Failure, and
+// no goroutine of the suite is left.
 func TestHostileProviders(t *testing.T) {
 	if name := os.Getenv(habit); name != "" { // this is a child process
 		runHostile(t, name, nil, conformance.Options{Timeout: time.Second})

@@ -17,13 +17,13 @@ func failed(why string) judged {
 	return judged{CheckResult{Outcome: Failed, Why: why}, []string{why}}
 }
 
-// without returns the result of a check that was not tried.
+// without returns the result of a check that was not run.
 func without(o Outcome, why string) judged {
 	return judged{CheckResult: CheckResult{Outcome: o, Why: why}}
 }
 
-// result returns the result of the check, without the fields that the trial
-// does not know.
+// result returns the result of the check. The caller sets the fields that the trial
+// does not know, such as the title.
 func (t *trial) result() judged {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -74,6 +74,6 @@ func (s *junitSuite) add(c CheckResult) {
 // profile returns the profile of the check.
 func (c CheckResult) profile() Profile { return Check{ID: c.ID}.Profile() }
 
-// counts reports whether the result counts as a failure. A check of level Measured never
-// does, because it only reports a number.
+// counts reports whether the result counts as a failure. A failure of level Measured
+// does not count, because such a check only reports a number.
 func (c CheckResult) counts() bool { return c.Outcome == Failed && c.Level != Measured }

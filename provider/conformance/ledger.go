@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// FileLedger is a Ledger in a file, for Cleanup. Each line is a JSON object. Lines are
-// only appended, and each line is on the disk before Begin or End returns. A
+// FileLedger is a Ledger in a file. Cleanup reads it. Each line is a JSON object. Lines
+// are only appended, and each line is on the disk before Begin or End returns. A
 // FileLedger is safe for concurrent use. Several processes can share the file.
 type FileLedger struct {
 	path string
@@ -28,16 +28,16 @@ var _ Ledger = (*FileLedger)(nil)
 
 // ledgerLine is one line. Exactly one of its fields is set.
 type ledgerLine struct {
-	// Provider is the provider that has created the things of the following lines.
+	// Provider is the provider that has created the things in the following lines.
 	Provider string `json:"provider,omitempty"`
-	// Account is the account of the things of the following lines.
+	// Account is the account of the things in the following lines.
 	Account string `json:"account,omitempty"`
 	Begin   *Entry `json:"begin,omitempty"`
 	End     *Entry `json:"end,omitempty"`
 }
 
 // OpenLedger opens the file for a provider, and creates the file if it does not
-// exist. Entries that an earlier run has left stay listed. OpenLedger returns an
+// exist. The ledger keeps the entries that earlier runs have left. OpenLedger returns an
 // error if the file lists things of another provider.
 func OpenLedger(path, provider string) (*FileLedger, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600) //nolint:gosec // the caller names its own file
@@ -61,7 +61,7 @@ func ExistingLedger(path, provider string) (*FileLedger, error) {
 }
 
 // claim records that the ledger belongs to the provider. It fails if the ledger
-// belongs to another one.
+// belongs to another provider.
 func (l *FileLedger) claim(provider string) error {
 	c, err := l.read()
 	switch {
@@ -112,7 +112,7 @@ type OtherAccountError struct {
 func (e *OtherAccountError) Error() string {
 	this := "this is " + e.This
 	if e.This == "" {
-		this = "nobody says which account this is"
+		this = "the account in use is not known"
 	}
 	return fmt.Sprintf("%s lists what was created in %s, and %s; nothing was touched. Use the world and the configuration of that run, or another file for a new run", e.Path, e.Ledger, this)
 }
@@ -122,7 +122,7 @@ func (l *FileLedger) Warnings() ([]string, error) {
 	c, err := l.read()
 	var all []string
 	for _, number := range c.cut {
-		all = append(all, fmt.Sprintf("%s, line %d: the line was cut off, as by a loss of power, and is ignored. What it announced was not created; what it ended is still listed", l.path, number))
+		all = append(all, fmt.Sprintf("%s, line %d: the line was cut off, for example by a loss of power, and is ignored. If it announced a creation, nothing was created; if it ended an entry, the entry is still listed", l.path, number))
 	}
 	return all, err
 }
@@ -140,7 +140,7 @@ func (l *FileLedger) Begin(e Entry) error { return l.append(ledgerLine{Begin: &e
 // End implements Ledger.
 func (l *FileLedger) End(e Entry) error { return l.append(ledgerLine{End: &e}) }
 
-// Left returns the entries that were begun and have not ended, the last first.
+// Left returns the entries that were begun and not ended. The last one comes first.
 func (l *FileLedger) Left() ([]Entry, error) {
 	c, err := l.read()
 	slices.Reverse(c.left)
@@ -155,8 +155,8 @@ func (l *FileLedger) append(line ledgerLine) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// The line also begins with a line break. Otherwise it could become a part of an
-	// earlier line that a crash has cut off.
+	// A line break comes first, too. A crash may have cut off the previous line, and the new
+	// text would otherwise become a part of that line.
 	if _, err := l.file.Write(slices.Concat([]byte("\n"), text, []byte("\n"))); err != nil {
 		return err
 	}
@@ -219,7 +219,9 @@ func parseLine(text []byte) (line ledgerLine, whole bool, err error) {
 	return line, true, nil
 }
 
-// apply returns the entries that are left after the line.
+// apply returns the entries that are begun and not ended after this line. If the line
+// begins an entry, apply adds that entry. If the line ends an entry, apply removes that
+// entry.
 func (line ledgerLine) apply(left []Entry) []Entry {
 	for _, e := range []*Entry{line.Begin, line.End} {
 		if e != nil {

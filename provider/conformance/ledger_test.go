@@ -144,7 +144,7 @@ func TestLedgerIsOfOneAccount(t *testing.T) {
 	}
 }
 
-// write opens the ledger of the provider acme, calls do with it, and closes it.
+// write opens the ledger of the provider acme, passes it to the function, and closes it.
 func write(t *testing.T, path string, do func(*FileLedger) error) {
 	t.Helper()
 	ledger, err := OpenLedger(path, "acme")

@@ -8,10 +8,10 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// These types wrap the provider's LoadBalancer and Routes for a check whose Writes is
-// true. Before the provider creates something, they write it into the ledger. Once the
-// provider has deleted it, they remove it from the ledger. The function optional calls
-// their method Unwrap to find the optional interfaces of the provider.
+// These types wrap the provider's LoadBalancer and Routes for checks that change the
+// cloud (Check.Writes). Before the provider creates something, they write it into the
+// ledger. Once the provider has deleted it, they remove it from the ledger. Their Unwrap
+// methods give access to the optional interfaces of the provider.
 type (
 	listedLoadBalancer struct {
 		cloudprovider.LoadBalancer
@@ -31,8 +31,8 @@ func (l listedLoadBalancer) Unwrap() cloudprovider.LoadBalancer { return l.LoadB
 // Unwrap implements provider.Unwrapper.
 func (r listedRoutes) Unwrap() cloudprovider.Routes { return r.Routes }
 
-// optional returns the optional interface of a part of the provider. If one of the types
-// above wraps the part, optional unwraps it.
+// optional returns the optional interface of a part of the provider, even if one of the
+// types above wraps that part.
 func optional[T, Part any](part Part) (found T, ok bool) {
 	if wrapper, wrapped := any(part).(interface{ Unwrap() Part }); wrapped {
 		part = wrapper.Unwrap()

@@ -13,8 +13,9 @@ import (
 	"strings"
 )
 
-// listeners returns, by inode, the TCP addresses at which this process listens. It leaves
-// out loopback addresses and ports that Linux may have chosen. It works on Linux only.
+// listeners returns the TCP addresses at which this process listens, except loopback
+// addresses and ports that Linux may have chosen. The keys are the inodes of the
+// sockets. The function works on Linux only.
 func listeners() (map[string]netip.AddrPort, error) {
 	own, err := ownSockets()
 	if err != nil {
@@ -41,8 +42,8 @@ func listeners() (map[string]netip.AddrPort, error) {
 	return found, nil
 }
 
-// firstEphemeral is the first of the ports from which Linux chooses by default, if a
-// listener names no port.
+// firstEphemeral is the first port that Linux may choose by default for a listener
+// that names no port.
 const firstEphemeral = 32768
 
 func reachable(a netip.AddrPort) bool { return !a.Addr().IsLoopback() && a.Port() < firstEphemeral }

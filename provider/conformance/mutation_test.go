@@ -21,7 +21,7 @@ import (
 // the provider has no flaw.
 func flawed(flaw string) conformance.Target {
 	within := 300 * time.Millisecond // A check that finds its flaw may wait for all of it.
-	// A check that has to pass waits this long only on a busy machine.
+	// A check that has to pass needs this much time only on a busy machine.
 	if check := os.Getenv("FAIRLEAD_CONFORMANCE_CHECK"); flaw == "" || check != "" && check != flaw {
 		within = 10 * time.Second
 	}
@@ -69,12 +69,12 @@ func configured(text string) func(context.Context, any) (cloudprovider.Interface
 const flawVariable = "CONFORMANCE_FLAW"
 
 // implied maps the flaw of a check to the other checks that may also find it. Each
-// comment says why they find it.
+// comment gives the reason.
 func implied() map[string][]string {
 	return map[string][]string{
 		// These checks also ask by name and compare the provider ID.
 		"instances/by-name": {"instances/id-round-trip", "instances/pages", "instances/parallel", "instances/two-nodes"},
-		// This check also wants an error.
+		// This check also expects an error.
 		"instances/gone-metadata": {"instances/gone-metadata-kind"},
 		// This check also uses bad credentials.
 		"process/bad-credentials": {"process/no-secrets"},
@@ -148,8 +148,8 @@ func run(t *testing.T, flaw string, options conformance.Options) *conformance.Re
 	return report
 }
 
-// Each check finds the flaw that has its ID. Of the other checks of the profile,
-// only those that the function implied lists may also find this flaw.
+// Each check finds the flaw that has its ID. The other checks of the profile must
+// pass, unless implied lists them for this flaw.
 func TestEachCheckFindsItsFlaw(t *testing.T) {
 	for _, check := range conformance.Checks() {
 		t.Run(check.ID, func(t *testing.T) {

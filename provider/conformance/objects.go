@@ -50,7 +50,7 @@ func (t *trial) machineNamed(name string) Machine {
 }
 
 // terminateNamed terminates the machines with the name of the entry. If the world cannot
-// search by name, or finds no machine yet, the entry stays in the ledger.
+// search by name, or finds no machine yet, terminateNamed leaves the entry in the ledger.
 func (t *trial) terminateNamed(ctx context.Context, machines Machines, entry Entry) error {
 	finder, ok := t.world.(Finder)
 	if !ok {
@@ -80,10 +80,11 @@ func (t *trial) terminateAfterwards(m Machine, entry Entry) {
 	})
 }
 
-// terminate terminates the machine. If the machine is borrowed, terminate ends the check.
+// terminate terminates the machine. If the machine is borrowed, the check ends as not
+// run.
 func (t *trial) terminate(m Machine) {
 	if m.Borrowed {
-		t.notRunf("needs a machine that may be terminated")
+		t.notRunf("needs a machine that the suite may terminate")
 	}
 	t.must("terminate machine "+m.Name, t.world.(Machines).TerminateMachine(t.ctx, m)) //nolint:forcetypeassert // this world has created the machine
 }

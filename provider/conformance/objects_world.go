@@ -27,9 +27,9 @@ func (t *trial) foreign(foreigner Foreigner, kind ResourceKind, what string) Res
 	return made
 }
 
-// mustBeNew ends the check if the `World` already finds a resource of this kind and name.
-// If the check went on and the creation failed, it would take the older resource for its
-// own and delete it.
+// mustBeNew ends the check if the world already has a resource of this kind and name.
+// The reason is the cleanup after a failed creation: it looks for the resource by name, and
+// would delete the older one.
 func (t *trial) mustBeNew(kind ResourceKind, what string) {
 	finder, ok := t.world.(ForeignFinder)
 	if !ok {
@@ -103,9 +103,9 @@ func (t *trial) setHold() (release func(), err error) {
 	return t.listedUntilEnd(Entry{Kind: KindHold, Name: "loadBalancers"}, set)
 }
 
-// listedUntilEnd lets the world begin a fault or a hold that outlasts this process. This
-// process may be killed before it ends the fault or the hold. So the entry stays in the
-// ledger until the returned function has ended the fault or the hold.
+// listedUntilEnd begins a fault or a hold by calling the given function. In this world, a
+// fault or a hold stays even if the process is killed. So the entry stays in the ledger
+// until the returned function has ended the fault or the hold.
 func (t *trial) listedUntilEnd(entry Entry, begin func() (end func(), err error)) (end func(), err error) {
 	t.begin(&entry)
 	endInWorld, err := begin()
@@ -119,8 +119,8 @@ func (t *trial) listedUntilEnd(entry Entry, begin func() (end func(), err error)
 	return sync.OnceFunc(func() {
 		endInWorld()
 		if w, says := t.world.(interface{ stuckError() error }); says && w.stuckError() != nil {
-			// The entry stays in the ledger. Failures from now on are not the provider's
-			// mistakes.
+			// The entry stays in the ledger. From now on, a check may fail because of
+			// this fault or hold, and not because of the provider.
 			t.errorf("world: the %s %s could not be ended: %v", entry.Kind, entry.Name, w.stuckError())
 			return
 		}
@@ -130,8 +130,8 @@ func (t *trial) listedUntilEnd(entry Entry, begin func() (end func(), err error)
 	}), nil
 }
 
-// begin claims the ledger. If an earlier run was killed, begin also ends that run's faults
-// and holds, because they would affect the first check.
+// begin claims the ledger. It also ends faults and holds that a killed run has left,
+// because they would affect the first check.
 func (s *suite) begin(ctx context.Context) error {
 	if err := s.claim(ctx); err != nil {
 		return err
@@ -160,8 +160,8 @@ func (s *suite) claim(ctx context.Context) error {
 	return ledger.Claim(account)
 }
 
-// takeBack ends the faults and holds that a check has not ended itself. While a fault or a
-// hold cannot be ended, no other check is tried, because its result could be wrong.
+// takeBack ends the faults and holds that earlier checks have left. Until all of them are
+// ended, no other check is run, because they could change its result.
 func (s *suite) takeBack(run context.Context) {
 	s.stuck = nil
 	left, listed, err := s.lasting()
@@ -173,7 +173,7 @@ func (s *suite) takeBack(run context.Context) {
 		around, err = s.world(context.WithoutCancel(run))
 	}
 	if err != nil {
-		s.stuck = fmt.Errorf("what an earlier check has left on could not be ended: %w", err)
+		s.stuck = fmt.Errorf("the faults and holds that an earlier check has left could not be ended: %w", err)
 		return
 	}
 	defer s.leave(around)
@@ -195,7 +195,7 @@ func (s *suite) takeBackAll(ctx context.Context, around any, kind ResourceKind, 
 	case end == nil && len(listed) == 0:
 		return nil // In such a world, faults and holds end with the process that has set them.
 	case end == nil:
-		end = func(context.Context) error { return errors.New("only the world of that run can do it") }
+		end = func(context.Context) error { return errors.New("only the world of the run that began it can end it") }
 	}
 	err := end(ctx)
 	for _, e := range listed {
@@ -213,8 +213,8 @@ func (s *suite) takeBackAll(ctx context.Context, around any, kind ResourceKind, 
 	return fmt.Errorf("%s: %w", what[kind], err)
 }
 
-// endOf returns the method that ends all faults or all holds, also those of other processes.
-// It returns nil if the world has no such method.
+// endOf returns the method that ends all faults or all holds, including those of other
+// processes. It returns nil if the world has no such method.
 func endOf(world any, kind ResourceKind) func(context.Context) error {
 	if clearer, ok := worldAs[FaultClearer](world, NeedFaulter); ok && kind == KindFault {
 		return clearer.ClearFaults
@@ -229,7 +229,7 @@ func endOf(world any, kind ResourceKind) func(context.Context) error {
 // ended. They are ended in this order.
 func lastingKinds() []ResourceKind { return []ResourceKind{KindFault, KindHold} }
 
-// lasting returns the faults and holds in the ledger. The result listed reports whether the
+// lasting returns the faults and holds in the ledger. The second result reports whether the
 // ledger can list its entries.
 func (s *suite) lasting() (left []Entry, listed bool, err error) {
 	lister, listed := s.options.Ledger.(interface{ Left() ([]Entry, error) })

@@ -14,8 +14,8 @@ import (
 var errReadOnly = errors.New("the suite does not let this check change the cloud")
 
 // These types wrap parts of a provider and refuse each change. In every run, they are
-// used for the checks whose Writes is false. A run with Options.ReadOnly has only such
-// checks, so it cannot change the cloud.
+// used for the checks that do not change the cloud (Check.Writes is false). A run with
+// Options.ReadOnly has only such checks, so it cannot change the cloud.
 type (
 	readingLoadBalancer struct{ cloudprovider.LoadBalancer }
 	readingRoutes       struct{ cloudprovider.Routes }
@@ -44,8 +44,8 @@ func (readingRoutes) DeleteRoute(context.Context, string, *cloudprovider.Route) 
 // Lender is a world that lends existing machines. A run with Options.ReadOnly uses
 // only such machines.
 type Lender interface {
-	// LendMachine returns a different machine at each call, with Borrowed set. Once no
-	// machine is left, it returns ErrCannot.
+	// LendMachine returns a different machine at each call. Its field Borrowed is
+	// true. Once no machine is left, LendMachine returns ErrCannot.
 	LendMachine(ctx context.Context) (Machine, error)
 }
 
@@ -80,10 +80,10 @@ type existing struct {
 	names []string // names of the machines that are not lent yet; guarded by mu
 }
 
-// Existing returns a world that lends existing machines. The names are those of the
-// machines' Nodes. Checks ask about the machines and put them behind load balancers,
-// but never change them. The world is for one check: a Target makes a new world for
-// each check.
+// Existing returns a world that lends existing machines. The arguments are the names
+// of the machines' Nodes. Checks ask about the machines and put them behind load
+// balancers, but never change them. The world is for one check: a Target makes a new
+// world for each check.
 func Existing(names ...string) any { return &existing{names: names} }
 
 // LendMachine implements Lender.

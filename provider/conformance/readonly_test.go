@@ -57,8 +57,8 @@ type parts struct {
 func (p parts) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return p.c, true }
 func (p parts) Routes() (cloudprovider.Routes, bool)             { return p.c, true }
 
-// trialOf returns a trial of a check. The argument c is the provider's LoadBalancer and
-// Routes.
+// trialOf returns a trial of a check. The provider uses c both as its LoadBalancer and
+// as its Routes.
 func trialOf(t *testing.T, c *changing, check Check, options Options) *trial {
 	t.Helper()
 	s, err := newSuite(Target{Name: "acme", New: func(context.Context, any) (cloudprovider.Interface, error) { return parts{c: c}, nil }}, options)

@@ -75,12 +75,13 @@ type Verdict string
 
 // The verdicts.
 const (
-	// Success means that the race detector was on and that each core check has passed or
-	// is Unsupported. The result of a run ignores the profiles whose result is Nothing.
+	// Success means that the race detector was on, that each core check has passed or is
+	// Unsupported, and that at least one has passed. The result of a run does not depend
+	// on the profiles whose result is Nothing.
 	Success Verdict = "success"
-	// Partial means that no core check has failed unexpectedly, but that success is
-	// not proved. The reason is that a core check was not run, was skipped or is
-	// expected to fail, or that the race detector was off.
+	// Partial means that no core check has failed unexpectedly, but success is not proved.
+	// Either a core check was not run, was skipped or has failed as expected, or the race
+	// detector was off.
 	Partial Verdict = "partial"
 	// Failure means that a core check has failed unexpectedly.
 	Failure Verdict = "failure"
@@ -183,8 +184,8 @@ func (r *Report) summarize() {
 	}
 }
 
-// profile summarizes a profile. It also reports whether the profile has checks in the
-// report.
+// profile summarizes a profile. It also reports whether the report has checks of this
+// profile.
 func (r *Report) profile(name Profile) (p ProfileResult, any bool) {
 	p.Name = name
 	for _, check := range r.Checks {
@@ -216,8 +217,8 @@ func verdict(core Counts, race bool) Verdict {
 	return Success
 }
 
-// worse returns the worse verdict. Nothing is the best verdict, so a profile
-// without results does not change the result of the run.
+// worse returns the worse verdict. The verdict Nothing counts as the best one, so a
+// profile without results does not change the result of the run.
 func worse(a, b Verdict) Verdict {
 	order := []Verdict{Nothing, Success, Partial, Failure}
 	return order[max(slices.Index(order, a), slices.Index(order, b))]

@@ -37,7 +37,8 @@ func route(m Machine, destination string) *cloudprovider.Route {
 // hint returns a name hint for CreateRoute. All routes to a node have the same hint.
 func hint(wanted *cloudprovider.Route) string { return "hint-" + string(wanted.TargetNode) }
 
-// create calls CreateRoute until it no longer asks for another call.
+// create calls CreateRoute, and repeats the call while the error means that it may
+// succeed later.
 func (r *routing) create(wanted *cloudprovider.Route) error {
 	r.keep(wanted)
 	return r.repeated(func() error {
@@ -46,8 +47,8 @@ func (r *routing) create(wanted *cloudprovider.Route) error {
 	})
 }
 
-// keep writes into the ledger that the route may exist from now on. After the check,
-// the suite deletes all routes with this target and destination.
+// keep writes the route into the ledger, because it may exist from now on. After the
+// check, the suite deletes all routes of the cluster with this destination.
 func (r *routing) keep(wanted *cloudprovider.Route) {
 	r.free(wanted)
 	copied := *wanted
@@ -60,8 +61,8 @@ func (r *routing) keep(wanted *cloudprovider.Route) {
 }
 
 // free ends the check if somebody else has a route to the same addresses. Otherwise the
-// check would delete that route or take its traffic. A route that an earlier check has
-// deleted may still be listed, so free first waits for a while.
+// check would delete that route or take its traffic. The method first waits for a while,
+// because the cloud may still list a route that an earlier check has deleted.
 func (r *routing) free(wanted *cloudprovider.Route) {
 	if !r.looked {
 		r.looked, r.before = true, r.list()
@@ -73,7 +74,7 @@ func (r *routing) free(wanted *cloudprovider.Route) {
 	err := r.await(func() error {
 		r.before = r.list()
 		if at := slices.IndexFunc(r.before, taken); at >= 0 {
-			return fmt.Errorf("needs the addresses %s, and there is %s, which was not touched", wanted.DestinationCIDR, showRoute(r.before[at]))
+			return fmt.Errorf("needs the addresses %s, but they overlap with %s, which was not changed", wanted.DestinationCIDR, showRoute(r.before[at]))
 		}
 		return nil
 	})
@@ -82,22 +83,22 @@ func (r *routing) free(wanted *cloudprovider.Route) {
 	}
 }
 
-// overlap reports whether two ranges have common addresses. The range of a
-// default route has all addresses, but it counts as overlapping only with the
-// same range.
+// overlap reports whether two ranges have common addresses. A default route contains
+// all addresses, but it counts as overlapping only with the same default route.
 func overlap(a, b string) bool {
 	x, err1 := netip.ParsePrefix(a)
 	y, err2 := netip.ParsePrefix(b)
 	return a == b || err1 == nil && err2 == nil && x.Bits() > 0 && y.Bits() > 0 && x.Masked().Overlaps(y.Masked())
 }
 
-// machine returns a machine that the suite has created. A borrowed machine is not enough,
-// because the creation of a route changes the route's target. Some clouds turn off the
-// address check of the machine, and others let more addresses through the machine's port.
+// machine returns a machine that the suite has created. A borrowed machine must not be
+// changed, but the creation of a route changes the target of the route. Some clouds turn
+// off the address check of the machine, and others let more addresses through the
+// machine's port.
 func (r *routing) machine(role string) Machine {
 	m := r.trial.machine(role)
 	if m.Borrowed {
-		r.notRunf("needs a machine that may be created")
+		r.notRunf("needs a machine that the suite may create")
 	}
 	return m
 }
@@ -131,7 +132,7 @@ func (r *routing) created(wanted *cloudprovider.Route) {
 }
 
 // deleted calls DeleteRoute with a route that ListRoutes has returned. It repeats
-// the call until the error no longer asks for another call.
+// the call while the error means that the call may succeed later.
 func (r *routing) deleted(is *cloudprovider.Route) {
 	if err := r.repeated(func() error { return r.routes().DeleteRoute(r.ctx, r.cluster, is) }); err != nil {
 		r.failf("%s = %v; want nil", r.call("DeleteRoute", is), err)

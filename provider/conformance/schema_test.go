@@ -35,7 +35,7 @@ type schema struct {
 	AnyProperty any                `json:"additionalProperties,omitempty"`
 }
 
-// words has the allowed values of each type with a fixed set of words.
+// words lists the values of each type whose set of values is fixed.
 var words = map[reflect.Type][]string{
 	reflect.TypeFor[Verdict](): texts(Success, Partial, Failure, Nothing),
 	reflect.TypeFor[Outcome](): texts(Passed, Failed, ExpectedFailure, Skipped, NotRun, Unsupported),
@@ -176,8 +176,8 @@ func InvalidBySchema(r *Report) ([]string, error) {
 	return problems, errors.Join(err, err1, err2)
 }
 
-// invalid lists where a value violates a schema. It knows only the keywords in the
-// type schema.
+// invalid lists where a value violates a schema. It supports only the keywords for which
+// the type schema has a field.
 func invalid(at string, rules map[string]any, value any) (problems []string) {
 	wrong := func(at, format string, args ...any) {
 		problems = append(problems, at+": "+fmt.Sprintf(format, args...))

@@ -22,12 +22,14 @@ type Options struct {
 	Profiles []Profile
 	// Only lists the IDs of the checks to run. Empty means all checks.
 	Only []string
-	// Skip maps the ID of each check that is not to be run to the reason.
+	// Skip lists the checks that are not run. The key is the ID of the check, and the value
+	// is the reason.
 	Skip map[string]string
-	// ExpectFailure maps the ID of each check that is known to fail to the issue that tracks
-	// the failure. With a key such as "ID: TEXT", only failures that contain TEXT in the
-	// report are expected, and every other failure of the check counts. If an expected
-	// failure does not happen, the check counts as failed, so that the list stays true.
+	// ExpectFailure lists the checks that are known to fail. The key is the ID of the check,
+	// and the value is the issue that tracks the failure. A key can also be "ID: TEXT". Then
+	// a failure is expected only if its text in the report contains TEXT. Every other
+	// failure of the check counts. If an expected failure does not happen, the check counts
+	// as failed, so that nobody forgets to remove the entry.
 	ExpectFailure map[string]string
 	// ReadOnly keeps the suite from changing the cloud. Checks that would change
 	// the cloud are not run.
@@ -85,8 +87,8 @@ type Entry struct {
 
 // Run runs the suite. It returns an error if the suite itself could not be run, for
 // example because the world could not be made. Mistakes of the provider are in the
-// report, and are no error of Run. In a child process that Options.Child has
-// started, the report is nil.
+// report and not in the error. In a child process that Options.Child has started,
+// the report is nil.
 func Run(ctx context.Context, target Target, options Options) (*Report, error) {
 	s, err := newSuite(target, options)
 	if err != nil {
@@ -111,8 +113,8 @@ func Run(ctx context.Context, target Target, options Options) (*Report, error) {
 	return s.report(), nil
 }
 
-// maxHangs is the number of checks that may hang. After that many, the other
-// checks are not tried, because each check that hangs takes the whole Timeout.
+// maxHangs is the number of checks that may hang. After that, no more checks are run,
+// because each check that hangs takes the whole Timeout.
 const maxHangs = 3
 
 // suite is one run.
@@ -131,8 +133,8 @@ type suite struct {
 	about   Provider
 
 	// shared is the world that all checks share. It is nil if each check has its own
-	// world, and before the shared world is made. If the target is a Singleton, the
-	// field singleton is the only provider.
+	// world, and before the shared world is made. If Target.Singleton is set, all checks
+	// share one provider, in the field singleton.
 	shared    *world
 	singleton cloudprovider.Interface
 	stop      context.CancelFunc // stops the singleton
@@ -228,8 +230,7 @@ func (s *suite) run(ctx context.Context, check Check) (CheckResult, error) {
 	return result, nil
 }
 
-// decide runs a check. If the check is not to be run, decide returns the reason in the
-// result.
+// decide runs a check. If the check must not be run, the result says why.
 func (s *suite) decide(ctx context.Context, check Check) (judged, error) {
 	switch reason, skipped := s.options.Skip[check.ID]; {
 	case skipped:
@@ -243,7 +244,7 @@ func (s *suite) decide(ctx context.Context, check Check) (judged, error) {
 	case s.stuck != nil:
 		return without(NotRun, s.stuck.Error()), nil //nolint:nilerr // the report says it
 	case s.hangs >= maxHangs:
-		return without(NotRun, fmt.Sprintf("the provider has hung in %d checks; the others are not tried", s.hangs)), nil
+		return without(NotRun, fmt.Sprintf("the provider has hung in %d checks, so no more checks are run", s.hangs)), nil
 	case (check.Alone || s.options.Isolate) && childOf() == "":
 		return s.runInChild(ctx, check), nil
 	}

@@ -56,8 +56,8 @@ func TestOptionsAreRefused(t *testing.T) {
 	}
 }
 
-// Each row has an outcome and a cause for it. A check can pass only if it was run and is
-// not expected to fail.
+// Each row has one cause and the outcome that it leads to. A check can pass only if it
+// was run and is not expected to fail.
 func TestOutcomes(t *testing.T) {
 	const check, faults = "instances/gone-by-id", "instances/fault-is-error"
 	type machinesOnly struct{ conformance.Machines }
@@ -144,8 +144,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// only returns a function that changes a target. The target's world is then the value
-// that the function part returns.
+// only returns a function that changes a target. After the change, the target's world
+// offers only the part of a cloud that the given function returns.
 func only(part func(*broken.Cloud) any) func(*conformance.Target) {
 	return func(t *conformance.Target) {
 		cloud := broken.New("")

@@ -16,19 +16,18 @@ type Target struct {
 	// Name is the name of the provider, for the report.
 	Name string
 	// New returns a provider whose Initialize has been called. The context ends
-	// when the provider is no longer used, so its Done channel is a good stop
-	// channel for Initialize. The argument world is the value that Target.World
-	// has returned. New is called for each check, and again when a check
-	// restarts the provider.
+	// when the provider is no longer used, so ctx.Done() is a good stop channel for
+	// Initialize. The argument world is the value that Target.World has returned.
+	// New is called for each check, and again when a check restarts the provider.
 	New func(ctx context.Context, world any) (cloudprovider.Interface, error)
 	// World returns the value with which checks prepare and inspect the cloud. That value
 	// can implement any of the interfaces Machines, PowerSwitch, Renamer, Retagger, Meter,
 	// Faulter, Inventory, Drifter, Foreigner, Viewer, Holder, Reserver and Announcer. It
 	// can also implement Lender for runs that change nothing, and Finder, ForeignFinder,
 	// AddressFinder, FaultClearer and HoldReleaser for the cleanup. If the value
-	// implements Identifier, it names its account. World is called for each check. If the
-	// value is an io.Closer, it is closed after the check. If World is nil, only checks
-	// that need no world are run.
+	// implements Identifier, it says which account it is. World is called for each check.
+	// If the value is an io.Closer, it is closed after the check. If World is nil, only
+	// checks that need no world are run.
 	World func(ctx context.Context) (any, error)
 	// Shared means that World is called only once, and that all checks share the
 	// returned value. That value may stand for a live account.
@@ -40,17 +39,19 @@ type Target struct {
 	// The check cost/sync-of-100 is then not run, because it creates 100 machines.
 	Live bool
 
-	// Account names the account, or the cluster of the cloud, that the provider uses. It is
-	// ignored if the world implements Identifier. The suite refuses a ledger of another account.
-	// The name must contain no secret.
+	// Account names the account that the provider uses. For a cloud without accounts,
+	// it names the cluster of the cloud. It is ignored if the world itself names the
+	// account (Identifier). The suite refuses a ledger of another account. The name
+	// must contain no secret.
 	Account string
 	// ClusterName is the name of the cluster. Empty means a new name for each check.
 	ClusterName string
 	// Features says what the provider supports.
 	Features Features
 	// Configuration returns the content of the provider's configuration file for the
-	// world. It is for providers that implement provider.Reloader. If it is nil,
-	// Reload gets a nil reader, as without --cloud-config.
+	// world. Only providers that implement provider.Reloader need it. If the
+	// function is nil, the suite calls Reload with a nil reader, as the daemon does
+	// without --cloud-config.
 	Configuration func(world any) string
 	// LegacyProviderIDs returns older forms of the machine's provider ID. The
 	// provider must still understand them. The function may be nil.
@@ -69,7 +70,7 @@ type Target struct {
 	MaxRoutes int
 	// Services lists Services with the vendor's own annotations.
 	Services []Shape
-	// Configs lists configurations with a flaw.
+	// Configs lists configurations that the provider must refuse.
 	Configs []Config
 	// Secrets lists parts of the configuration that must never be logged, such
 	// as a token.
@@ -89,9 +90,9 @@ func (t Target) account(ctx context.Context, world any) (string, error) {
 	case errors.Is(err, ErrCannot):
 		return t.Account, nil
 	case err != nil:
-		return "", fmt.Errorf("world: which account this is: %w", err)
+		return "", fmt.Errorf("world: the name of the account could not be read: %w", err)
 	case account == "":
-		return "", errors.New("world: which account this is: the answer is empty")
+		return "", errors.New("world: the name of the account is empty")
 	default:
 		return account, nil
 	}

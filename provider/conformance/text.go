@@ -39,8 +39,9 @@ func (r *Report) WriteText(to io.Writer) error {
 	return err
 }
 
-// heading names the provider and the suite. It mentions the account only if
-// Target.Live is set, because a target without Live says nothing about its account.
+// heading names the provider and the suite. It says that the account is live if
+// Target.Live is set. Otherwise it says nothing about the account, because a target
+// need not set Live.
 func (r *Report) heading() string {
 	where, race := "", "without -race"
 	if r.Environment.Live {
@@ -88,7 +89,8 @@ func (r *Report) writeProfile(w *strings.Builder, p ProfileResult) {
 	}
 }
 
-// write writes the failure of a check, with its cost and its source.
+// write writes why a check has failed, what users lose by it, and which part of the
+// contract requires it.
 func (c CheckResult) write(w *strings.Builder) {
 	fmt.Fprintf(w, "  ✗ %s  %s  %s\n", c.ID, c.Level, strings.ReplaceAll(c.Why, "\n", "\n      "))
 	for _, more := range []string{c.Cost, c.Source} {

@@ -58,7 +58,7 @@ func newTrial(ctx context.Context, s *suite, check Check, around any) *trial {
 	return t
 }
 
-// namePrefix begins all names that the suite chooses.
+// namePrefix is the prefix of all names that the suite chooses.
 const namePrefix = "fl-"
 
 // name returns a name that is made of the run's random ID, the name of the check and the
@@ -109,8 +109,8 @@ func (t *trial) errorf(format string, args ...any) {
 // notRunf ends the check because the world or the target lacks something.
 func (t *trial) notRunf(format string, args ...any) { t.end(NotRun, fmt.Sprintf(format, args...)) }
 
-// unsupportedf ends the check because the provider says that it does not offer
-// the subject of the check.
+// unsupportedf ends the check because the provider says that it does not offer what
+// the check tests.
 func (t *trial) unsupportedf(format string, args ...any) {
 	t.end(Unsupported, fmt.Sprintf(format, args...))
 }
@@ -135,8 +135,9 @@ func (t *trial) measure(key string, value float64) {
 	}
 }
 
-// cleanup registers undo to run after the check. The function that was registered last
-// runs first. If the check was abandoned, cleanup ends the check's goroutine instead.
+// cleanup registers a function that runs after the check. The function that was
+// registered last runs first. If the suite has abandoned the check, this method ends the
+// check's goroutine instead.
 func (t *trial) cleanup(what string, undo func(context.Context) error) {
 	t.mu.Lock()
 	abandoned := t.abandoned
@@ -185,8 +186,8 @@ func (t *trial) start() {
 	}
 }
 
-// refresh replaces the provider with a new one that has no memory. If the target is a
-// Singleton, refresh does nothing.
+// refresh replaces the provider with a new one, which remembers nothing. If the
+// target is a Singleton, refresh does nothing.
 func (t *trial) refresh() {
 	if !t.suite.target.Singleton {
 		t.restart()
@@ -244,8 +245,9 @@ func (t *trial) instances() cloudprovider.InstancesV2 {
 	return v2
 }
 
-// loadBalancer returns the provider's LoadBalancer in a wrapper. If the check has Writes,
-// the function optional finds the optional interfaces behind the wrapper.
+// loadBalancer returns the provider's LoadBalancer in a wrapper. If Check.Writes is set,
+// the wrapper has a method Unwrap, so that the provider's optional interfaces can be
+// found.
 func (t *trial) loadBalancer() cloudprovider.LoadBalancer {
 	lb, ok := t.provider.LoadBalancer()
 	if !ok {
@@ -260,8 +262,8 @@ func (t *trial) loadBalancer() cloudprovider.LoadBalancer {
 	return listedLoadBalancer{lb, t}
 }
 
-// routes returns the provider's Routes in a wrapper. If the check has Writes, the
-// function optional finds the optional interfaces behind the wrapper.
+// routes returns the provider's Routes in a wrapper. If Check.Writes is set, the wrapper
+// has a method Unwrap, so that the provider's optional interfaces can be found.
 func (t *trial) routes() cloudprovider.Routes {
 	routes, ok := t.provider.Routes()
 	if !ok {

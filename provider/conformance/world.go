@@ -9,14 +9,15 @@ import (
 )
 
 // ErrCannot means that a world cannot do something, such as set one kind of fault. The
-// methods of worlds return it. A check that cannot go on then ends as NotRun or
-// Unsupported.
+// methods of worlds return it. If a check cannot go on without it, the outcome is
+// NotRun or Unsupported.
 var ErrCannot = errors.New("the world cannot do this")
 
 // Identifier is a world that knows its account.
 type Identifier interface {
-	// Identity names the account, or the cluster of the cloud, such as "account 4711".
-	// The name is readable, never changes, and contains no secret.
+	// Identity names the account, such as "account 4711". For a cloud without
+	// accounts, it names the cluster of the cloud. The name is readable, never
+	// changes, and contains no secret.
 	Identity(ctx context.Context) (string, error)
 }
 
@@ -34,7 +35,8 @@ type Machines interface {
 type Machine struct {
 	// Name is the name of the machine's Node.
 	Name string `json:"name"`
-	// ID is the world's own name for the machine. The suite only passes it back.
+	// ID is the world's own name for the machine. The suite passes it back to the
+	// world, and recognises it in LoadBalancer.Backends.
 	ID string `json:"id"`
 	// ProviderID is empty if the world does not know it. The suite then asks the
 	// provider.
@@ -46,8 +48,8 @@ type Machine struct {
 	Borrowed bool `json:"borrowed,omitempty"`
 }
 
-// PowerSwitch is a world that stops and starts machines. Both methods return when
-// the cloud has accepted the order.
+// PowerSwitch is a world that stops and starts machines. Both methods may return as
+// soon as the cloud has accepted the request.
 type PowerSwitch interface {
 	StopMachine(ctx context.Context, m Machine) error
 	StartMachine(ctx context.Context, m Machine) error
@@ -81,28 +83,29 @@ type Calls struct {
 // Faulter is a world that makes calls of the provider fail. A fault does not make the
 // world's own calls fail.
 type Faulter interface {
-	// SetFault returns a function that takes the fault away.
+	// SetFault sets a fault, and returns a function that takes the fault away.
 	SetFault(ctx context.Context, f Fault) (restore func(), err error)
 }
 
 // FaultClearer is a Faulter whose faults stay after the end of the process that has set
 // them.
 type FaultClearer interface {
-	// ClearFaults takes away all faults that SetFault has set, also in other processes.
+	// ClearFaults takes away all faults that SetFault has set, including those of other
+	// processes.
 	ClearFaults(ctx context.Context) error
 }
 
 // Fault is a deliberate failure of the cloud's API.
 type Fault struct {
 	Kind FaultKind `json:"kind"`
-	// Skip is the number of calls that the fault spares before it hits the first one.
-	// Only calls that the fault can hit count, such as lists or changes. Count is the
-	// number of calls that the fault then hits. 0 means no limit.
+	// Skip is the number of calls before the first one that the fault hits. Count is the
+	// number of calls that it hits; 0 means no limit. Calls that a fault of this kind cannot
+	// hit are not counted. For example, FaultEmptyList can hit only lists.
 	Skip  int `json:"skip,omitempty"`
 	Count int `json:"count,omitempty"`
-	// RetryAfter is the time to wait that the answer to a throttled call names. 0 means
-	// that the answer names no time. If the cloud never names a time, SetFault returns
-	// ErrCannot for other values.
+	// RetryAfter is the time for which the answer to a throttled call asks the caller
+	// to wait. 0 means that the answer names no time. If the cloud never names a time and
+	// RetryAfter is not 0, SetFault returns ErrCannot.
 	RetryAfter time.Duration `json:"retryAfter,omitempty"`
 }
 
@@ -135,7 +138,7 @@ func FaultKinds() []FaultKind {
 }
 
 // Inventory is a world that lists all resources that the provider has created for a
-// cluster. The list has every kind of resource that costs money or carries traffic.
+// cluster. The list must have every kind of resource that costs money or carries traffic.
 type Inventory interface {
 	Leftovers(ctx context.Context, clusterName string) ([]Resource, error)
 }

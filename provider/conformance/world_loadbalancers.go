@@ -7,8 +7,8 @@ import (
 )
 
 // Viewer is a world that shows load balancers as the cloud has them. Checks compare
-// them with the fields of Services. If the world leaves a field out, the provider
-// seems to have ignored that field.
+// them with the fields of Services. If the world leaves a field out, a check concludes
+// that the provider ignores this field.
 type Viewer interface {
 	// LoadBalancers returns the load balancers of the cluster.
 	LoadBalancers(ctx context.Context, clusterName string) ([]LoadBalancer, error)
@@ -28,8 +28,8 @@ type LoadBalancer struct {
 	// AffinitySeconds is the time for which a client stays with a backend. 0 means no
 	// affinity.
 	AffinitySeconds int32 `json:"affinitySeconds,omitempty"`
-	// HealthCheckPort is the port of the health check on all machines. 0 means the
-	// node ports.
+	// HealthCheckPort is the port on each machine that the health check uses. 0
+	// means that it uses the node ports.
 	HealthCheckPort int32 `json:"healthCheckPort,omitempty"`
 	// Other has the settings that were made with the vendor's own annotations.
 	Other map[string]string `json:"other,omitempty"`
@@ -52,8 +52,8 @@ type Holder interface {
 // HoldReleaser is a Holder whose holds stay after the end of the process that has begun
 // them.
 type HoldReleaser interface {
-	// ReleaseLoadBalancers ends all holds that HoldLoadBalancers has begun, also in other
-	// processes. It returns nil if there are no holds.
+	// ReleaseLoadBalancers ends all holds that HoldLoadBalancers has begun, including
+	// those of other processes. It returns nil if there are no holds.
 	ReleaseLoadBalancers(ctx context.Context) error
 }
 

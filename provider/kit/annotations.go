@@ -12,10 +12,10 @@ import (
 )
 
 // Annotations reads the annotations of a Service or a Node and gathers all problems
-// with them. Methods such as Bool read one key. They return false if the annotation
-// is missing or wrong. Err returns the problems. For each of them it names the key
-// and the allowed values, and also the value if the key was read. Read all keys
-// before you call Err, because a key that was never read counts as unknown.
+// with them. Methods such as Bool read one key. They return false if the annotation is
+// missing or wrong. Err returns the problems. For a wrong value, it names the key, the
+// value and the allowed values. For an unknown key, it suggests known keys. Read all
+// keys before you call Err, because a key that was never read counts as unknown.
 type Annotations struct {
 	values   map[string]string
 	prefix   string
@@ -104,8 +104,8 @@ func (a *Annotations) Prefixes(key string) ([]netip.Prefix, bool) {
 	return slices.Compact(all), true
 }
 
-// Refuse records that the value of a key cannot be used. The argument allowed
-// completes the message, as in "must be the name of a network". Use Refuse for
+// Refuse records that the value of a key cannot be used. The argument allowed is
+// the end of the message, such as "must be the name of a network". Use Refuse for
 // rules that only the provider knows.
 func (a *Annotations) Refuse(key, allowed string) {
 	a.problems[key] = Invalidf("annotation %s: %q is refused: it %s", key, a.values[key], allowed)
@@ -127,7 +127,7 @@ func (a *Annotations) Err() error {
 	return Join(all...)
 }
 
-// ours returns the keys that have the prefix and were read.
+// ours returns the keys that were read and have the prefix.
 func (a *Annotations) ours() (keys []string) {
 	for _, key := range a.known {
 		if strings.HasPrefix(key, a.prefix) && !slices.Contains(keys, key) {

@@ -20,11 +20,12 @@ import (
 // counted.
 const maxProblems = 20
 
-// Checker is a configuration, or a struct in one, that checks its own values.
+// Checker is a configuration that checks its own values. A struct within a
+// configuration can be a Checker, too.
 type Checker interface {
-	// Check calls wrong for each value that cannot be used. It is called after the
-	// struct has been read, even if some of its keys were wrong. If the file does not
-	// have the struct, Check is not called.
+	// Check calls the given function for each value that cannot be used. It is called
+	// after the struct has been read, even if some of its keys were wrong. If the file
+	// does not have the struct, Check is not called.
 	Check(wrong Wrong)
 }
 
@@ -49,8 +50,8 @@ type Wrong func(key, format string, args ...any)
 // as Endpoint or netip.Prefix, reads its own text. Each struct that is a Checker
 // checks its values.
 //
-// A nil file means that the flag is missing. That is an error. If a provider can
-// work without a file, it must not call ReadConfig with nil.
+// A nil file is an error, because it means that the flag is missing. A provider
+// that can work without a file must not call ReadConfig with nil.
 func ReadConfig(file io.Reader, config any) error {
 	if file == nil {
 		return Invalidf("--cloud-config is missing: the provider needs a configuration file")

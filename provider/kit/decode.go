@@ -16,8 +16,8 @@ import (
 )
 
 // maxValues is the largest number of values in a file. The values of an alias count each
-// time the alias is used. maxDepth is the largest depth of nested values. It bounds the
-// reading of an alias that contains itself.
+// time the alias is used. maxDepth is the largest depth of nested values. Without
+// maxDepth, an alias that contains itself would be read without end.
 const (
 	maxValues = 100_000
 	maxDepth  = 50
@@ -75,8 +75,8 @@ func (d *decoder) value(path string, node *yaml.Node, into reflect.Value) {
 	}
 }
 
-// text passes the text of a single value to the function set, and records the
-// error of that function.
+// text passes the text of a single value to the given function, and records the function's
+// error.
 func (d *decoder) text(path string, node *yaml.Node, set func(string) error) {
 	text, ok := d.scalar(path, node)
 	if !ok {
@@ -128,8 +128,7 @@ func form(node *yaml.Node) string {
 	return "one value"
 }
 
-// mapping calls the function read for a mapping. For null it does nothing, so the
-// defaults stay.
+// mapping passes a mapping to the given function. It ignores null, so the defaults stay.
 func (d *decoder) mapping(path string, node *yaml.Node, into reflect.Value, read func(string, *yaml.Node, reflect.Value)) {
 	switch {
 	case node.Kind == yaml.MappingNode:
@@ -141,8 +140,7 @@ func (d *decoder) mapping(path string, node *yaml.Node, into reflect.Value, read
 	}
 }
 
-// each calls the function do for each key, and records duplicate keys as
-// problems.
+// each calls the given function for each key, and records duplicate keys as problems.
 func (d *decoder) each(path string, node *yaml.Node, do func(key, value *yaml.Node)) {
 	seen := map[string]bool{}
 	for n := 0; n+1 < len(node.Content); n += 2 {
@@ -197,8 +195,8 @@ func (d *decoder) fields(path string, node *yaml.Node, into reflect.Value) {
 	})
 }
 
-// instead returns the end of the message about an unknown key, which suggests a known
-// key.
+// instead returns the end of the message about an unknown key. It suggests similar
+// known keys, or lists all known keys if none is similar.
 func instead(key string, known []string) string {
 	if question := suggest.Question(suggest.Near(key, known)); question != "" {
 		return question

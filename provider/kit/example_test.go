@@ -44,7 +44,7 @@ timeout: 10
 }
 
 func ExampleProviderIDs() {
-	// Version 1 of this provider wrote no region.
+	// Version 1 of this provider wrote IDs without a region.
 	ids := kit.NewProviderIDs("acme://{region}/{id}", "acme:///{id}")
 
 	written, err := ids.Print("eu-1", "i-42")
@@ -111,7 +111,7 @@ func ExampleInstances() {
 	// true <nil>
 	// true <nil>
 	// false <nil>
-	// false provider ID "other:///i-3": it belongs to another provider; those of this provider are like acme://{region}/{id}
+	// false provider ID "other:///i-3": it belongs to another provider; provider IDs of this provider are like acme://{region}/{id}
 }
 
 func ExampleAllPages() {

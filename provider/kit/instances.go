@@ -39,7 +39,7 @@ type Identity struct {
 // only for that ID. Otherwise it looks for the Node's name. The error wraps
 // cloudprovider.InstanceNotFound only if the cloud said that the instance does not
 // exist or is gone. If two instances have the name, the error is an *InvalidError,
-// because nobody knows which of them the Node is.
+// because nobody knows which of them belongs to the Node.
 func (i Instances[T]) Find(ctx context.Context, node *corev1.Node) (T, error) {
 	var none T
 	if node.Spec.ProviderID == "" {
@@ -79,7 +79,7 @@ func (i Instances[T]) Exists(ctx context.Context, node *corev1.Node) (bool, erro
 	return err == nil, err
 }
 
-// Found has the results that Find would have returned for one Node.
+// Found has what Find would have returned for one Node.
 type Found[T any] struct {
 	Instance T
 	Err      error
@@ -87,8 +87,8 @@ type Found[T any] struct {
 
 // FindAll returns an answer for each Node, in the order of nodes. It makes no call
 // for a Node whose instance is in the list. It asks the cloud separately about
-// each other Node. So no instance counts as absent because the list is incomplete,
-// old or of another region.
+// each other Node. So an instance that the list lacks does not count as absent: the
+// list may be incomplete, old or of another region.
 func (i Instances[T]) FindAll(ctx context.Context, nodes []*corev1.Node, list []T) []Found[T] {
 	byID, byName := map[string][]T{}, map[string][]T{}
 	for _, instance := range list {

@@ -9,7 +9,7 @@ import (
 // written, such as an annotation or the configuration file.
 type InvalidError struct{ err error }
 
-// Invalidf returns an *InvalidError. Its arguments are those of fmt.Errorf.
+// Invalidf returns an *InvalidError. It has the same parameters as fmt.Errorf.
 func Invalidf(format string, args ...any) error {
 	return &InvalidError{err: fmt.Errorf(format, args...)}
 }

@@ -6,11 +6,11 @@ import (
 )
 
 // AllPages returns all items of a list that a cloud returns page by page. It calls
-// the function page with an empty token for the first page. For each later page, the
-// token is the result next of the call before. An empty next means that this page is
-// the last one. If a page fails, AllPages returns no items, because a part could be
-// taken for the whole list. A repeated token is an error, too, because the list would
-// never end.
+// the given function once for each page. The first token is empty. Each later token
+// is the one that the previous call has returned. With the last page, the function
+// returns an empty token. If a page fails, AllPages returns no items, because a part
+// could be taken for the whole list. A repeated token is an error, too, because the
+// list would never end.
 func AllPages[T any](ctx context.Context, page func(ctx context.Context, token string) (items []T, next string, err error)) ([]T, error) {
 	var all []T
 	seen := map[string]bool{}

@@ -15,24 +15,24 @@ type ProviderIDs struct {
 	valid map[string]func(string) bool
 }
 
-// Errors of ProviderIDs.Parse. Neither means that an instance does not exist.
+// Errors of ProviderIDs.Parse. Neither is an answer about the existence of the instance.
 var (
 	// ErrForeignProviderID means that the provider ID has the scheme of another cloud.
 	// Its Node belongs to another provider.
 	ErrForeignProviderID = errors.New("it belongs to another provider")
-	// ErrMalformedProviderID means that a provider ID fits no form, but does not have
-	// the scheme of another cloud. It is empty, has no scheme, or has a scheme of this
-	// cloud.
+	// ErrMalformedProviderID means that the provider ID fits no form. It is empty, has no
+	// scheme, or has a scheme of this cloud.
 	ErrMalformedProviderID = errors.New("it is malformed")
 )
 
-// NewProviderIDs returns provider IDs of one form. The first argument is this form, such
-// as "acme://{region}/{id}". The names in braces are the parts. Print uses only this
-// form. Parse also reads the legacy forms, such as "acme:///{id}", or "{id}" for IDs
-// without a scheme. If several forms fit, the first one counts. Between two slashes, a
-// form can have nothing, a part, a word, or a word before a part, as in "acme://bm-{id}".
-// NewProviderIDs panics for a form that has anything else between two slashes, no part,
-// or the same part twice. It also panics if the first argument has no scheme.
+// NewProviderIDs returns provider IDs of one form. The first argument is this form,
+// such as "acme://{region}/{id}". The names in braces are the parts. Print uses only
+// this form. Parse also reads the legacy forms, such as "acme:///{id}", or "{id}" for
+// IDs without a scheme. If several forms fit, the first one counts. Between two slashes,
+// a form can have nothing, a word, a part, or a word followed by a part, such as
+// "bm-{id}". NewProviderIDs panics if a form has anything else there, if a form has no
+// part, or if it has the same part twice. It also panics if the first argument has no
+// scheme.
 //
 // Later versions of a provider must not change the first argument, because the
 // provider ID of a Node can never change.
@@ -51,10 +51,10 @@ func NewProviderIDs(written string, legacy ...string) *ProviderIDs {
 	return ids
 }
 
-// Where returns a copy that has the function valid as a rule for one part. Without
-// a rule, a part can have only letters, digits, dots, hyphens and underscores.
-// Whatever the rule is, a part is never empty, "." or "..". It never has a
-// character that could change the path of a request.
+// Where returns a copy with a rule for one part. The given function reports whether a
+// value is allowed. Without a rule, a part can have only letters, digits, dots, hyphens
+// and underscores. Whatever the rule is, a part is never empty, "." or "..". It never
+// has a character that could change the path of a request.
 func (p *ProviderIDs) Where(part string, valid func(string) bool) *ProviderIDs {
 	ids := &ProviderIDs{forms: p.forms, valid: map[string]func(string) bool{part: valid}}
 	for other, rule := range p.valid {
@@ -109,7 +109,7 @@ func (p *ProviderIDs) Parse(text string) (map[string]string, error) {
 		}
 	}
 	if !ours {
-		return nil, Invalidf("provider ID %q: %w; those of this provider are like %s", text, ErrForeignProviderID, p.forms[0].text)
+		return nil, Invalidf("provider ID %q: %w; provider IDs of this provider are like %s", text, ErrForeignProviderID, p.forms[0].text)
 	}
 	return nil, Invalidf("provider ID %q: %w; it should be like %s", text, ErrMalformedProviderID, p.spellings())
 }
@@ -186,7 +186,7 @@ func parseForm(text string) (idForm, error) {
 	for s := range strings.SplitSeq(rest, "/") {
 		found := segments.FindStringSubmatch(s)
 		if found == nil || found[2] != "" && slices.Contains(parts, found[2]) {
-			return form, fmt.Errorf("%q: the segment %q is neither a word nor a part that is there once", text, s)
+			return form, fmt.Errorf("%q: the segment %q must be a word, a part, or a word and a part, and no part may be used twice", text, s)
 		}
 		if found[2] != "" {
 			parts = append(parts, found[2])

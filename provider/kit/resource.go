@@ -14,14 +14,14 @@ import (
 var ErrExists = errors.New("it exists already")
 
 // Resource is one resource of the cloud that belongs to one owner, such as the load
-// balancer of a Service, or a listener of it. Ensure and Remove keep nothing in memory:
-// after a lost reply, a crash or a change of the leader, the next call finds the
-// resource and goes on. T is the cloud's type for the resource.
+// balancer of a Service, or one of its listeners. Ensure and Remove keep nothing in
+// memory: after a lost reply, a crash or a change of the leader, the next call finds
+// the resource and goes on. T is the cloud's type for the resource.
 //
 // This works only if the call that creates the resource also marks it with its owner.
 // The mark is a tag, or a name that is made of the cluster's name and the UID of the
-// Service. Suppose that a later call set the mark. Then a crash between the two calls
-// would leave a resource that nobody finds.
+// Service. If a later call set the mark, a crash between the two calls would leave a
+// resource that nobody finds.
 type Resource[T any] struct {
 	// Kind is the word for the resource in messages, such as "load balancer".
 	Kind string
@@ -29,10 +29,10 @@ type Resource[T any] struct {
 	// If the cloud's list may be incomplete, Owned returns an error. Lists may lag
 	// behind and not show a new resource yet. Ensure adopts the new resource
 	// nevertheless, because Create returns ErrExists. Remove, however, does not see the
-	// new resource. So Owned should ask for the name if the cloud can find a new
-	// resource by its name at once.
+	// new resource. If the cloud finds a new resource by its name at once, Owned should
+	// therefore look for the name.
 	Owned func(ctx context.Context) ([]T, error)
-	// Create creates the resource as it is wanted.
+	// Create creates the wanted resource.
 	Create func(ctx context.Context) (T, error)
 	// Holder asks the cloud for the resource that has the name or the mark, after Create
 	// has returned ErrExists. It returns an error if that resource belongs to another
@@ -83,9 +83,8 @@ func (r Resource[T]) Ensure(ctx context.Context) (T, error) {
 	if state := r.State(is); state.Locked && state.Pending != "" {
 		return is, r.pending(state)
 	}
-	// Even a resource from create may differ from the wanted one. An earlier call,
-	// whose reply was lost, may have made it, and the owner may have changed since
-	// then.
+	// Even a resource from r.create may differ from the wanted one. An earlier call, whose
+	// reply was lost, may have created it, and the owner may have changed since then.
 	changed, err := r.Change(ctx, is)
 	if err != nil {
 		return none, fmt.Errorf("update %s %s: %w", r.Kind, r.State(is).ID, err)
@@ -181,7 +180,7 @@ func (r Resource[T]) only(found []T) (T, error) {
 	return none, Invalidf("%d %ss belong to this owner: %s; delete those that are not needed", len(ids), r.Kind, strings.Join(ids, ", "))
 }
 
-// ids returns the IDs, each once. Two resources without an ID count as different.
+// ids returns the IDs without duplicates. Resources without an ID all count as different.
 func (r Resource[T]) ids(all []T) (ids []string) {
 	for _, is := range all {
 		ids = append(ids, r.State(is).ID)

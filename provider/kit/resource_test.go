@@ -34,8 +34,8 @@ type account struct {
 	uniqueNames bool
 	lag         int // number of calls during which lists do not show a new thing
 	work        int // number of calls during which a change is pending; 0: none
-	// fails has the numbers of the calls that fail, counted from 1. If lost is set,
-	// the cloud carries out these calls, and only their replies are lost.
+	// fails has the numbers of the calls that fail, counted from 1. If the field lost is
+	// true, the cloud carries out these calls, and only their replies are lost.
 	fails map[int]bool
 	lost  bool
 	calls int
@@ -172,7 +172,8 @@ func (a *account) resource(kind, owner, parent, targets string) kit.Resource[thi
 	}
 }
 
-// vendor is a provider for the cloud that the field cloud returns.
+// vendor is a provider for one kind of cloud. Its field cloud is a function that creates
+// that cloud.
 type vendor struct {
 	cloud  func() *account
 	ensure func(ctx context.Context, a *account, targets string) error
@@ -181,8 +182,8 @@ type vendor struct {
 }
 
 var vendors = map[string]vendor{
-	// This cloud sets labels at creation, and its names are unique. Its calls are done
-	// when they return. Its lists lag behind.
+	// This cloud sets labels at creation, and its names are unique. When a call
+	// returns, its change is complete. Its lists lag behind.
 	"LikeHcloud": {
 		cloud: func() *account { return &account{uniqueNames: true, lag: 3} },
 		ensure: func(ctx context.Context, a *account, targets string) error {

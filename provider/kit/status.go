@@ -19,14 +19,14 @@ func Pending(after time.Duration, format string, args ...any) error {
 
 // Status returns the status of a Service whose load balancer has these addresses, in
 // this order. An address is an IP address of either family, or a host name. Status
-// leaves out repeated addresses. It also leaves out empty ones, because a pending
-// load balancer may have no address yet.
+// leaves out repeated addresses. It also leaves out empty addresses, because a
+// pending load balancer may have no address yet.
 //
 // The mode says what happens to traffic from a pod to an IP address of the load
-// balancer. With LoadBalancerIPModeVIP, kube-proxy delivers it without the load
-// balancer. With LoadBalancerIPModeProxy, the traffic goes to the load balancer.
-// That is necessary if the load balancer adds a PROXY header or terminates TLS. Host
-// names have no mode.
+// balancer. With LoadBalancerIPModeVIP, kube-proxy delivers this traffic without the
+// load balancer. With LoadBalancerIPModeProxy, the traffic goes to the load
+// balancer. That is necessary if the load balancer adds a PROXY header or terminates
+// TLS. Host names have no mode.
 func Status(mode corev1.LoadBalancerIPMode, addresses ...string) (*corev1.LoadBalancerStatus, error) {
 	status := &corev1.LoadBalancerStatus{}
 	seen := map[string]bool{"": true}

@@ -14,8 +14,8 @@ const maxSharedCalls = 4
 // batcher lets callers share calls. While fewer than maxSharedCalls are running,
 // a question is sent at once. Otherwise the question waits until one of the
 // calls ends. It is then sent together with the questions that have arrived in
-// the meantime. So no question waits only to be combined with others. Under more
-// load, each call has more questions.
+// the meantime. A question is never delayed just to combine it with others. Under
+// more load, each call has more questions.
 type batcher[Q, A any] struct {
 	// call sends questions to the cloud. It returns one answer to each question,
 	// in the same order, or an error for all of them.
@@ -78,8 +78,8 @@ func (b *batcher[Q, A]) send(ctx context.Context) {
 		n := min(len(b.waiting), b.most)
 		together := slices.Clone(b.waiting[:n])
 		b.waiting = slices.Delete(b.waiting, 0, n)
-		// The call must not end with the context of one caller, because others share
-		// it.
+		// The call must go on if the context of one caller ends, because other callers
+		// share the call.
 		ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 		call := &sharedCall{askers: n, cancel: cancel}
 		for _, a := range together {

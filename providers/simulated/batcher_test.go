@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 )
 
-// held is a cloud that holds each call until the test answers it.
+// held is a cloud in which each call waits until the test releases it.
 type held struct {
 	mu     sync.Mutex
 	calls  map[string]chan error // guarded by mu; the key has the questions of the call, joined by +

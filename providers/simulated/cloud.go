@@ -182,8 +182,8 @@ func (c *Cloud) Routes() (cloudprovider.Routes, bool) {
 }
 
 // routesAlone is embedded in a value to give it only the methods of cloudprovider.Routes.
-// If a wrapper hides optional interfaces, the daemon logs a message. It logs none about
-// this value, because the name of the embedded field is not exported.
+// The daemon logs the optional interfaces that a wrapper hides. For this value it logs
+// nothing, because the name of the embedded field is not exported.
 type routesAlone = cloudprovider.Routes
 
 // Clusters implements cloudprovider.Interface. Nothing calls it.

@@ -19,7 +19,8 @@ var (
 	_ provider.InstanceWatcher         = watches{}
 )
 
-// offering returns the instances with the fast paths that are not switched off.
+// offering returns the instances, together with each fast path that is not switched
+// off.
 func (i *instances) offering(without fastPaths) cloudprovider.InstancesV2 {
 	b, l, w := batches{i.cloud}, lists{i.cloud}, watches{i.cloud}
 	switch without {

@@ -46,8 +46,8 @@ func (b *loadBalancers) GetLoadBalancer(ctx context.Context, cluster string, ser
 	return shown, true, err
 }
 
-// EnsureLoadBalancer implements cloudprovider.LoadBalancer. While the load
-// balancer is being created, it returns an api.RetryError instead of waiting.
+// EnsureLoadBalancer implements cloudprovider.LoadBalancer. While the load balancer
+// is being created, the method returns an api.RetryError instead of waiting.
 func (b *loadBalancers) EnsureLoadBalancer(ctx context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 	wanted, err := wantedBy(cluster, service, backends(ctx, service, nodes))
 	if err != nil {
@@ -116,8 +116,8 @@ func (b *loadBalancers) resource(cluster string, service *corev1.Service) kit.Re
 	}
 }
 
-// making adds the steps that create the wanted load balancer, and the step that
-// changes an existing load balancer into the wanted one.
+// making adds the steps that lead to the wanted load balancer: create it, find it
+// by its name, and change an existing one.
 func (b *loadBalancers) making(r kit.Resource[simulator.LoadBalancer], wanted simulator.LoadBalancer) kit.Resource[simulator.LoadBalancer] {
 	r.Create = func(ctx context.Context) (simulator.LoadBalancer, error) { return b.create(ctx, wanted) }
 	r.Holder = func(ctx context.Context) ([]simulator.LoadBalancer, error) {

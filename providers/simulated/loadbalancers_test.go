@@ -109,8 +109,7 @@ var writes = []simulator.Call{
 	simulator.CreateStaticIP, simulator.ReleaseStaticIP,
 }
 
-// costs calls the function do, and checks the number of writes that the cloud gets
-// meanwhile.
+// costs calls the given function, and checks how many writes the cloud gets meanwhile.
 func (b balancing) costs(t *testing.T, want int64, what string, do func()) {
 	t.Helper()
 	count := func() int64 {
@@ -466,7 +465,7 @@ func TestQuotasAreNamed(t *testing.T) {
 		"LoadBalancers": {err, "the account has 1 load balancers, and its quota is 1"},
 		"Backends": {
 			b.balancers.UpdateLoadBalancer(t.Context(), cluster, webService(), nodesOf(1, 2, 3)),
-			"load balancer default-web-e5c7271f53 is to have 3 backends, and the quota is 2 for each",
+			"load balancer default-web-e5c7271f53 would have 3 backends; the quota is 2 for each load balancer",
 		},
 	} {
 		if row.err == nil || !strings.HasSuffix(row.err.Error(), row.want) {

@@ -55,8 +55,8 @@ type manyServices struct{}
 // calls are safe, because Services share nothing.
 func (manyServices) MaxConcurrentServices() int { return concurrentServices }
 
-// offering returns the load balancers with the optional interfaces that are not
-// switched off.
+// offering returns the load balancers, together with each optional interface that is
+// not switched off.
 func (b *loadBalancers) offering(without optional) cloudprovider.LoadBalancer {
 	setter := settingBalancers{b}
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// Interfaces that the daemon got from the provider before a reload use the new
-// configuration after the reload.
+// The daemon keeps the interfaces that it got before a reload. After the reload,
+// they use the new configuration.
 func TestReload(t *testing.T) {
 	before, after := newRouting(t, simulator.Config{}), newRouting(t, simulator.Config{})
 	after.create(t, simulator.Instance{Name: "only-there"})

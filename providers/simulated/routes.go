@@ -93,8 +93,8 @@ func (r *routes) list(ctx context.Context, cluster string) ([]listedRoute, error
 	return listed, nil
 }
 
-// targetNames maps the IDs of target instances to their names. It does so for the
-// routes without the tag TagNode.
+// targetNames returns the names of target instances, by ID. It leaves out the targets of
+// routes with the tag TagNode, whose names are not needed.
 func (r *routes) targetNames(ctx context.Context, all []simulator.Route) (map[string]string, error) {
 	var ids []string
 	for _, route := range all {

@@ -433,7 +433,8 @@ func TestRouteToANodeWithALongName(t *testing.T) {
 	diff(t, "table", []string{"rt-00000001 10.244.1.0/24->i-00000004"}, r.table(t))
 }
 
-// atOnce makes n concurrent calls of the function do, and fails the test on an error.
+// atOnce calls the given function n times concurrently, and fails the test on an
+// error.
 func atOnce(t *testing.T, n int, do func(i int) error) {
 	t.Helper()
 	errs := make([]error, n)

@@ -349,7 +349,7 @@ func TestBatch(t *testing.T) {
 		"simulated://sim-1/i-00000003",
 		"simulated://sim-1/i-00000001",
 		"instance named gone: instance not found",
-		`provider ID "aws:///x/i-00000002": it belongs to another provider; those of this provider are like simulated://{region}/{id}`,
+		`provider ID "aws:///x/i-00000002": it belongs to another provider; provider IDs of this provider are like simulated://{region}/{id}`,
 		"instance i-00000009: instance not found",
 		"2 instances are named twin: i-00000004, i-00000005",
 		"simulated://sim-1/i-00000002",

@@ -20,8 +20,8 @@ const (
 	namePlace = "{{name}}"
 	// keepID in place of a template means that each Node keeps its present provider ID.
 	keepID = "keep"
-	// The field externalIPs is noExternal, or fromAnnotation followed by the key of
-	// an annotation.
+	// The field externalIPs has the value noExternal, or fromAnnotation followed by the
+	// key of an annotation.
 	noExternal     = "none"
 	fromAnnotation = "fromAnnotation"
 )

@@ -38,7 +38,7 @@ func (m machines) InstanceMetadata(_ context.Context, node *corev1.Node) (*cloud
 	if len(node.Labels) == 0 {
 		// Every kubelet labels its Node. A Node without labels is not a real Node: the daemon
 		// passes such a Node to ask whether an instance with this name or ID exists.
-		return nil, fmt.Errorf("node %s has no labels, and only they say which machine it is: %w", node.Name, cloudprovider.NotImplemented)
+		return nil, fmt.Errorf("node %s has no labels, and only labels say which machine it is: %w", node.Name, cloudprovider.NotImplemented)
 	}
 	found, ok := m.config.entryOf(node)
 	if !ok {
@@ -85,7 +85,7 @@ func (c config) idOf(node *corev1.Node) (string, error) {
 	case c.keep || strings.HasPrefix(id, idPrefix):
 		return id, nil
 	default:
-		return "", fmt.Errorf("node %s has the provider ID %q, which is another provider's; with providerID: %s in --cloud-config any is kept: %w",
+		return "", fmt.Errorf("node %s has the provider ID %q, which belongs to another provider; with providerID: %s in --cloud-config, any provider ID is kept: %w",
 			node.Name, id, keepID, cloudprovider.InstanceNotFound)
 	}
 }

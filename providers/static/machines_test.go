@@ -73,7 +73,7 @@ func TestMetadata(t *testing.T) {
 		"LabelsAreNotKnown":         {template, edge(func(n *corev1.Node) { n.Labels = nil }), "not implemented: node nuc-1 has no labels"},
 		"OwnID":                     {template, edge(withID("static://home/nuc-1")), "static://home/nuc-1 nuc"},
 		"IDOfAFormerTemplateStays":  {template, edge(withID("static://attic/nuc-1")), "static://attic/nuc-1 nuc"},
-		"IDOfAnotherProvider":       {template, edge(withID("hcloud://7")), `not found: node nuc-1 has the provider ID "hcloud://7", which is another provider's`},
+		"IDOfAnotherProvider":       {template, edge(withID("hcloud://7")), `not found: node nuc-1 has the provider ID "hcloud://7", which belongs to another provider`},
 		"SchemeThatOnlyBeginsAlike": {template, edge(withID("static-two://7")), "not found: "},
 		"IDIsKept":                  {keep, edge(withID("k3s://nuc-1")), "k3s://nuc-1 nuc"},
 		"NoIDToKeep":                {keep, edge(), "invalid: node nuc-1 has no provider ID, and providerID in --cloud-config is keep: start its kubelet with --provider-id"},

@@ -14,8 +14,8 @@ const (
 	CodeForbidden    = "Forbidden"
 	CodeNotFound     = "NotFound"
 	CodeUnknownPath  = "UnknownPath"
-	// CodeExpired means that the cloud's log no longer has all changes since the place
-	// that the request names.
+	// CodeExpired means that the cloud's log no longer reaches back to the place in the
+	// request.
 	CodeExpired  = "Expired"
 	CodeConflict = "Conflict"
 	// CodeTargetNotFound means that no instance has the TargetName of a new route.
@@ -61,8 +61,8 @@ func IsNotFound(err error) bool {
 	return errors.As(err, &e) && e.StatusCode == http.StatusNotFound && e.Code == CodeNotFound
 }
 
-// IsExpired reports whether err is the cloud's answer that its log no longer has all
-// changes since the place that the request names.
+// IsExpired reports whether err is the cloud's answer that its log no longer reaches back
+// to the place in the request.
 func IsExpired(err error) bool {
 	var e *APIError
 	return errors.As(err, &e) && e.Code == CodeExpired

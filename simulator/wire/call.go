@@ -109,10 +109,9 @@ type CallCounter struct {
 type CallRecord struct {
 	Time time.Time `json:"time"`
 	Call Call      `json:"call"`
-	// Instance, LoadBalancer, StaticIP, Route and Volume have the ID of the resource
-	// that the call was about, or its name if it had no ID yet, such as in a creation.
-	// At most one of them is set. All are empty if the call was not about a single
-	// resource.
+	// Instance, LoadBalancer, StaticIP, Route or Volume has the ID of the resource that
+	// the call was about. If the resource had no ID yet, as in a creation, the field has
+	// its name. All are empty if the call was not about a single resource.
 	Instance     string `json:"instance,omitempty"`
 	LoadBalancer string `json:"loadBalancer,omitempty"`
 	StaticIP     string `json:"staticIP,omitempty"`

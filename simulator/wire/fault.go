@@ -93,6 +93,6 @@ type Fault struct {
 // FaultList lists the faults that are set, ordered by name.
 type FaultList struct {
 	Items []Fault `json:"items"`
-	// Standing are the permanent faults of the cloud. They cannot be cleared.
+	// Standing lists the permanent faults of the cloud. They cannot be cleared.
 	Standing []Fault `json:"standing,omitempty"`
 }

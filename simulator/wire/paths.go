@@ -1,6 +1,6 @@
 package wire
 
-// The paths under which the same resources are served.
+// The paths of the API. Both serve the same resources.
 const (
 	// CustomerPath is for customers. Calls are counted, and the quota and the
 	// faults apply to them.

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// When the deletion of many objects is held, an alert fires within two minutes, and
-// before the first Node or route is deleted. So somebody can still act.
+// When the deletions of many objects are held, an alert fires within two minutes. The
+// first Node or route is deleted only later, so somebody can still act.
 func TestMassHoldsFireBeforeTheDeletion(t *testing.T) {
 	nodesWait := flag(t, "node-deletion-over-budget-after") - max(flag(t, "node-deletion-absent-for"), flag(t, "node-deletion-young-absent-for"))
 	routesWait := flag(t, "route-deletion-over-budget-after") - flag(t, "route-deletion-stray-for")
 	for _, row := range []struct {
 		alert, metric string
-		// lasts is the time between the first hold and the first deletion.
+		// lasts is how long the deletions are held before the first of them is made.
 		lasts time.Duration
 	}{
 		{"FairleadMassNodeDeletionHeld", `fairlead_node_deletions_held{reason="TooManyAbsent"}`, nodesWait},
@@ -31,9 +31,9 @@ func TestMassHoldsFireBeforeTheDeletion(t *testing.T) {
 	}
 }
 
-// flag returns the default of a flag from the page that is generated from the code. It
-// does not import the code, because this module would compile the code a second time,
-// with the library versions that Prometheus needs.
+// flag returns the default of a flag. It reads the generated page of flags and does not
+// import the code, because this module would compile the code with the library versions
+// that Prometheus needs.
 func flag(t *testing.T, name string) time.Duration {
 	t.Helper()
 	match := regexp.MustCompile("(?m)^\\| `--" + name + "` \\| `([^`]+)`").FindStringSubmatch(read(t, "flags.md"))

@@ -40,9 +40,9 @@ func alertsInFile(t *testing.T) map[string]rulefmt.Rule {
 	return found
 }
 
-// scrapeEvery and evaluateEvery are the defaults of Prometheus. phase is the worst
-// case: each evaluation comes a second before a scrape. history is the time before
-// the trouble starts.
+// scrapeEvery and evaluateEvery are the defaults of Prometheus. phase is the time of an
+// evaluation relative to a scrape. A second before the scrape is the worst case. history
+// is the time before the trouble starts.
 const (
 	scrapeEvery   = time.Minute
 	evaluateEvery = time.Minute
@@ -51,8 +51,8 @@ const (
 )
 
 // firesAfter returns the time from the start of the trouble until the alert fires. It
-// returns false if the alert does not fire within an hour. The trouble starts just after
-// a scrape, so only the next scrape sees it.
+// returns false if the alert does not fire within an hour. The trouble starts just
+// after a scrape, so the next scrape is the first to see it.
 func firesAfter(t *testing.T, rule rulefmt.Rule, all []series) (time.Duration, bool) {
 	t.Helper()
 	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1e6, Timeout: time.Minute, Parser: parser.NewParser(parser.Options{})})
@@ -87,9 +87,9 @@ func firesAfter(t *testing.T, rule rulefmt.Rule, all []series) (time.Duration, b
 	return 0, false
 }
 
-// series is a metric with its labels and its values over time. value takes a time
-// relative to the start of the trouble. It returns false while the metric is
-// absent.
+// series is a metric with its labels and its values over time. The function value returns
+// the metric's value. Its argument is the time since the start of the trouble. It returns
+// false while the metric is absent.
 type series struct {
 	metric string
 	value  func(since time.Duration) (float64, bool)

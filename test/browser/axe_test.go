@@ -11,8 +11,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// rules is the path of axe, an accessibility checker, relative to the folder of the
-// programs. package.json pins axe's version.
+// rules is the path of the accessibility checker axe in the folder of the programs.
+// package.json pins axe's version.
 const rules = "npm/node_modules/axe-core/axe.min.js"
 
 // prefer makes the browser report that its user prefers this colour scheme and no

@@ -40,7 +40,8 @@ func (c *clusterView) set(body string) {
 	c.body = body
 }
 
-// calm and troubled describe the same cluster at two times.
+// calm describes a cluster without problems. troubled describes the same cluster half a
+// minute later, with problems.
 const (
 	calm = `{"time":"2026-11-23T12:00:00Z","daemon":{"leads":true,"leader":"machine_1"},"held":[],
 		"nodes":[{"name":"node-1","id":"simulated://sim-1/i-00000001","conditions":[{"type":"Ready","status":"True","reason":"KubeletReady","good":true}]}],

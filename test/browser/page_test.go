@@ -128,8 +128,8 @@ func evaluate[T any](p *page, script string) T {
 	return value
 }
 
-// eventually waits until look returns true. If that does not happen in time, the test
-// fails and shows what look returned last.
+// eventually calls the function look until it returns true. If that does not happen in
+// time, the test fails and shows the last result.
 func (p *page) eventually(what string, look func() (seen string, ok bool)) {
 	p.t.Helper()
 	deadline := time.Now().Add(timeout)

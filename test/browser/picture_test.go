@@ -58,7 +58,7 @@ func fewColours(picture image.Image) image.Image {
 // With SCHEME=dark it takes the picture of the dark page.
 func TestPicture(t *testing.T) {
 	if os.Getenv("PICTURE") == "" {
-		t.Skip("no PICTURE is asked for")
+		t.Skip("PICTURE is not set")
 	}
 	c := startCloud(t, "--max-load-balancers=20", "--max-backends=50")
 	address := populate(c)

@@ -235,8 +235,8 @@ func rewritten(edit func(string) string) func(*certificatesv1.CertificateSigning
 	}
 }
 
-// forgeries returns forged requests of the Node own. Some of them claim a name or an
-// address of the Node other.
+// forgeries returns forged requests of one Node's kubelet. Some of them claim a name or
+// an address of the other Node.
 func forgeries(t *testing.T, own, other string) []forgery {
 	t.Helper()
 	weak, err := rsa.GenerateKey(rand.Reader, 1024)

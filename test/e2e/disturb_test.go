@@ -93,8 +93,8 @@ func TestConflictStorm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// After a conflict the Node is read again, but the cloud is not asked again. An answer
-	// can be used for a minute.
+	// After a conflict the Node is read again, but the cloud is not asked again. The
+	// cloud's answer can be used for a minute.
 	if n := calls.Count(); n > 3+int64(time.Since(began)/time.Minute) {
 		t.Errorf("the cloud was called %d times, want once, or little more", n)
 	}

@@ -216,9 +216,9 @@ func (p *patient) lease(t *testing.T, name string, ago time.Duration) {
 	expect.Cleanup(t, func(ctx context.Context) error { return p.deleteLease(ctx, name) })
 }
 
-// renew writes the Leases again, so that the time since each renewal is the same as at
-// first. A busy machine may need more than the minute after which "doctor" calls a Lease
-// stale.
+// renew writes the Leases again, so that they do not become older while the test runs. On
+// a busy machine, the test may need more than the minute after which "doctor" calls a
+// Lease stale.
 func (p *patient) renew(ctx context.Context) error {
 	for name, ago := range p.leases {
 		body := fmt.Sprintf(`{"spec":{"renewTime":%q}}`, time.Now().Add(-ago).UTC().Format(metav1.RFC3339Micro))

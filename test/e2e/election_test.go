@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// plannedHandOver, crashHandOver and drain are the longest times of a planned
-	// hand-over, a hand-over after a crash, and the drain, with default flags.
+	// plannedHandOver and crashHandOver are the longest times of a hand-over with default
+	// flags: a planned one, and one after a crash. drain is the drain timeout.
 	plannedHandOver = 6 * time.Second
 	crashHandOver   = 24 * time.Second
 	drain           = 8 * time.Second
@@ -138,8 +138,9 @@ func handsOverAfter(t *testing.T, b *bed.Bed, leader, standby replicas.Replica, 
 	looked := len(standby.API.Requests(replicas.OfLeases))
 	asked := time.Now()
 	leader.Signal(syscall.SIGTERM)
-	// Wait until the standby would have taken over a free lease, but not for too long:
-	// the leader waits for the request only for the drain timeout.
+	// Wait until the standby has looked at the lease twice: by then it would have taken a
+	// free lease. Stop waiting after half of the drain timeout, because then the leader
+	// still waits for the request.
 	expect.Within(t, expect.Soon, func(context.Context) error {
 		if n := len(standby.API.Requests(replicas.OfLeases)); n < looked+2 && time.Since(asked) < drain/2 {
 			return fmt.Errorf("the standby has looked at the lease %d times", n-looked)

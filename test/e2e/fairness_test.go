@@ -49,9 +49,8 @@ func measured(ctx context.Context, t *testing.T, c *bed.Cloud, f func()) figures
 	return figures{report.Count(), took}
 }
 
-// compare checks the number of calls to the cloud. With the attacker, there may be 1.25
-// times as many as without the attacker, and a few more in each minute. compare also logs
-// the times.
+// compare checks the number of calls to the cloud, and logs the times. The attacker may
+// cause a quarter more calls, and a few more in each minute.
 func compare(t *testing.T, alone, attacked figures) {
 	t.Helper()
 	t.Logf("without the attacker: %v; with the attacker: %v (calls %.2f, time %.2f times as much)",
@@ -170,7 +169,7 @@ func TestKubeletsShareTheCloud(t *testing.T) {
 		Cloud: c.URL,
 		// With batches, the number of calls would depend on the times at which the Nodes come.
 		Settings: "withoutBatches: true\n",
-		// The periodic comparison asks about each Node once in this time, and its calls are counted.
+		// The calls of the periodic comparison are counted, too. So make it rare.
 		Flags: []string{"--node-status-update-frequency=1h"},
 	})
 	work := func() {

@@ -6,7 +6,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 )
 
-// onShared returns the shared bed. No other test uses it while this one runs.
+// onShared returns the shared bed. No other test uses the bed while this test runs.
 func onShared(t *testing.T) *bed.Bed {
 	t.Helper()
 	skipWithoutPrograms(t)

@@ -83,7 +83,7 @@ func TestTwoCloudsAndARack(t *testing.T) {
 	}
 	for _, name := range rack {
 		if !nodes.IsTainted(b.Node(t, name)) {
-			t.Errorf("node %s is initialised and was nobody's", name)
+			t.Errorf("node %s is initialised, although no daemon owns it", name)
 		}
 		joinsRack(t, b, name)
 	}
@@ -112,8 +112,8 @@ func TestTwoCloudsAndARack(t *testing.T) {
 	onlyWrites(t, all.OfProgram(ccmOfRack), rack)
 }
 
-// newHybridCloud makes a cloud that has an instance for each name in all, and a Node for
-// each name in own.
+// newHybridCloud makes a cloud. It has an instance for each name in the argument all.
+// Those in the argument own also have a Node.
 func newHybridCloud(t *testing.T, b *bed.Bed, name string, all, own []string) *hybridCloud {
 	t.Helper()
 	s := &hybridCloud{name: name, Pool: &nodepool.Pool{Bed: b, Cloud: b.NewCloud(t, "--check-interval=200ms")}}
@@ -224,8 +224,9 @@ func (s *hybridCloud) carriesTraffic(t *testing.T) {
 // lie is a wrong answer of a cloud about its own instances.
 type lie struct {
 	name string
-	// fault makes the cloud give the wrong answer. Without a fault, the test restarts the
-	// daemon with another project, which has none of the instances.
+	// fault makes the cloud give the wrong answer. If there is no fault, the test
+	// restarts the daemon with another project of the cloud, which has none of the
+	// instances.
 	fault simulator.Fault
 }
 

@@ -120,7 +120,7 @@ func remove(t *testing.T, b *bed.Bed, names ...string) {
 	})
 }
 
-// each calls do for every name, for up to eight names at a time.
+// each makes the call do(name) for every name, and makes up to eight calls at a time.
 func each(names []string, do func(string)) {
 	queue := make(chan string)
 	var workers sync.WaitGroup
@@ -212,7 +212,8 @@ func TestNodeCIDRsBesideAnotherAllocator(t *testing.T) {
 			}
 			return nil
 		})
-		// A Node without CIDRs for ten seconds proves to the daemon that nobody else gives any.
+		// If a Node has had no CIDRs for ten seconds, the daemon concludes that nobody
+		// else gives any.
 		if waited := time.Since(registered); waited > 9*time.Second {
 			t.Skipf("kube-controller-manager has taken %v to give a Node its CIDRs", waited)
 		}

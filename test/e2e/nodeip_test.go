@@ -96,7 +96,7 @@ func TestAddressesThatTheKubeletWasToldToUse(t *testing.T) {
 	}
 }
 
-// numbered returns the addresses of the n-th instance: 10+n replaces each #.
+// numbered returns the addresses of the n-th instance: each # in the texts becomes 10+n.
 func numbered(n int, texts ...string) []string {
 	var all []string
 	for _, text := range texts {
@@ -137,8 +137,8 @@ func TestAddressThatTheCloudDoesNotOffer(t *testing.T) {
 			t.Errorf("%s: the Node is initialised", tt.name)
 		}
 	}
-	// The owner corrects --node-ip. The Node is then initialised without waiting
-	// for the next retry.
+	// The owner corrects --node-ip. The Node is then initialised at once, not only at the
+	// next retry.
 	for n, node := range names {
 		b.Patch(t, node, `{"metadata":{"annotations":{"`+api.AnnotationAlphaProvidedIPAddr+`":"`+numbered(n, "127.0.#.2")[0]+`"}}}`)
 	}

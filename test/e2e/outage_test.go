@@ -17,8 +17,8 @@ import (
 )
 
 // While the cloud is down, the daemon calls it once every 5 seconds, no matter how many
-// Nodes wait (P2 c). Each Node gets one event about the outage. Afterwards, no Node
-// waits for a retry delay that has grown during the outage.
+// Nodes wait (P2 c). Each Node gets one event about the outage. The retry delays do not
+// grow during the outage, so afterwards all Nodes are initialised soon.
 func TestOutageCostsFewCalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes more than a minute")

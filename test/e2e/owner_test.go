@@ -53,7 +53,7 @@ func TestNodesOfOthersAreLeftAlone(t *testing.T) {
 		if writes := b.Audit(t).Since(mark).OfDaemons().OfNode(node.Name).Writes(); len(writes) > 0 {
 			t.Errorf("node %s was written: %v", node.Name, writes)
 		}
-		// kube-controller-manager adds the taints of conditions.
+		// Ignore the taints that kube-controller-manager adds because of conditions.
 		taints := slices.DeleteFunc(b.Node(t, node.Name).Spec.Taints, func(t corev1.Taint) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") })
 		if !slices.EqualFunc(taints, node.Spec.Taints, func(a, b corev1.Taint) bool { return a.Key == b.Key }) {
 			t.Errorf("node %s: taints %v, want %v", node.Name, taints, node.Spec.Taints)

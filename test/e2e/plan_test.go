@@ -173,8 +173,8 @@ func (p *planned) foresee(t *testing.T, lookFor string) (said bed.Planned, code 
 	return p.Plan(t, p.setup, "--for="+lookFor, "--detailed-exitcode", "--compare-with=upstream")
 }
 
-// isComplete reports whether "plan" has gathered the evidence for all deletions: of the
-// Node whose instance is gone, and of three routes.
+// isComplete reports whether "plan" has gathered enough evidence to predict all four
+// deletions: of the Node whose instance is gone, and of three routes.
 func (p *planned) isComplete(said bed.Planned) bool {
 	effects, routes := p.effects(said), 0
 	for object, e := range effects {
@@ -328,7 +328,7 @@ func (*planned) compare(t *testing.T, effects map[string]effect, written map[str
 }
 
 // compareRoutes returns an error while the routes differ from the prediction of "plan".
-// The argument before has the routes from the time before the daemon ran.
+// The argument before has the routes as they were before the daemon ran.
 func (p *planned) compareRoutes(ctx context.Context, t *testing.T, effects map[string]effect, before map[string]string) error {
 	t.Helper()
 	now := routesOf(ctx, t, p.Pool.Cloud)

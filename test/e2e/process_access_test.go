@@ -118,7 +118,7 @@ func TestControllersActAsServiceAccounts(t *testing.T) {
 	})
 }
 
-// writersIn returns the users that have written each resource, except events.
+// writersIn returns, by resource, the users that have written it. It leaves out events.
 func writersIn(all audit.Requests) map[string]map[string]bool {
 	writers := map[string]map[string]bool{}
 	for _, r := range all.Writes() {

@@ -74,7 +74,8 @@ func testRecreatedMeanwhile(t *testing.T, b *bed.Bed) {
 func testChangedOnTheWay(t *testing.T, b *bed.Bed) {
 	for _, row := range []struct {
 		name string
-		// change changes the Node, and returns the member whose Node must stay.
+		// change changes the Node or replaces it. It returns the member whose Node must
+		// not be deleted.
 		change func(*nodepool.Pool, *testing.T, *nodepool.Member) *nodepool.Member
 	}{
 		{"Recreated", func(p *nodepool.Pool, t *testing.T, m *nodepool.Member) *nodepool.Member {
@@ -139,8 +140,8 @@ func testRestartsMeanwhile(t *testing.T, b *bed.Bed) {
 }
 
 // The leader is killed while it gathers evidence. The next leader starts without
-// evidence. No Node is deleted twice, and the evidence of the two leaders does not
-// add up.
+// evidence. No Node is deleted twice, and the evidence of the first leader does not count
+// for the next one.
 func TestLeaderIsKilledWhileEvidenceIsGathered(t *testing.T) {
 	b := onOwn(t)
 	p := nodepool.New(t, b, 12)
@@ -181,8 +182,8 @@ func TestKilledAtEachRequestOfADeletion(t *testing.T) {
 	}
 	flags := nodepool.AbsentAfter(absentFor)
 	next := 0
-	// dies terminates the instance of a Node. It returns the Node, a proxy for the daemon,
-	// and a match for the daemon's requests about the Node.
+	// dies terminates the instance of a Node. It returns the Node, a proxy in front of
+	// the API server, and a function that matches the daemon's requests about the Node.
 	dies := func(t *testing.T) (m *nodepool.Member, api *proxy.Proxy, match proxy.Match) {
 		t.Helper()
 		m, next = p.Members[next], next+1

@@ -96,7 +96,8 @@ type silentCase struct {
 	still func(*testing.T)
 }
 
-// joins adds a Node. Its deletion is judged by the limits for Nodes that are not young.
+// joins adds a Node. The test judges its deletion by the limits for Nodes that are not
+// young.
 func (s silences) joins(t *testing.T, base string) *nodepool.Member {
 	t.Helper()
 	m := s.Newcomer(t, base)
@@ -245,7 +246,8 @@ func (s silences) invisible() silentCase {
 	}
 }
 
-// misbehave makes the provider fail in this way for one instance.
+// misbehave makes the provider fail for one instance. The argument how is the kind of
+// failure.
 func (s silences) misbehave(t *testing.T, m *nodepool.Member, how string) {
 	t.Helper()
 	s.Cloud.Change(t, m.Instance, simulator.InstancePatch{Labels: map[string]*string{"provider-fault": &how}})

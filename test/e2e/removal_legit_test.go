@@ -68,7 +68,7 @@ func TestTerminatedInstancesAreGoneInTime(t *testing.T) {
 
 // 60 % of the instances are terminated, and nobody has announced it. The daemon
 // holds the deletions, and a message says so. Then it makes the deletions at a
-// bounded rate. Meanwhile a person deletes one of the Nodes.
+// limited rate. Meanwhile a person deletes one of the Nodes.
 func TestNodesOverTheBudgetAreHeldAndThenDeletedAtABoundedRate(t *testing.T) {
 	const (
 		nodes, ended = 20, 12
@@ -202,8 +202,8 @@ func testAllButOne(t *testing.T, b *bed.Bed) {
 	}
 }
 
-// heldAtFirst requires that the first Node was absent for this time. After its deletion,
-// the other Nodes are within the budget.
+// heldAtFirst requires that the Node that was deleted first had been absent for this
+// time. After its deletion, the other Nodes are within the budget.
 func heldAtFirst(t *testing.T, p *nodepool.Pool, deletions int, absentFor time.Duration) {
 	t.Helper()
 	expect.Within(t, expect.Soon, func(context.Context) error { // Wait until the audit log has all deletions.

@@ -168,7 +168,7 @@ func (s silences) gone() []silentCase {
 	var cases []silentCase
 	for _, row := range []struct {
 		name string
-		// join returns a Node, whose instance is then terminated.
+		// join returns a Node. The test then terminates its instance.
 		join func(*testing.T) *nodepool.Member
 	}{
 		{"Gone", func(*testing.T) *nodepool.Member { return s.Members[1] }},

@@ -59,9 +59,10 @@ func wrongAnswers() [][]wrongAnswer {
 
 // No Node is deleted when the cloud answers 404 for everything, or when its list lacks
 // instances. One provider says "absent". Another returns the error "not found", and a
-// flag declares this error to be an answer. In this test, deletions over the budget are
-// held for a short time only. So the budget alone would not prevent them. At the end, one
-// instance is really terminated, and its Node is deleted. This shows that deletion works.
+// flag makes the daemon take this error as an answer. In this test, deletions over the
+// budget are held for a short time only. So the budget alone would not prevent them. At
+// the end, one instance is really terminated, and its Node is deleted. This shows that
+// deletion works.
 func TestWrongAnswersDeleteNothing(t *testing.T) {
 	skipWithoutPrograms(t)
 	t.Parallel() // The groups run in parallel with each other and with other tests.
@@ -114,8 +115,8 @@ func (l wrongAnswer) absent(silent []*nodepool.Member) []*nodepool.Member {
 	return silent
 }
 
-// awaitDenied waits until the provider has called each member absent. That must
-// happen more often, and for longer, than a deletion needs.
+// awaitDenied waits until the provider has called each member absent. It requires more
+// such answers, over a longer time, than a deletion needs.
 func (l wrongAnswer) awaitDenied(t *testing.T, p *nodepool.Pool, d *daemon.Daemon, members []*nodepool.Member) {
 	t.Helper()
 	if !p.Lists {

@@ -70,9 +70,9 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// takesLong reports whether a controller uses the right only after ten minutes or more. A
-// controller patches an event to repeat it, and does not repeat an event on the same
-// object earlier.
+// takesLong reports whether a controller uses the right only after ten minutes or more.
+// That is the right to patch events: a controller uses it to repeat an event about an
+// object, and waits that long before it does.
 func takesLong(r rights.Right) bool { return strings.HasPrefix(r.String(), "patch events as ") }
 
 // With the roles that the AWS provider publishes for its own daemon, our daemon can

@@ -76,12 +76,12 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 	noOverlap(t, leader, standby)
 }
 
-// waits has the times in which Nodes have to be initialised, by name. It has no Nodes that
-// are known to be initialised.
+// waits has the time limits for the initialisation of Nodes, by name. The method look
+// removes each Node that is initialised.
 type waits map[string]timeout.Timeout
 
-// look reads all Nodes. It fails the test for each Node that still waits although its time
-// is over.
+// look reads all Nodes. It fails the test for each Node that still waits after its time
+// limit.
 func (w waits) look(ctx context.Context, t *testing.T, b *bed.Bed) error {
 	t.Helper()
 	list, err := b.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})

@@ -125,10 +125,10 @@ func (s *side) testRunsAgain(t *testing.T, i simulator.Instance) {
 	s.AwaitNode(t, i.Name, time.Minute, podnetwork.Shows(podnetwork.Reachable))
 }
 
-// testFailsOften: a creation that fails repeatedly is reported once. The daemon
-// retries it with growing delays until it succeeds. The routes of other Nodes do
-// not wait for it. The Node may be unreachable for a second only, so the audit log shows
-// that it was.
+// testFailsOften: a creation that fails repeatedly is reported once. The daemon retries
+// it with growing delays until it succeeds. The routes of other Nodes do not wait for it.
+// The Node may be shown as unreachable for only a second, so the test finds this in the
+// audit log.
 func (s *side) testFailsOften(t *testing.T) {
 	for name, times := range map[string]int{"once": 1, "often": 5} {
 		t.Run(name, func(t *testing.T) {

@@ -22,8 +22,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
-// retriedInAMinute is the timeout for a call about routes that succeeds at its next try.
-// The pause before that try is a minute at most.
+// retriedInAMinute is how long a test waits until the daemon has repeated a call about
+// routes. The daemon repeats the call after a minute at most.
 const retriedInAMinute = 2 * time.Minute
 
 // toldOfRoutes returns the events about a Node's routes.

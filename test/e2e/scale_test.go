@@ -66,7 +66,7 @@ func newFleet(t *testing.T, b *bed.Bed, c *bed.Cloud, size int) (name string) {
 	return name
 }
 
-// awaitFleet waits until holds returns true for all Nodes of the fleet.
+// awaitFleet waits until holds(node) is true for each Node of the fleet.
 func awaitFleet(t *testing.T, b *bed.Bed, name string, size int, within time.Duration, holds func(*corev1.Node) bool) {
 	t.Helper()
 	expect.Within(t, within, func(ctx context.Context) error {
@@ -253,7 +253,8 @@ func TestRefreshesAreSpread(t *testing.T) {
 	awaitFleet(t, b, name, size, time.Minute, func(n *corev1.Node) bool { return !nodes.IsTainted(n) })
 	before := len(d.Log())
 	awaitCalls(t, c, 2*size)
-	// The times are those of the daemon's log. In the cloud, calls come together after the cloud was stopped for a moment.
+	// Take the times from the daemon's log. A busy machine may stop the cloud for a
+	// moment, and then several calls reach it together.
 	calls := callsBegun(t, d.Log()[before:])
 	if len(calls) < size {
 		t.Fatalf("the log has %d calls, want %d at least", len(calls), size)

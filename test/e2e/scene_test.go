@@ -243,8 +243,8 @@ func (s *scene) certificateIsApproved(t *testing.T) {
 		return
 	}
 	_, node := s.Pair(t, s.cloud, simulator.Instance{Name: s.Name("serves")})
-	// The next scene has another cloud, where an instance has the same provider ID. So
-	// the Node is removed.
+	// In the next scene, an instance of another cloud has the same provider ID. So this
+	// Node is removed.
 	defer func() { s.remove(t, node.Name) }()
 	of := served{Bed: s.Bed, cloud: s.cloud, daemon: s.daemon}
 	of.asks(t, node.Name, forgery{template: dns("victim.internal")})

@@ -23,7 +23,7 @@ import (
 
 const (
 	foreign = "example.com/theirs" // a class that no daemon of these tests serves
-	// theirs is the address that the controller of the class foreign gives.
+	// theirs is the address that the controller of this class gives.
 	theirs = "198.51.100.7"
 )
 
@@ -241,7 +241,7 @@ func awaitReleased(t *testing.T, s lbservice.Services, name string) {
 			expect.Equal("finalizers", 0, len(service.Finalizers)), expect.Equal("conditions", 0, len(service.Status.Conditions)))
 	})
 	// The write that has released the Service might reach the audit log after the mark.
-	// So only writes that are later than the time began count.
+	// So only writes from now on count.
 	mark, began := s.Audit(t).Mark(), time.Now()
 	released.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: theirs}}
 	if _, err := s.API().UpdateStatus(t.Context(), released, metav1.UpdateOptions{FieldManager: "theirs"}); err != nil {

@@ -35,8 +35,9 @@ func testFaultAtEachCall(kind simulator.FaultKind) func(*testing.T, *bed.Bed) {
 		if calls < 6 {
 			t.Fatalf("a life makes %d calls, want a list and a change for creation, edit and deletion at least", calls)
 		}
-		// A call that hangs has to end soon. The calls were counted without this deadline,
-		// because a busy machine can miss it, and the call is then repeated.
+		// Calls that hang need a short deadline. The calls above were counted without it:
+		// a busy machine could have missed it, and the daemon would then have repeated a
+		// call.
 		if kind == simulator.FaultHang {
 			d.Kill()
 			s.Runs(t, daemon.Setup{Flags: []string{"--cloud-mutation-timeout=5s"}})
@@ -72,8 +73,8 @@ func lives(t *testing.T, s lbservice.Services, fault *simulator.Fault) {
 	s.CreatedOnce(t)
 }
 
-// hasPort returns an error unless the Service has one load balancer, and that listens at
-// this port.
+// hasPort returns an error unless the Service has one load balancer, and that load
+// balancer listens at this port.
 func hasPort(ctx context.Context, s lbservice.Services, name string, port int) error {
 	l, err := s.Balancer(ctx, name)
 	if err != nil {

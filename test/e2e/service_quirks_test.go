@@ -9,9 +9,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 )
 
-// A provider finds the load balancer that it has to delete only by the address in
-// the Service's status. Each load balancer is deleted nevertheless, no matter how
-// its Service ends (S2).
+// A provider can delete a load balancer only if the Service's status has its address.
+// Each load balancer is deleted nevertheless, no matter how its Service ends (S2).
 func TestLoadBalancerIsFoundByItsAddress(t *testing.T) {
 	s := lbservice.New(t, onShared(t), 2)
 	s.Runs(t, daemon.Setup{Provider: "modern", Settings: "quirks: [DeletesByAddress]\n"})

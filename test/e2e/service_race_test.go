@@ -134,7 +134,7 @@ func allHave(ctx context.Context, s lbservice.Services, size int, want []string)
 	}
 	others := slices.DeleteFunc(slices.Clone(all), func(l simulator.LoadBalancer) bool { return slices.Equal(l.Backends, want) })
 	if len(all) != size || len(others) > 0 {
-		return fmt.Errorf("%d load balancers, want %d; %d of them have not the last set of nodes", len(all), size, len(others))
+		return fmt.Errorf("%d load balancers, want %d; %d of them do not have the last set of nodes", len(all), size, len(others))
 	}
 	return nil
 }

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// lasting makes a lease last twice as long as by default. So even on a busy machine,
-	// a test can look at the lease of a leader that has ended before another replica
-	// takes it.
+	// lasting makes a lease last twice as long as by default. After a leader has ended, a
+	// test then has enough time to look at the lease before another replica takes it,
+	// even on a busy machine.
 	lasting = "--leader-elect-lease-duration=30s"
 	// lastingHandOver is the longest time of a hand-over after a crash with this flag.
 	lastingHandOver = crashHandOver + 15*time.Second
@@ -26,7 +26,8 @@ func creations(r proxy.Request) bool { return ofBalancers(r) && r.Method == http
 // the lease until the call has returned, and there is one load balancer (S3, S7).
 func testHandOverWaitsForTheCloud(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	// The standby looks at the lease often, so that most of the drain is left to end the call.
+	// The standby looks at the lease often, so handsOverAfter soon releases the call.
+	// Then most of the drain timeout is left for the call to end.
 	leader, standby := s.Replicas(t, daemon.Setup{Flags: []string{"--leader-elect-retry-period=500ms"}})
 	trap := leader.Cloud.Trap(creations, 1, proxy.Before)
 	name := s.Balanced(t, "held")

@@ -12,7 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
 )
 
-// A node joins. A few calls add it to the load balancers of many Services (S3 c).
+// When a node joins, the daemon adds it to the load balancers of many Services with a few
+// calls (S3 c).
 func TestNodeJoinsManyServices(t *testing.T) {
 	const size = 30
 	b := onOwn(t)

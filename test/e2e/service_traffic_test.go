@@ -28,10 +28,9 @@ import (
 // balancer drains connections, and the other does not. Meanwhile nodes join, are
 // excluded, drained and deleted, and the leader is replaced.
 //
-// Once a backend is removed, no new connection may reach it, and no connection may
-// fail. There is one exception: the load balancer without draining cuts the connections
-// that are open when their backend is removed. So connections through it may fail
-// during a removal, but only those that were open at the moment of the cut.
+// Once a backend is removed, no new connection may reach it, and no connection may fail.
+// There is one exception: the load balancer without draining cuts the connections that
+// are open when their backend is removed. Only such connections may fail.
 func TestTrafficWhileEverythingChanges(t *testing.T) {
 	b := onOwn(t)
 	c := b.NewCloud(t, "--check-interval=200ms", "--drain=0")
@@ -103,9 +102,9 @@ type traffic struct {
 type removal struct {
 	*machine
 
-	// The removal begins at the time began. From the time done until the time back, no
-	// new connection may reach the machine. If back is zero, the machine never comes
-	// back.
+	// began and done are the times at which the removal begins and ends. back is the time
+	// at which the machine is added again; zero if it is not. Between done and back, no
+	// new connection may reach the machine.
 	began, done, back time.Time
 }
 
@@ -242,8 +241,8 @@ func (s *traffic) judges(t *testing.T) {
 	}
 }
 
-// moments returns the least number of moments such that each of the connections was open
-// at one of them.
+// moments returns at how many moments, at least, the connections were cut. All
+// connections that are open at one moment can be cut together.
 func moments(all []connection) int {
 	n, last := 0, time.Time{}
 	for _, v := range slices.SortedFunc(slices.Values(all), func(a, b connection) int { return a.ended.Compare(b.ended) }) {

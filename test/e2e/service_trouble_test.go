@@ -54,7 +54,7 @@ func testProvidedElsewhere(t *testing.T, b *bed.Bed) {
 		}
 		told, err := s.Told(t.Context(), name)
 		if err != nil || expect.CountPrefix(told, "Normal EnsuringLoadBalancer") != len(told) {
-			t.Errorf("events %q, error %v, want none but that it was tried", told, err)
+			t.Errorf("events %q, error %v, want only EnsuringLoadBalancer", told, err)
 		}
 		s.Delete(t, name)
 		s.AwaitGone(t, name)
@@ -83,7 +83,7 @@ func testContestedStatus(t *testing.T, b *bed.Bed) {
 	}
 	told, err := s.Told(t.Context(), name)
 	if err != nil || expect.CountPrefix(told, "Warning LoadBalancerStatusContested") != 1 {
-		t.Errorf("events %q, error %v, want to be told once of the contest", told, err)
+		t.Errorf("events %q, error %v, want one event about the contested status", told, err)
 	}
 	s.Delete(t, name)
 	s.AwaitGone(t, name)

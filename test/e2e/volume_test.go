@@ -68,7 +68,7 @@ func TestVolumesGetTheirZone(t *testing.T) {
 			t.Errorf("volume %s has the labels %v and the node affinity %v", name, pv.Labels, pv.Spec.NodeAffinity)
 		}
 	}
-	if d.Logged("Wrote where a volume is", theirs) {
+	if d.Logged("Labelled a volume", theirs) {
 		t.Errorf("the daemon has written %s", theirs)
 	}
 }

@@ -19,7 +19,7 @@ func TestWaitingNodeSaysThatTheProviderPanics(t *testing.T) {
 	b := onOwn(t)
 	c := b.NewCloud(t)
 	w := beginWaiting(t, b, c, waiter{
-		name: "ProviderPanics", reason: "ProviderPanicked", words: "fault of the provider",
+		name: "ProviderPanics", reason: "ProviderPanicked", words: "bug in the provider",
 		instance: bed.Misbehaving("panic"), heal: unlabel("provider-fault"),
 	})
 	s := daemon.Setup{Provider: "modern", Cloud: c.URL}
@@ -66,8 +66,8 @@ func TestWaitingNodeSaysThatTheCloudThrottles(t *testing.T) {
 	w.recovers(t)
 }
 
-// useUp uses up the quota with a call every 5 ms. After the first call, it closes the
-// channel in the argument used.
+// useUp uses up the quota with a call every 5 ms. It closes the channel after the first
+// call.
 func useUp(ctx context.Context, c *bed.Cloud, used chan<- struct{}) {
 	customer := simulator.NewClient(c.URL)
 	for n := 0; ctx.Err() == nil; n++ {

@@ -23,8 +23,8 @@ import (
 
 const (
 
-	// retriedWithin is the timeout for the initialisation of a Node after the reason of
-	// its wait has been removed.
+	// retriedWithin is the longest time to wait until a Node is initialised after the
+	// reason of its wait is gone.
 	retriedWithin = 2 * time.Minute
 )
 
@@ -44,7 +44,7 @@ type waiter struct {
 	heal func(*testing.T, *waiting)
 }
 
-// waiting is a waiter with the bed and the cloud that have its objects.
+// waiting is a waiter whose objects have been created in a bed and a cloud.
 type waiting struct {
 	waiter
 
@@ -101,9 +101,9 @@ func unlabel(key string) func(*testing.T, *waiting) {
 	}
 }
 
-// waiters returns Nodes that wait for different reasons. The cloud gives answers about
-// some of these Nodes. If it failed for three Nodes in a row, the daemon could consider
-// it down. So at most two failures follow one another.
+// waiters returns Nodes that wait for different reasons. Their order matters: if the
+// cloud failed for three Nodes in a row, the daemon could consider the cloud down. So
+// after at most two failures comes a Node about which the cloud gives an answer.
 func waiters() []waiter {
 	plainly := &simulator.Instance{}
 	return []waiter{
@@ -264,8 +264,8 @@ func explained(t *testing.T, b *bed.Bed, d *daemon.Daemon, all []*waiting) {
 	explainedLive(t, b, d, all[0])
 }
 
-// explainedLive checks that the answer of the daemon itself includes what it remembers
-// about the waiter.
+// explainedLive checks that `kubectl fairlead explain` can ask the daemon, and prints the
+// daemon's memory of the waiter.
 func explainedLive(t *testing.T, b *bed.Bed, d *daemon.Daemon, w *waiting) {
 	var found struct {
 		Source, NotLive string
@@ -369,8 +369,8 @@ func describe(t *testing.T, b *bed.Bed, title, node string) {
 	t.Logf("%s: kubectl describe node says\n%s", title, strings.Join(lines, "\n"))
 }
 
-// describedWords returns words. The function describe logs the lines of kubectl's output
-// that have one of them.
+// describedWords returns the words that select what the function describe logs: the lines
+// of kubectl's output that have one of these words.
 func describedWords() []string {
 	return []string{"Taints:", string(nodes.ConditionInitialized), string(nodepool.ConditionMissing), "CloudInitFailed", "NodeDeletion", "DeletingNode"}
 }

@@ -70,7 +70,8 @@ func (v vendor) InstanceMetadata(_ context.Context, n *corev1.Node) (*cloudprovi
 	}, nil
 }
 
-// Node implements the recorder interface of each controller that runs here.
+// Node counts an event. It implements the recorder interface of each controller that runs
+// here.
 func (c *cluster) Node(*corev1.Node, string, string, string) { c.told.Add(1) }
 
 func nameOf(n int) string { return fmt.Sprintf("n%05d", n) }
@@ -136,10 +137,10 @@ func (c *cluster) start(t *testing.T) (stop func()) {
 	}
 }
 
-// costs has the numbers of checks of a Node (looks), calls, writes and events.
+// costs counts checks of Nodes (looks), calls, writes and events.
 type costs struct{ looks, calls, writes, events int64 }
 
-// cost calls f, waits for the time after, and returns the costs since the call.
+// cost calls f, waits for the given time, and returns the costs since the call of f.
 func (c *cluster) cost(f func(), after time.Duration) costs {
 	c.looked.Store(0)
 	c.calls.Store(0)
@@ -158,7 +159,8 @@ func (c *cluster) cost(f func(), after time.Duration) costs {
 // phases lists the phases in the life of a cluster, in their order.
 var phases = []string{"initialisation", "heartbeats", "refresh", "failure", "deletions"}
 
-// live takes a cluster of this size through all phases, and returns the costs of each.
+// live takes a cluster of this size through all phases, and returns the costs of each
+// phase.
 func live(t *testing.T, size int) map[string]costs {
 	t.Helper()
 	c, spent := newCluster(size), map[string]costs{}
@@ -187,9 +189,9 @@ func live(t *testing.T, size int) map[string]costs {
 	return spent
 }
 
-// The cost of a Node does not depend on the number of Nodes, even while half of them fail
-// at once. The test counts checks of Nodes, calls, writes and events, because times would
-// depend on the machine.
+// The cost of a Node does not depend on the number of Nodes, even when half of them
+// fail at once. The test counts checks of Nodes, calls, writes and events, because
+// times would depend on the machine.
 func TestCostOfEachNodeIsFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")

@@ -14,8 +14,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// instances is an InstancesV2 with one quirk. Each function that is not nil replaces a
-// method.
+// instances is an InstancesV2 with one quirk. Each function that is not nil replaces
+// the corresponding method.
 type instances struct {
 	cloudprovider.InstancesV2
 
@@ -181,8 +181,8 @@ var LabelsOnlyOnce = Quirk{Name: "LabelsOnlyOnce", apply: func(p *Provider) {
 	}
 }}
 
-// LabelsSometimesNil leaves out the labels in every second answer about a Node, like
-// a provider in which an inner call has failed.
+// LabelsSometimesNil leaves out the labels in every second answer about a Node. A
+// provider does so if its own request for the labels fails and it ignores the error.
 var LabelsSometimesNil = Quirk{Name: "LabelsSometimesNil", apply: func(p *Provider) {
 	if p.instances != nil {
 		var mu sync.Mutex
@@ -235,8 +235,8 @@ var CachesExistence = Quirk{Name: "CachesExistence", apply: func(p *Provider) {
 // exist.
 var GoneIsAnError = goneIs("GoneIsAnError", errors.New("not found"))
 
-// GoneIsNotFound returns the contract's error instead of false if an instance does
-// not exist.
+// GoneIsNotFound returns cloudprovider.InstanceNotFound instead of false if an instance
+// does not exist.
 var GoneIsNotFound = goneIs("GoneIsNotFound", cloudprovider.InstanceNotFound)
 
 func goneIs(name string, gone error) Quirk {

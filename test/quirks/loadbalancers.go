@@ -11,8 +11,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// balancers is a LoadBalancer with one quirk. Each function that is not nil replaces a
-// method.
+// balancers is a LoadBalancer with one quirk. Each function that is not nil replaces
+// the corresponding method.
 type balancers struct {
 	cloudprovider.LoadBalancer
 
@@ -71,8 +71,9 @@ func beforeChange(inner cloudprovider.LoadBalancer, f func(context.Context, *cor
 // addressIsWrittenAfter is the delay after which EchoesStatus writes the address.
 const addressIsWrittenAfter = time.Second
 
-// EchoesStatus returns the status that the given Service already has. It writes the
-// address later with its own client, as Azure's service gateway and kube-vip do.
+// EchoesStatus makes EnsureLoadBalancer return the status that the Service already has.
+// The quirk writes the address later with its own client, as Azure's service gateway
+// and kube-vip do.
 var EchoesStatus = Quirk{Name: "EchoesStatus", apply: func(p *Provider) {
 	if p.balancers == nil {
 		return
@@ -128,8 +129,7 @@ var DeletesByAddress = Quirk{Name: "DeletesByAddress", apply: func(p *Provider) 
 	}}
 }}
 
-// QuotesService adds to each error the Service's name and all its annotations with
-// their values.
+// QuotesService adds the Service's name and all its annotations to each error.
 var QuotesService = Quirk{Name: "QuotesService", apply: func(p *Provider) {
 	if p.balancers == nil {
 		return

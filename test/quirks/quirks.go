@@ -29,20 +29,20 @@ type Provider struct {
 	quirks []Quirk
 	once   sync.Once
 
-	// instances, balancers and routes are the values that the accessors return. A
-	// nil value is not offered. Quirks wrap them.
+	// instances, balancers and routes are the values that the accessors return. If a
+	// value is nil, its accessor returns false. Quirks wrap the values.
 	instances cloudprovider.InstancesV2
 	balancers cloudprovider.LoadBalancer
 	routes    cloudprovider.Routes
-	// offers reports whether an accessor offers its value now. If offers is nil, each
-	// accessor does.
+	// offers reports whether an accessor returns true at present. If offers is nil,
+	// each accessor that has a value returns true.
 	offers func(accessor string) bool
 
 	mu     sync.Mutex
 	client kubernetes.Interface // guarded by mu
 }
 
-// Wrap returns the provider with these quirks. The first one is the innermost.
+// Wrap returns the provider with these quirks. The first quirk is the innermost.
 func Wrap(inner cloudprovider.Interface, habits ...Quirk) *Provider {
 	return &Provider{Interface: inner, quirks: habits}
 }
@@ -56,7 +56,7 @@ func (p *Provider) Initialize(clients cloudprovider.ControllerClientBuilder, sto
 }
 
 // UseClient sets the client for the quirks that write objects themselves. A test that
-// does not call Initialize must call it.
+// does not call Initialize must call UseClient.
 func (p *Provider) UseClient(client kubernetes.Interface) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,8 +168,8 @@ func all() []entry {
 	}
 }
 
-// WorksOnce wraps a factory so that it works only once in a process. Later calls
-// return an error. Factories that register metrics or start a server behave so.
+// WorksOnce wraps a factory so that it works only once in a process. Later calls return
+// an error. Real factories behave like this if they register metrics or start a server.
 func WorksOnce(factory cloudprovider.Factory) cloudprovider.Factory {
 	var mu sync.Mutex
 	var used bool // guarded by mu

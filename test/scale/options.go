@@ -29,8 +29,7 @@ type options struct {
 	keepLogs   bool
 }
 
-// restriction has the flags that restrict the measurements, as they are on the
-// command line.
+// restriction has the values of the flags that restrict the measurements.
 type restriction struct{ scenarios, contenders, errors, fastPaths string }
 
 // whole reports whether nothing is restricted.

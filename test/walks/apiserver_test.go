@@ -57,7 +57,8 @@ func failedTest() error {
 	}}
 }
 
-// otherUID returns the API server's answer to a patch whose UID is not the object's.
+// otherUID returns the API server's answer to a patch whose UID differs from that of
+// the object.
 func otherUID(name string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid, Message: name + " is invalid",
@@ -65,8 +66,8 @@ func otherUID(name string) error {
 	}}
 }
 
-// serve answers the writes that come through the client: those of the daemon, and those
-// of the quirk EchoesStatus.
+// serve answers all writes that come through the client. A write comes from the
+// daemon, or from the provider if it has the quirk EchoesStatus.
 func (w *world) serve(action clienttesting.Action) (bool, runtime.Object, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -130,8 +130,8 @@ func bare(providerID string) string {
 	return providerID
 }
 
-// ask returns the machine of a Node. It returns nil if there is none or the cloud denies
-// it.
+// ask returns the machine of a Node. It returns nil if there is none, or if the cloud
+// says that there is none.
 func (i instances) ask(ctx context.Context, n *corev1.Node) (*machine, error) {
 	now := i.w.call(ctx)
 	i.w.mu.Lock()

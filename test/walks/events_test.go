@@ -64,7 +64,8 @@ func (w *world) something() {
 	w.after(pauses[w.r.IntN(len(pauses))])
 }
 
-// serviceEvent is a change of a Service. do returns false if it does nothing.
+// serviceEvent is a change of a Service. The function do makes the change, and returns
+// false if there is nothing to change.
 type serviceEvent struct {
 	name string
 	do   func(w *world, s *corev1.Service, trail *serviceTrail) bool
@@ -165,8 +166,8 @@ const (
 	ofOneself kind = "a machine of one's own"
 )
 
-// join creates a Node. For a Node of the cloud, it also creates the machine. The
-// caller does not hold mu.
+// join creates a Node. If the Node belongs to the cloud, join also creates its machine.
+// The caller does not hold mu.
 func (w *world) join(name string, k kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -208,8 +209,8 @@ func heartbeat(n *corev1.Node, reports bool) { //nolint:revive // flag-parameter
 	n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeReady, Status: status, LastHeartbeatTime: metav1.Now()})
 }
 
-// nodeEvent is a change of a Node or of its machine. do returns false if it does
-// nothing.
+// nodeEvent is a change of a Node or of its machine. The function do makes the change,
+// and returns false if there is nothing to change.
 type nodeEvent struct {
 	name string
 	do   func(w *world, n *corev1.Node, trail *nodeTrail) bool
@@ -298,9 +299,10 @@ func (w *world) toNode(name string) {
 	}
 }
 
-// endanger records that only the running daemon can know of the Service's load
-// balancer. If no daemon runs, or the running daemon has not yet made a call about the
-// Service, no daemon knows of the load balancer. The caller holds mu.
+// endanger sets fragile, because from now on only the running daemon can know of the
+// Service's load balancer. If no daemon runs, or if the running daemon has not yet
+// made a call about the Service, then no daemon knows of the load balancer, so
+// endanger also sets excused. The caller holds mu.
 func (w *world) endanger(trail *serviceTrail) {
 	trail.fragile = true
 	if !w.running || !trail.served {

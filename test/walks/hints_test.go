@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// hint is a way in which a list or a watch behaves.
+// hint says how the list or the watch of the provider behaves.
 type hint string
 
 const (
@@ -91,10 +91,10 @@ func (w *world) moods() {
 	}
 }
 
-// calmDown decides at random for the list and for the watch whether it becomes right or
-// stays as it is. A wrong list or watch may cost calls, but it must do no other harm. A
-// list that is old and does not say so is always made right. Otherwise it could hide for
-// hours that a Node differs from its machine. The caller holds mu.
+// calmDown makes the list right or leaves it as it is, at random. It does the same with
+// the watch. A wrong list or watch may cost calls, but it must do no other harm. There is
+// one exception: an old list that does not say that it is old is always made right. It
+// could hide for hours that a Node differs from its machine. The caller holds mu.
 func (w *world) calmDown() {
 	h := &w.hints
 	if h.listing == isOld || w.mood.IntN(2) == 0 {
@@ -129,7 +129,7 @@ func (w *world) look() {
 	h.changed = make(chan struct{})
 }
 
-// with adds the fast paths to inner.
+// with returns inner with the fast paths added.
 func (w *world) with(inner cloudprovider.InstancesV2) cloudprovider.InstancesV2 {
 	b, l, x := batches{inner}, lists{w}, watches{w}
 	switch h := w.hints; {
@@ -167,7 +167,7 @@ func (o observer) InstancesV2() (cloudprovider.InstancesV2, bool) {
 	return o.w.with(inner), ok
 }
 
-// use returns a copy of d that has the list and the watch that the gateway has found.
+// use returns a copy of d. If found has a list or a watch, the copy has it, too.
 func use(d node.Deps, found *cloud.Instances) node.Deps {
 	if list := found.Lister(); list != nil {
 		d.List = list
@@ -179,7 +179,7 @@ func use(d node.Deps, found *cloud.Instances) node.Deps {
 }
 
 // batches answers questions about many Nodes in one call. It asks the wrapped provider
-// about each Node. So the answers have the quirks of that provider.
+// about each Node, so the answers have that provider's quirks.
 type batches struct{ one cloudprovider.InstancesV2 }
 
 // MaxInstanceMetadataBatch implements provider.InstanceMetadataBatcher.

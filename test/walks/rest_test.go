@@ -30,8 +30,8 @@ const (
 )
 
 // rests ends the faults: it makes the cloud and the API server work again. In some paths,
-// a webhook still fails for each write of a Service. Then rests checks the promises that
-// hold while the cloud works.
+// a webhook still fails for each write of a Service. Afterwards, the function checks the
+// promises that hold while the cloud works.
 func (w *world) rests() {
 	stubborn := w.r.IntN(3) == 0
 	w.locked(func() {
@@ -61,7 +61,8 @@ func (w *world) rests() {
 	})
 }
 
-// ends lets everything settle, and checks that nothing happens afterwards.
+// ends waits until everything has settled, and checks that nothing happens
+// afterwards.
 func (w *world) ends() {
 	if w.stop == nil {
 		w.start()
@@ -105,8 +106,7 @@ func (w *world) ends() {
 // count has the numbers of calls, writes and events about an object.
 type count struct{ calls, writes, events int }
 
-// counts returns the count of each object for which the daemon should have nothing
-// left to do.
+// counts returns a count for each object for which the daemon should have no more work.
 func (w *world) counts() map[string]count {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,9 +131,9 @@ func isServed(s *corev1.Service) bool {
 	return !isTheirs(s) && s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.DeletionTimestamp == nil
 }
 
-// checkBackends checks that each load balancer whose Service shows its address has the
-// newest set of Nodes. A Node may have joined or left a moment ago, so the check is
-// repeated a few times.
+// checkBackends checks the load balancers whose addresses the Services show: each must
+// have the newest set of Nodes. A Node may have joined or left a moment ago, so the
+// check is repeated a few times.
 func (w *world) checkBackends() {
 	for range 5 {
 		late := ""
@@ -146,8 +146,8 @@ func (w *world) checkBackends() {
 	w.locked(func() { w.broken("S3: %s", w.lateBackends()) })
 }
 
-// lateBackends describes one such load balancer that does not have the newest set of
-// Nodes. It returns "" if there is none. The caller holds mu.
+// lateBackends describes a load balancer that should have the newest set of Nodes, but
+// does not. It returns "" if there is none. The caller holds mu.
 func (w *world) lateBackends() string {
 	var want []string
 	for _, n := range w.allNodes() {
@@ -208,8 +208,7 @@ func conditionOf(s *corev1.Service, kind string) string {
 }
 
 // checkVisible checks each Service that the cloud refuses, and each Node that is not
-// initialised. Each of them has to show in a condition that it waits. The caller
-// holds mu.
+// initialised. A condition of each must show that it waits. The caller holds mu.
 func (w *world) checkVisible() {
 	for _, s := range w.allServices() {
 		if isServed(s) && isBroken(s) && conditionOf(s, service.ConditionProvisioning) != "True" {
@@ -247,10 +246,10 @@ func (w *world) checkNodes() {
 	}
 }
 
-// mayBeOld reports whether the Node may still have this label, which is an earlier label
-// of its machine. With LabelsSometimesNil, every second answer has no labels. A list or a
-// watch causes additional questions. So each periodic comparison might by chance get an
-// answer without labels. Then the Node keeps the old label, even for hours.
+// mayBeOld reports whether the Node may have this label because its machine had the label
+// earlier. With LabelsSometimesNil, every second answer has no labels. A list or a watch
+// causes additional questions. So by chance, each periodic comparison might get an answer
+// without labels. Then the Node keeps the old label for hours.
 func (w *world) mayBeOld(label string, m *machine) bool {
 	if !w.has(quirks.LabelsSometimesNil) || !w.hints.lists && !w.hints.watches {
 		return false

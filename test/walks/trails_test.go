@@ -18,7 +18,8 @@ import (
 type serviceTrail struct {
 	name    string
 	foreign bool // the Service was always of another class
-	// given means that the Service was given to another class for some time.
+	// given means that the Service has been given to a class that the daemon does not
+	// serve.
 	given bool
 	// finalized means that the Service has had the finalizer.
 	finalized bool
@@ -110,9 +111,9 @@ func (w *world) called(what string, s *corev1.Service) (ended func()) {
 	w.busy[s.UID] = what
 	switch {
 	case trail.foreign:
-		w.broken("S4 a: %s of %s, which is of another class", what, s.UID)
+		w.broken("S4 a: %s of %s, although it has another class", what, s.UID)
 	case what != "delete" && !trail.finalized:
-		w.broken("S2: %s of %s, which has never had the finalizer", what, s.UID)
+		w.broken("S2: %s of %s, although it has never had the finalizer", what, s.UID)
 	}
 	return func() {
 		w.locked(func() {
@@ -147,8 +148,8 @@ func addressOf(s *corev1.Service) string {
 
 func isTheirs(s *corev1.Service) bool { return s.Spec.LoadBalancerClass != nil }
 
-// shows records the address and the finalizer of a Service that is written. The
-// caller holds mu.
+// shows records the address and the finalizer of a Service when the Service is
+// written. The caller holds mu.
 func (w *world) shows(s *corev1.Service) {
 	trail := w.services[s.UID]
 	trail.finalized = trail.finalized || hasFinalizer(s)
@@ -193,7 +194,7 @@ func (w *world) checkWrite(before, after runtime.Object) {
 	case *corev1.Service:
 		was, trail := before.(*corev1.Service), w.services[now.UID]
 		if trail.foreign {
-			w.broken("S4 a: %s is written, which is of another class", now.UID)
+			w.broken("S4 a: %s is written, although it has another class", now.UID)
 		}
 		if hasFinalizer(was) && !hasFinalizer(now) && w.balance[now.UID] != nil && !trail.excused {
 			w.broken("S2: the finalizer of %s is removed while the load balancer exists", now.UID)
@@ -206,7 +207,7 @@ func (w *world) checkWrite(before, after runtime.Object) {
 func isExcluded(n *corev1.Node) bool { return nodefact.HasLabel(n, ownership.LabelExclude) }
 
 // excludedFor is the time for which a Node may still be written after its exclusion,
-// because a call can be under way.
+// because a call about it may be under way.
 const excludedFor = 2 * time.Minute
 
 func (w *world) checkNodeWrite(was, now *corev1.Node) {
@@ -215,7 +216,7 @@ func (w *world) checkNodeWrite(was, now *corev1.Node) {
 		w.broken("S6: the provider ID of %s changes from %s to %s", now.UID, was.Spec.ProviderID, now.Spec.ProviderID)
 	}
 	if isExcluded(was) && !trail.excluded.IsZero() && time.Since(trail.excluded) > excludedFor {
-		w.broken("S1: %s is written, which is excluded since %v", now.UID, trail.excluded)
+		w.broken("S1: %s is written, although it has been excluded since %v", now.UID, trail.excluded)
 	}
 	w.checkRack(was, now, trail)
 	if !nodefact.IsUninitialized(was) || nodefact.IsUninitialized(now) {
@@ -261,13 +262,13 @@ func (w *world) checkDeletion(n *corev1.Node) {
 		// If no other Node has a provider ID, the provider may have no provider IDs
 		// at all. Then this Node may be deleted.
 	case trail.kind != ofCloud:
-		w.broken("S1 c: %s is deleted, which is %s", n.UID, trail.kind)
+		w.broken("S1 c: %s is deleted, although it is %s", n.UID, trail.kind)
 	case !trail.machine.gone:
-		w.broken("S1: %s is deleted, whose machine exists", n.UID)
+		w.broken("S1: %s is deleted, although its machine exists", n.UID)
 	case trail.machine.reporting:
-		w.broken("S1 a: %s is deleted, whose kubelet reports", n.UID)
+		w.broken("S1 a: %s is deleted, although its kubelet reports", n.UID)
 	case isExcluded(n):
-		w.broken("S1: %s is deleted, which is excluded", n.UID)
+		w.broken("S1: %s is deleted, although it is excluded", n.UID)
 	}
 }
 

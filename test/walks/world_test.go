@@ -90,7 +90,8 @@ var groups = [][]quirks.Quirk{
 	{quirks.PanicsFor(odd)},
 }
 
-// odd is the name of the Node and of the Service for which PanicsFor panics.
+// odd is the name of the Node and the Service for which a provider with the quirk
+// PanicsFor panics.
 const odd = "odd"
 
 func (w *world) someHabits() (habits []quirks.Quirk) {
@@ -185,7 +186,8 @@ func (w *world) happen(format string, arguments ...any) {
 	w.note(format, arguments...)
 }
 
-// note records what follows from a step. The caller holds mu.
+// note adds a line to the record of the path. The line does not count as a step. The
+// caller holds mu.
 func (w *world) note(format string, arguments ...any) {
 	w.path = append(w.path, fmt.Sprintf("%7.1fs ", time.Since(w.began).Seconds())+fmt.Sprintf(format, arguments...))
 }

@@ -33,8 +33,8 @@ type Instance struct {
 // Endpoint is EC2 in one region. It is an http.Handler. The zero value has no
 // instances.
 type Endpoint struct {
-	// ClusterID is the ID of the cluster. Each instance that is not Untagged has it
-	// in a tag.
+	// ClusterID is the ID of the cluster. Each instance has a tag with this ID, unless
+	// its field Untagged is true.
 	ClusterID string
 
 	mu        sync.Mutex
@@ -134,7 +134,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// describeInstances answers a query by ID or by filter. e.mu is held.
+// describeInstances answers a query by ID or by filter. The caller holds e.mu.
 func (e *Endpoint) describeInstances(w http.ResponseWriter, form url.Values) {
 	found := e.instances
 	if ids := numbered(form, "InstanceId"); len(ids) > 0 {
@@ -162,7 +162,7 @@ func (e *Endpoint) describeInstances(w http.ResponseWriter, form url.Values) {
 	answer(w, answered)
 }
 
-// createTags adds tags to instances. e.mu is held.
+// createTags adds tags to instances. The caller holds e.mu.
 func (e *Endpoint) createTags(w http.ResponseWriter, form url.Values) {
 	tagged := numbered(form, "ResourceId")
 	for _, id := range tagged {
@@ -209,7 +209,8 @@ func (i Instance) matches(form url.Values) (bool, error) {
 	}
 }
 
-// describeZones answers a query with the zone of each instance. e.mu is held.
+// describeZones answers a query with the zone of each instance. The caller holds
+// e.mu.
 func (e *Endpoint) describeZones(w http.ResponseWriter) {
 	var answered zones
 	for _, i := range e.instances {

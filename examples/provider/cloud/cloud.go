@@ -1,5 +1,5 @@
 // Package cloud has the calls that the provider makes to the cloud acme. HTTP is
-// a client of Fairlead's simulated cloud. With it, everything works before you
+// a client of Fairlead's simulated cloud, so that everything works before you
 // write your first line. Replace HTTP with your cloud's SDK, and keep what the
 // comments of the interface API promise. These promises matter: if a method
 // answers that an instance does not exist, its Node is deleted.

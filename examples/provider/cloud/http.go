@@ -99,9 +99,9 @@ func (h *HTTP) do(req *http.Request, out any) error {
 	return nil
 }
 
-// answered returns the error in an answer. Only the cloud's own 404 means that a
-// resource does not exist. This 404 has the code NotFound, unlike the 404 of a
-// proxy.
+// answered returns the error that an answer reports. Only the cloud's own 404 means
+// that a resource does not exist. This 404 has the code NotFound, unlike the 404 of
+// a proxy.
 func answered(resp *http.Response, body []byte) error {
 	var text struct {
 		Error struct {

@@ -14,8 +14,8 @@ type config struct {
 	Endpoint kit.Endpoint `json:"endpoint"`
 }
 
-// Check implements kit.Checker. Each call of wrong adds a problem to the error
-// of kit.ReadConfig, with the line of the key.
+// Check implements kit.Checker. Each call of the function wrong adds a problem to
+// the error of kit.ReadConfig, with the line of the key.
 func (c *config) Check(wrong kit.Wrong) {
 	if c.Endpoint == "" {
 		wrong("endpoint", "is missing; give a URL such as http://127.0.0.1:7640")

@@ -37,8 +37,8 @@ func TestConformance(t *testing.T) {
 	}})
 }
 
-// configured returns a function that makes the provider as the daemon does. In
-// config, the word URL stands for the URL of the cloud.
+// configured returns a function that makes the provider as the daemon does. It
+// replaces the word URL in config by the URL of the cloud.
 func configured(config string) func(context.Context, any) (cloudprovider.Interface, error) {
 	return func(ctx context.Context, w any) (cloudprovider.Interface, error) {
 		made, err := cloudprovider.GetCloudProvider(Name, strings.NewReader(strings.ReplaceAll(config, "URL", w.(*world.World).URL())))

@@ -14,8 +14,8 @@ import (
 var _ fairlead.ErrorClassifier = (*Provider)(nil)
 
 // ClassifyError implements Fairlead's optional interface provider.ErrorClassifier.
-// With this method, the daemon slows down when the cloud's quota is used up. While
-// a Node waits, its event says what the Node's owner has to do.
+// With this method, the daemon slows down when the cloud's quota is used up, and the
+// event of a Node that waits says what to do.
 func (p *Provider) ClassifyError(err error) fairlead.Classification {
 	var answered *cloud.Error
 	var transport *url.Error

@@ -34,8 +34,8 @@ var _ cloudprovider.Interface = (*Provider)(nil)
 func New(api cloud.API) *Provider { return &Provider{api: api} }
 
 // Initialize implements cloudprovider.Interface. It is called once, when this
-// replica leads. Start the goroutines that you need here. They must end when
-// the channel is closed.
+// replica leads. If the provider needs goroutines, start them here. They must end
+// when the channel is closed.
 func (p *Provider) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
 
 // InstancesV2 implements cloudprovider.Interface.

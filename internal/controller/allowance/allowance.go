@@ -6,14 +6,15 @@ package allowance
 import "time"
 
 // Limit says how often something may be done for one object: first Burst times, and
-// then once in each period Every. Two uses are at least Least apart. So there are at
-// most Burst + t/Every uses in any time t.
+// then once in each period of the length Every. So there are at most Burst + t/Every
+// uses in any time t. Least is the shortest time between two uses.
 type Limit struct {
 	Burst        int
 	Every, Least time.Duration
 }
 
-// Allowance is the used part of a limit. The zero value means that nothing is used.
+// Allowance records how much of a limit is used up. The zero value means that nothing
+// is used.
 type Allowance struct {
 	last time.Time // the time of the last use
 	full time.Time // the time when the whole limit is available again

@@ -52,8 +52,7 @@ func TestAllowanceIsWholeAgainAfterARest(t *testing.T) {
 	}
 }
 
-// No period has more uses than the limit allows, whatever the times of the requests
-// are.
+// No period has more uses than the limit allows, no matter when the uses are requested.
 func TestUsesAreBoundedInEachPeriod(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))

@@ -32,8 +32,8 @@ const queue = "KubeletServingRequests"
 // limits the time for which a question to the cloud can occupy a worker.
 const workers = 8
 
-// maxSteps is the maximum number of steps of a pass. After that many steps, passes over
-// other requests go first.
+// maxSteps is the maximum number of steps of a pass. If a pass needs more, it is tried
+// again later, so that passes over other requests go first.
 const maxSteps = 8
 
 // instances has the calls to the cloud that this package makes.
@@ -140,16 +140,16 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	defer stop()
 	defer c.metrics.waiting.Start()()
-	// Before all Nodes are known, another Node that claims an instance could be missed.
-	// Before all Services are known, the API server's address could be missed. If the
-	// context ends before all are known, no pass begins.
+	// Until all Nodes are known, the rules could overlook another Node that claims the
+	// same instance. Until all Services are known, they could overlook the API server's
+	// address. If the context ends before all are known, no pass begins.
 	cache.WaitForCacheSync(ctx.Done(), known)
 	return c.loop.Run(ctx)
 }
 
 // Follow starts to watch all Nodes, requests and Services. To end the watch, end ctx
-// first, and then call stop. known reports whether the controller has seen all existing
-// Nodes, requests and Services. Run calls Follow itself.
+// first, and then call stop. The first returned function reports whether the controller
+// has seen all existing Nodes, requests and Services. Run calls Follow itself.
 func (c *Controller) Follow(ctx context.Context) (known cache.InformerSynced, stop func(), err error) {
 	if err := kube.IndexProviderIDs(c.informer); err != nil {
 		return nil, nil, fmt.Errorf("index nodes: %w", err)

@@ -34,7 +34,7 @@ type vendor struct {
 	// n1 has the provider ID "p://n1".
 	instances []cloudprovider.InstanceMetadata
 	asked     int // guarded by mu
-	// answers, if not nil, is called first; guarded by mu.
+	// If the function answers is not nil, it is called first; guarded by mu.
 	answers func(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error)
 }
 
@@ -347,8 +347,8 @@ func TestCloudThatSaysNothing(t *testing.T) {
 }
 
 // TestAnswerThatIsOlderThanTheRequest covers a request that is made while a question is
-// under way. The answer has the addresses in the request, but was asked for earlier, so
-// it must not count.
+// under way. The answer has the addresses in the request, but the question is older
+// than the request, so the answer must not count.
 func TestAnswerThatIsOlderThanTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, DefaultLimits(), node("a"))
@@ -371,7 +371,7 @@ func TestAnswerThatIsOlderThanTheRequest(t *testing.T) {
 	})
 }
 
-// asked gives the request another name and UID, and returns it.
+// asked sets the name and the UID of the request, and returns the request.
 func asked(r *certificatesv1.CertificateSigningRequest, name string) *certificatesv1.CertificateSigningRequest {
 	r.Name, r.UID = name, types.UID("u-"+name)
 	return r

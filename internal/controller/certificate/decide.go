@@ -31,8 +31,8 @@ type observed struct {
 	// apiServers are the addresses of the Service default/kubernetes.
 	apiServers []string
 	answer     answer
-	// questions counts the questions about the Node, and approvals the approvals for
-	// all Nodes together.
+	// questions is the allowance for questions about the Node, and approvals is the
+	// allowance for the approvals of all Nodes together.
 	questions, approvals allowance.Allowance
 	memory               memory
 	// told has the last event of the Node and of each holder, by Node name.
@@ -111,8 +111,8 @@ type plan struct {
 	why    string
 	cause  message.Cause // of wait, approve and deny
 	events []recorded
-	// soon asks for another pass after a short delay, which grows with each attempt.
-	// If soon is false, after is the time until the next pass, and 0 means that no
+	// soon asks for another pass after a short delay, which grows with each attempt. If
+	// soon is false, the field after has the time until the next pass; 0 means that no
 	// pass is planned.
 	soon   bool
 	after  time.Duration

@@ -3,10 +3,10 @@
 //
 // A pass observes one CertificateSigningRequest and the Node that has made it
 // (observe.go). Then it decides (decide.go and rules_*.go, which are pure functions).
-// The first plan is to ask the cloud which instance the Node is. The second plan is
-// to read the request and the Node from the API server. The last plan is to approve.
-// A request that is not proven waits, and an event on the Node says why. apply.go
-// carries the plan out.
+// The first plan is to ask the cloud which instance the Node is. The second plan is to
+// read the request and the Node from the API server. The last plan is to approve. A
+// request that the cloud does not confirm waits, and an event on the Node says why.
+// apply.go carries the plan out.
 //
 // Nothing that a kubelet writes is evidence: not the status of its Node, not the
 // annotations, and not the provider ID with which it has created the Node.

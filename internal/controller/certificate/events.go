@@ -13,8 +13,8 @@ import (
 
 const (
 	onRequest = "CertificateSigningRequest"
-	// whenHeld is the field Condition of a reason to wait that is never a reason to
-	// deny.
+	// whenHeld is the field Condition of some of the reasons. A request with one of
+	// these reasons waits, and is never denied.
 	whenHeld = "none, the request waits"
 )
 
@@ -38,7 +38,7 @@ var (
 	}
 	wrongSubject = message.Reason{
 		Name: "WrongSubject", On: onRequest, Condition: string(certificatesv1.CertificateDenied),
-		When: "The request was not made by a Node, has another subject than the Node's, or asks for what no kubelet needs.",
+		When: "The request was not made by a Node, has a subject other than the Node's, or asks for something that no kubelet needs.",
 		Do:   "Find out what has made it. A kubelet makes no such request.",
 	}
 	wrongUsages = message.Reason{
@@ -48,8 +48,8 @@ var (
 	}
 	weakKey = message.Reason{
 		Name: "WeakKey", On: onRequest, Condition: string(certificatesv1.CertificateDenied),
-		When: "The key is neither RSA of 2,048 to 8,192 bits, nor ECDSA of at least 256 bits, nor Ed25519.",
-		Do:   "Find out what has made it. A kubelet makes a key for ECDSA of 256 bits.",
+		When: "The key is not accepted. It must be RSA of 2,048 to 8,192 bits, ECDSA of at least 256 bits, or Ed25519.",
+		Do:   "Find out what has made it. A kubelet makes an ECDSA key of 256 bits.",
 	}
 	tooLong = message.Reason{
 		Name: "TooLong", On: onRequest, Condition: string(certificatesv1.CertificateDenied),
@@ -58,34 +58,34 @@ var (
 	}
 	addressUnproven = message.Reason{
 		Name: "AddressUnproven", On: onRequest, Condition: string(certificatesv1.CertificateDenied),
-		When: "The request names an address or a DNS name that the cloud's answer about the instance does not have.",
-		Do:   "Give it to the instance, or correct the kubelet's --node-ip or --hostname-override.",
+		When: "The request names an address or a DNS name that the cloud's answer about the instance does not contain.",
+		Do:   "Give this address or name to the instance, or correct the kubelet's --node-ip or --hostname-override.",
 	}
 	noNode = message.Reason{
 		Name: "NoNode", On: onRequest, Condition: whenHeld,
-		When: "The Node that has made the request does not exist, is being deleted, or is not this daemon's. No event is recorded.",
+		When: "The Node that has made the request does not exist, is being deleted, or does not belong to this daemon. No event is recorded.",
 		Do:   "Nothing at first: a kubelet may ask before it has created its Node.",
 	}
 	identityUnproven = message.Reason{
 		Name: "IdentityUnproven", On: onRequest, Condition: whenHeld,
-		When: "The cloud has no instance with the Node's name or with its provider ID, or these are two different instances.",
+		When: "The cloud has no instance with the Node's name or with its provider ID, or the two lead to different instances.",
 		Do:   "Check that the Node is named like its instance. If its provider ID is wrong, delete the Node and let the kubelet register it again.",
 	}
 	identityContested = message.Reason{
 		Name: "IdentityContested", On: onRequest, Condition: whenHeld,
-		When: "Another Node has the provider ID of the instance. No request of any of these Nodes is approved.",
-		Do:   "Find out which Node is the instance, and delete the other one.",
+		When: "Another Node has the provider ID of the instance. The daemon approves no request of these Nodes.",
+		Do:   "Find out which of the Nodes runs on the instance, and delete the other one.",
 	}
 	tooMany = message.Reason{
 		Name: "TooMany", On: onRequest, Condition: whenHeld,
-		When: "The Node has newer requests, the cloud was asked about it too often, or too many requests were approved within a minute.",
+		When: "The Node has newer requests, the cloud was asked about the Node too often, or too many requests were approved within a minute.",
 		Do:   "Nothing at first. If it lasts, find out why the kubelet makes so many requests.",
 	}
 )
 
-// Reasons returns every reason that this controller records or shows. While the
-// cloud cannot be asked, the text of the event on a Node begins with a reason of the
-// condition CloudInitialized instead.
+// Reasons returns every reason that this controller records or shows. The text of the
+// event ServingCertificateHeld begins with another of these reasons. While the cloud
+// cannot be asked, it begins with a reason of the condition CloudInitialized.
 func Reasons() []message.Reason {
 	return []message.Reason{
 		held, approved, malformed, wrongSubject, wrongUsages, weakKey, tooLong, addressUnproven,
@@ -93,7 +93,7 @@ func Reasons() []message.Reason {
 	}
 }
 
-// isHeld returns the event for the Node. The event says why the Node's request waits.
+// isHeld returns the event that is recorded on a Node and says why its request waits.
 func isHeld(o observed, c message.Cause) message.Event {
 	return held.Event(fmt.Sprintf("%s: %s %s", c.Reason, c.Message, about(o.request.Name)))
 }
@@ -101,14 +101,14 @@ func isHeld(o observed, c message.Cause) message.Event {
 func about(request string) string { return fmt.Sprintf("The request is %s.", message.Value(request)) }
 
 // IsAbout reports whether the message of an event on a Node is about the request. It
-// returns false for a message that was cut at its end.
+// returns false if the end of the message was cut off.
 func IsAbout(text, request string) bool { return strings.HasSuffix(text, about(request)) }
 
 // isProven returns the cause of the approval. Its message has facts that an auditor can
 // check.
 func isProven(o observed) message.Cause {
 	i := o.answer.instances()[0]
-	return approved.Cause(fmt.Sprintf("The cloud says that the Node is the instance %s, and that it has each name and address of the request. It was asked %v before, after the request was made.",
+	return approved.Cause(fmt.Sprintf("The cloud says that the Node is the instance %s, and that it has each name and address of the request. The cloud was asked %v before this approval, after the request was made.",
 		message.Value(i.providerID), o.now.Sub(o.answer.asked).Round(time.Millisecond)))
 }
 
@@ -117,7 +117,7 @@ func isMalformed(what string) *message.Cause {
 }
 
 func isWrongSubject(what string) *message.Cause {
-	return new(wrongSubject.Cause("The request for a serving certificate asks for what a kubelet may not have: " + what + "."))
+	return new(wrongSubject.Cause("The request for a serving certificate asks for something that a kubelet may not have: " + what + "."))
 }
 
 func areWrongUsages(what string) *message.Cause {
@@ -126,7 +126,7 @@ func areWrongUsages(what string) *message.Cause {
 
 func isWeak(what string) *message.Cause {
 	return new(weakKey.Cause("The request for a serving certificate has " + what +
-		". It needs RSA of 2,048 to 8,192 bits, ECDSA of at least 256 bits, or Ed25519."))
+		". The key must be RSA of 2,048 to 8,192 bits, ECDSA of at least 256 bits, or Ed25519."))
 }
 
 func lastsTooLong(asked, longest time.Duration) *message.Cause {
@@ -141,7 +141,7 @@ func isNotProven(name string, i instance) *message.Cause {
 	if more := len(i.addresses) - len(has); more > 0 {
 		has = append(has, fmt.Sprintf("and %d more", more))
 	}
-	return new(addressUnproven.Cause(fmt.Sprintf("%s is not an address of %s (it has: %s). Give it to the instance, or correct the kubelet's --node-ip or --hostname-override.",
+	return new(addressUnproven.Cause(fmt.Sprintf("%s is not an address of %s (it has: %s). Give this address or name to the instance, or correct the kubelet's --node-ip or --hostname-override.",
 		message.Value(name), message.Value(i.providerID), strings.Join(has, ", "))))
 }
 
@@ -163,17 +163,17 @@ func isUnproven(what string) *message.Cause {
 
 func contested(o observed) *message.Cause {
 	return new(identityContested.Cause(fmt.Sprintf("The Nodes %s and %s have the provider ID of one instance, so none of them gets a serving certificate. "+
-		"Find out which one is the instance, and delete the other.", message.Value(o.node.Name), message.Value(o.holders[0].Name))))
+		"Find out which of the Nodes runs on the instance, and delete the other one.", message.Value(o.node.Name), message.Value(o.holders[0].Name))))
 }
 
 func hasTooManyPending(limit int) *message.Cause {
-	return new(tooMany.Cause(fmt.Sprintf("The kubelet has made %d newer requests for a serving certificate, and only these are looked at.", limit)))
+	return new(tooMany.Cause(fmt.Sprintf("The kubelet has made %d newer requests for a serving certificate, and the daemon looks only at these.", limit)))
 }
 
 func tooManyQuestions() message.Cause {
-	return tooMany.Cause("The kubelet makes so many requests for serving certificates that the cloud was asked about its Node often enough for now.")
+	return tooMany.Cause("The kubelet makes so many requests for serving certificates that the daemon does not ask the cloud about its Node for now.")
 }
 
 func tooManyApprovals() message.Cause {
-	return tooMany.Cause("As many requests for serving certificates were approved within a minute as --serving-certificate-approvals-per-minute allows.")
+	return tooMany.Cause("Within the last minute, so many requests for serving certificates were approved that --serving-certificate-approvals-per-minute allows no more.")
 }

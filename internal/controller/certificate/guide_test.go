@@ -22,8 +22,8 @@ func TestGuideHasTheReasons(t *testing.T) {
 	}
 }
 
-// TestCutRequestIsRefused checks that a request is refused for its size if the
-// informer keeps only a part of it.
+// TestCutRequestIsRefused checks that the informer cuts only requests that are refused
+// because of their size.
 func TestCutRequestIsRefused(t *testing.T) {
 	if kube.MaxRequestBytes != maxBytes {
 		t.Errorf("%d bytes are kept, %d are allowed", kube.MaxRequestBytes, maxBytes)

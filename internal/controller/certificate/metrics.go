@@ -25,11 +25,11 @@ func newMetrics(c clock.PassiveClock) *Metrics {
 	return &Metrics{
 		requests: metrics.NewCounterVec(&metrics.CounterOpts{
 			Name:           "fairlead_serving_certificate_requests_total",
-			Help:           "Requests of kubelets for serving certificates by verdict (approved, denied, held) and reason. A request that waits counts once for each reason that it has had.",
+			Help:           "Requests of kubelets for serving certificates by verdict (approved, denied, held) and reason. A request that waits is counted once for each reason for which it has waited.",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"verdict", "reason"}),
 		waiting: waiting.New(
-			waiting.Metric{Name: "fairlead_serving_certificate_requests_pending", Help: "Requests of kubelets for serving certificates that wait, by reason"},
-			waiting.Metric{Name: "fairlead_serving_certificate_requests_pending_oldest_seconds", Help: "Age of the oldest request of a kubelet for a serving certificate that waits"}, c),
+			waiting.Metric{Name: "fairlead_serving_certificate_requests_pending", Help: "Waiting requests of kubelets for serving certificates, by reason"},
+			waiting.Metric{Name: "fairlead_serving_certificate_requests_pending_oldest_seconds", Help: "Age of the oldest waiting request of a kubelet for a serving certificate"}, c),
 	}
 }

@@ -84,7 +84,7 @@ func (p *pending) newest(node string, n int) (names []string) {
 }
 
 // newer counts the requests of the same Node that are newer than this request. It stops
-// when it has counted as many as the parameter enough says.
+// when it has counted as many as its last parameter says.
 func (p *pending) newer(than *certificatesv1.CertificateSigningRequest, enough int) (newer int) {
 	p.descend(RequesterOf(than), func(m made) bool {
 		if newer < enough && isOlder(madeOf(than), m) {

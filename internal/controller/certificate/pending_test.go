@@ -85,8 +85,9 @@ func checkPending(t *testing.T, p *pending, node string, all map[string]*certifi
 	}
 }
 
-// TestManyRequestsOfOneKubelet checks that a pass and a change of the Node do not
-// go through all requests of a kubelet. A list of them would need many allocations.
+// TestManyRequestsOfOneKubelet checks that a pass and a change of the Node do not go
+// through all requests of a kubelet. It counts allocations, because a list of all
+// requests would need many.
 func TestManyRequestsOfOneKubelet(t *testing.T) {
 	work := func(requests int) float64 {
 		var p pending

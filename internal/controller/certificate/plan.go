@@ -14,8 +14,8 @@ import (
 // Keys returns the names of all requests.
 func (c *Controller) Keys() []string { return c.informed.GetStore().ListKeys() }
 
-// Shadow calls the function look in place of each pass. Follow must be called first,
-// and Run must not be called.
+// Shadow runs the controller, but calls the function look instead of making a pass.
+// Follow must be called first, and Run must not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	return c.loop.RunAs(ctx, look)
 }

@@ -57,8 +57,8 @@ func isContested(o observed) *message.Cause {
 // are applied.
 var identityRules = []func(observed) *message.Cause{isUnanswered, isReplaced, isUnnamed, isTwoInstances, isContested}
 
-// isUnanswered returns the cause in the cloud's answer if the answer names no
-// instance.
+// isUnanswered returns a cause if the cloud has named no instance. The cause is part of
+// the answer.
 func isUnanswered(o observed) *message.Cause {
 	if o.answer.given == described {
 		return nil
@@ -72,12 +72,12 @@ func isReplaced(o observed) *message.Cause {
 	if mark, ok := o.node.Labels[nodefact.LabelIdentity]; !ok || mark == nodefact.Identity(o.node.UID, o.node.Spec.ProviderID) {
 		return nil
 	}
-	return isUnproven("the label " + nodefact.LabelIdentity + " is that of another Node or provider ID")
+	return isUnproven("the label " + nodefact.LabelIdentity + " was written for another Node or provider ID")
 }
 
 // isUnnamed returns a cause if only the Node's provider ID leads to the instance, and
-// this manager has not written that ID. The label LabelIdentity shows that this
-// manager has written the ID. Kubelets cannot set that label.
+// this manager has not written that ID. When this manager writes the ID, it also sets
+// the label LabelIdentity, which kubelets cannot set.
 func isUnnamed(o observed) *message.Cause {
 	if o.answer.byName != nil {
 		return nil
@@ -133,8 +133,8 @@ func namesAreProven(o observed, csr *x509.CertificateRequest) *message.Cause {
 	return nil
 }
 
-// hasAll reports whether each description in all has an address that matches. They
-// describe the same instance, as it was found by name and by provider ID.
+// hasAll reports whether each of the descriptions has an address that matches. All of
+// them describe the same instance: one was found by name, and one by provider ID.
 func hasAll(all []instance, matches func(string) bool) bool {
 	for _, i := range all {
 		if !slices.ContainsFunc(i.addresses, func(a corev1.NodeAddress) bool { return matches(a.Address) }) {

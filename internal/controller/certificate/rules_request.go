@@ -29,8 +29,8 @@ type Limits struct {
 	// PendingPerNode is the number of undecided requests that are considered for each
 	// Node, the newest first.
 	PendingPerNode int
-	// ApprovalsPerMinute is the number of requests that can be approved at once. It is
-	// also the number of further approvals that each minute adds.
+	// ApprovalsPerMinute is the number of requests that can be approved at once, and
+	// the number of further requests that can be approved in each minute.
 	ApprovalsPerMinute int
 }
 
@@ -44,8 +44,8 @@ func DefaultLimits() Limits {
 }
 
 const (
-	// longestPending is the age at which a request is left alone. No kubelet waits
-	// that long: a kubelet makes a new request after 15 minutes.
+	// A request that is older than longestPending is left alone. No kubelet waits that
+	// long, because a kubelet makes a new request after 15 minutes.
 	longestPending = time.Hour
 	maxBytes       = 16 << 10
 	maxNames       = 64
@@ -73,8 +73,8 @@ func LeftAlone(r *certificatesv1.CertificateSigningRequest, now time.Time) (why 
 	}
 }
 
-// isDecided reports whether anybody has approved or denied the request, or the
-// signer has signed it or failed.
+// isDecided reports whether the request was approved, denied or signed, or whether the
+// signer has failed to sign it.
 func isDecided(r *certificatesv1.CertificateSigningRequest) bool {
 	return len(r.Status.Conditions) > 0 || len(r.Status.Certificate) > 0
 }
@@ -105,7 +105,7 @@ func read(r *certificatesv1.CertificateSigningRequest) (*x509.CertificateRequest
 	case block == nil || block.Type != pemType || len(block.Headers) > 0:
 		return nil, isMalformed("it is not a PEM block " + pemType)
 	case len(bytes.TrimSpace(rest)) > 0:
-		return nil, isMalformed("data follow its PEM block")
+		return nil, isMalformed("it has data after its PEM block")
 	}
 	csr, err := x509.ParseCertificateRequest(block.Bytes)
 	if err != nil {
@@ -129,7 +129,7 @@ func readProper(o observed) (*x509.CertificateRequest, *message.Cause) {
 }
 
 // wrongs are the rules that can refuse a request whatever the cloud says. The first
-// rule that returns a cause counts.
+// rule that returns a cause decides.
 var wrongs = []func(observed, *x509.CertificateRequest) *message.Cause{
 	isNotOfANode, hasOtherSubject, hasOtherContent, hasOtherUsages, namesTheCluster, isTooLong, hasWeakKey, isNotSigned,
 }
@@ -146,7 +146,7 @@ func isNotOfANode(o observed, _ *x509.CertificateRequest) *message.Cause {
 func hasOtherSubject(o observed, csr *x509.CertificateRequest) *message.Cause {
 	switch s := csr.Subject; {
 	case s.CommonName != o.request.Spec.Username:
-		return isWrongSubject(fmt.Sprintf("its common name %q is not that of the Node that has made it", message.Value(s.CommonName)))
+		return isWrongSubject(fmt.Sprintf("its common name %q is not the name of the user that has made it", message.Value(s.CommonName)))
 	case len(s.Organization) != 1 || s.Organization[0] != nodeGroup:
 		return isWrongSubject(fmt.Sprintf("its organisation is not exactly %q", nodeGroup))
 	case len(s.Names) != 2: //nolint:mnd // the two above
@@ -158,7 +158,7 @@ func hasOtherSubject(o observed, csr *x509.CertificateRequest) *message.Cause {
 
 // hasOtherContent returns a cause in each of these cases:
 //   - The request asks for something other than DNS names and IP addresses.
-//   - It asks for no name and no address, or for too many.
+//   - It asks for neither a name nor an address, or for too many.
 //   - It asks for a wildcard.
 func hasOtherContent(_ observed, csr *x509.CertificateRequest) *message.Cause {
 	switch names := len(csr.DNSNames) + len(csr.IPAddresses); {
@@ -255,7 +255,7 @@ func hasWeakKey(_ observed, csr *x509.CertificateRequest) *message.Cause {
 
 func isNotSigned(_ observed, csr *x509.CertificateRequest) *message.Cause {
 	if err := csr.CheckSignature(); err != nil {
-		return isMalformed("its signature is not by its key: " + message.Value(err.Error()))
+		return isMalformed("its signature was not made with its key: " + message.Value(err.Error()))
 	}
 	return nil
 }

@@ -74,8 +74,8 @@ func TestRequest(t *testing.T) {
 		{"NoPEM", "wait MalformedRequest", "does not begin", []func(*form){text(func(string) string { return "x" })}},
 		{"Empty", "wait MalformedRequest", "does not begin", []func(*form){text(func(string) string { return "" })}},
 		{"LeadingData", "wait MalformedRequest", "does not begin", []func(*form){text(func(s string) string { return "x\n" + s })}},
-		{"TrailingData", "wait MalformedRequest", "data follow", []func(*form){text(func(s string) string { return s + "x" })}},
-		{"SecondBlock", "wait MalformedRequest", "data follow", []func(*form){text(func(s string) string { return s + s })}},
+		{"TrailingData", "wait MalformedRequest", "data after", []func(*form){text(func(s string) string { return s + "x" })}},
+		{"SecondBlock", "wait MalformedRequest", "data after", []func(*form){text(func(s string) string { return s + s })}},
 		{"CutBlock", "wait MalformedRequest", "not a PEM block", []func(*form){text(func(s string) string { return s[:100] })}},
 		{"Headers", "wait MalformedRequest", "not a PEM block", []func(*form){text(func(s string) string {
 			return strings.Replace(s, "REQUEST-----\n", "REQUEST-----\nProc-Type: 4\n\n", 1)

@@ -24,8 +24,8 @@ const (
 	longestPause = time.Hour
 )
 
-// The shortest times between two events on a Node. eventInterval is for events with
-// different reasons, and repeatInterval is for events with the same reason.
+// eventInterval is the shortest time between two events on a Node if their reasons
+// differ, and repeatInterval is the shortest time if the reason is the same.
 const (
 	eventInterval  = time.Minute
 	repeatInterval = time.Hour

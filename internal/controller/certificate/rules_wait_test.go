@@ -29,7 +29,7 @@ func TestTooMany(t *testing.T) {
 		{"TwoNewerRequests", situation(r, func(o *observed) { o.newer = 2 }), "approve FairleadKubeletServing", ""},
 		{"ThreeNewerRequests", situation(r, func(o *observed) { o.newer = 3 }), "wait TooMany", "newer"},
 		{"LastQuestion", situation(r, unasked, func(o *observed) { o.questions = used(questionLimit, 11) }), "ask the cloud", ""},
-		{"TooManyQuestions", situation(r, unasked, func(o *observed) { o.questions = used(questionLimit, 12) }), "wait TooMany", "asked"},
+		{"TooManyQuestions", situation(r, unasked, func(o *observed) { o.questions = used(questionLimit, 12) }), "wait TooMany", "does not ask the cloud"},
 		{"LastApproval", situation(r, func(o *observed) { o.approvals = used(l, 49) }), "approve FairleadKubeletServing", ""},
 		{"TooManyApprovals", situation(r, func(o *observed) { o.approvals = used(l, 52) }), "wait TooMany", "--serving-certificate-approvals-per-minute"},
 		{"NothingIsAskedWhileNothingMayBeApproved", situation(r, unasked, func(o *observed) { o.approvals = used(l, 52) }), "wait TooMany", "--serving-certificate-approvals-per-minute"},

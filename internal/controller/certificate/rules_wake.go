@@ -10,10 +10,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// wakes reports whether a pass over the Node's requests is due after a change of the
-// Node. It is due if a decision reads the changed field. The Node's addresses are not
-// evidence, but when they change, the addresses in the cloud have probably changed,
-// too.
+// wakes reports whether a change of a Node asks for a pass over the Node's requests. It
+// does so if a decision reads the changed field. The Node's addresses are not evidence,
+// but when they change, the addresses in the cloud have probably changed, too.
 func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
 	return wakesHolders(before, now) ||
 		whyAlone(claim, before) != whyAlone(claim, now) ||
@@ -21,8 +20,8 @@ func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
 		!slices.Equal(before.Status.Addresses, now.Status.Addresses)
 }
 
-// wakesHolders reports whether, after a change of a Node, a pass is due over the
-// requests of other Nodes that claim the same instance.
+// wakesHolders reports whether a change of a Node asks for a pass over the requests of
+// other Nodes that claim the same instance.
 func wakesHolders(before, now *corev1.Node) bool {
 	return before.UID != now.UID || before.Spec.ProviderID != now.Spec.ProviderID
 }
@@ -34,8 +33,8 @@ func whyAlone(claim ownership.Claim, node *corev1.Node) string {
 	return why
 }
 
-// wakesRequest reports whether a pass is due after a change of a request. The content
-// of a request never changes.
+// wakesRequest reports whether a change of a request asks for a pass. The content of a
+// request never changes.
 func wakesRequest(before, now *certificatesv1.CertificateSigningRequest) bool {
 	return before.UID != now.UID || isDecided(before) != isDecided(now)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // requestHandlers returns handlers that keep the list of undecided requests up to date.
-// They queue a request if a pass is due after its change. When a request is decided or
+// They queue a request if its change requires a pass. When a request is decided or
 // deleted, an older request of the same Node might be considered next.
 func (c *Controller) requestHandlers() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
@@ -39,8 +39,8 @@ func (c *Controller) requestHandlers() cache.ResourceEventHandler {
 	}
 }
 
-// nodeHandlers returns handlers for changes of Nodes. They queue the requests over
-// which a pass is due.
+// nodeHandlers returns handlers for changes of Nodes. They queue the requests that need
+// a pass after the change.
 func (c *Controller) nodeHandlers() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {

@@ -146,8 +146,8 @@ func (c *Controller) prove(ctx context.Context, o observed) {
 	c.wakeWaiting()
 }
 
-// sight records a sighting. If the sighting shows for the first time that another
-// allocator is at work, sight also records an event.
+// sight records a sighting. If this sighting is the one that shows that another
+// allocator is at work, it also records an event on the Lease.
 func (c *Controller) sight(ctx context.Context, s sighting) {
 	klog.FromContext(ctx).Info("Another allocator has given a Node its CIDRs", "node", s.node, "podCIDRs", s.cidrs, "manager", s.manager)
 	c.mu.Lock()

@@ -29,8 +29,8 @@ const (
 	queue = "node_cidrs"
 	// workers is the number of Nodes that are written at the same time.
 	workers = 16
-	// maxSteps is the maximum number of steps of a pass. After that many steps, passes
-	// over other Nodes go first.
+	// maxSteps is the maximum number of steps of a pass. If a pass needs more, it is
+	// tried again later, so that passes over other Nodes go first.
 	maxSteps = 8
 	// listAgain is the pause after a failed list of all Nodes.
 	listAgain = 5 * time.Second
@@ -84,7 +84,7 @@ type Controller struct {
 	lease    types.NamespacedName
 	loop     *loop.Loop
 	planned  sync.Once // makes Plan enter all Nodes into the ledger once
-	// self names this leader in fences. Each process that leads has a new name.
+	// self names this leader in fences. Each process has its own name.
 	self string
 
 	mu       sync.Mutex
@@ -132,8 +132,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	return c.loop.Run(ctx)
 }
 
-// Follow watches all Nodes until stop is called. known reports whether the controller
-// has seen all existing Nodes. Run calls Follow itself.
+// Follow watches all Nodes until stop is called. The first returned function reports
+// whether the controller has seen all existing Nodes. Run calls Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	registration, err := c.informer.AddEventHandler(c.handler())
 	if err != nil {
@@ -164,8 +164,8 @@ func (c *Controller) begin(ctx context.Context) bool {
 	return false
 }
 
-// enter enters all Nodes into the ledger, and requests a pass over each of them. So
-// even a Node that the informer never shows gets a pass.
+// enter adds all Nodes to the ledger, and requests a pass over each of them. So a Node
+// gets a pass even if the informer never shows it.
 func (c *Controller) enter(ctx context.Context, all []corev1.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,7 +193,7 @@ func (c *Controller) enterNode(node *corev1.Node) (other *entry) {
 	return other
 }
 
-// show makes the metrics visible until hide is called.
+// show makes the metrics visible until the returned function is called.
 func (c *Controller) show() (hide func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -258,8 +258,8 @@ func (c *Controller) handler() cache.ResourceEventHandler {
 	}
 }
 
-// wake requests a pass over a Node. If the Node has no CIDRs, wake records that in
-// the ledger at once: by the time of the pass, the Node may have CIDRs.
+// wake requests a pass over a Node. If the Node has no CIDRs, wake records that in the
+// ledger at once, because the Node may have got CIDRs by the time of the pass.
 func (c *Controller) wake(node *corev1.Node) {
 	if len(cidrsOf(node)) == 0 {
 		c.mu.Lock()

@@ -130,7 +130,7 @@ func (b *bed) record(what, _ string) {
 	b.events = append(b.events, what)
 }
 
-// told fails the test unless the events since the last call of told are those in want.
+// told fails the test unless the events since its last call are the given ones.
 func (b *bed) told(want ...string) {
 	b.t.Helper()
 	synctest.Wait()
@@ -244,7 +244,7 @@ func TestNodesGetCIDRs(t *testing.T) {
 	})
 }
 
-// metric compares the metrics of one family with want.
+// metric compares the metrics of one of the cluster's CIDRs with the given values.
 func metric(b *bed, cluster string, want ...float64) {
 	b.t.Helper()
 	families, err := b.shown.Gather()

@@ -169,7 +169,7 @@ func give(o observed) plan {
 	named := o.node.Annotations[AnnotationFence]
 	switch {
 	case (o.entry.suspect || o.entry.barred) && (disowned || named == o.self):
-		return plan{do: trust, why: "the Node is fenced or is not this daemon's", memory: o.memory}
+		return plan{do: trust, why: "the Node is fenced or does not belong to this daemon", memory: o.memory}
 	case disowned:
 		return plan{do: doNothing, why: why}
 	case o.entry.suspect && isUnfenceable(o):
@@ -199,10 +199,10 @@ func give(o observed) plan {
 	}
 }
 
-// since returns the time since which the Node has waited for CIDRs. Usually, that is
-// the creation time of the Node. But if this daemon has seen the Node without CIDRs
-// before its creation time, the API server's clock is ahead of this daemon's. Then
-// since returns the earlier time.
+// since returns the time at which the Node began to wait for CIDRs. That is its
+// creation time or the time when this daemon first saw it without CIDRs, whichever is
+// earlier. The creation time is the later one only if the API server's clock is ahead
+// of this daemon's.
 func since(o observed) time.Time {
 	if created := o.node.CreationTimestamp.Time; created.Before(o.entry.without) {
 		return created

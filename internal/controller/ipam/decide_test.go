@@ -181,7 +181,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// A release drops only Nodes that the API server does not have.
+// The CIDRs of a former Node are released only if the API server no longer has that
+// Node.
 func TestReleaseSparesTheLiveNode(t *testing.T) {
 	p := decide(given(noNode, former("u1", "u2", "u3"), lives("u2")))
 	if p.do != release || len(p.gone) != 2 || p.gone[0] != "u1" || p.gone[1] != "u3" {
@@ -189,15 +190,15 @@ func TestReleaseSparesTheLiveNode(t *testing.T) {
 	}
 }
 
-// If the manager is unknown, the text names none.
+// If the field manager is unknown, the text says so.
 func TestSightingWithoutManager(t *testing.T) {
 	if got := (sighting{node: "a", cidrs: []string{"10.0.0.0/24", "fd00::/64"}}).String(); got != "an unknown client has given 10.0.0.0/24,fd00::/64 to node a" {
 		t.Error(got)
 	}
 }
 
-// A write that fails is reported and tried again. A write that is refused because the
-// Node has changed is only tried again.
+// A write that fails is reported and tried again. If a write is refused because the
+// Node has changed, it is tried again without a report.
 func TestAfterAWrite(t *testing.T) {
 	if p := failed(given(), isFailed("This", errTest)); !p.retry || p.event == nil || p.event.Reason != "CIDRAssignmentFailed" || p.memory.reason == "" {
 		t.Errorf("%+v", p)

@@ -23,28 +23,28 @@ var (
 	}
 	reasonFailed = message.Reason{
 		Name: "CIDRAssignmentFailed", On: "Node", Type: corev1.EventTypeWarning,
-		When: "The API server refused or did not answer the write of the Node's CIDRs, or of its annotation `" + AnnotationFence + "`. The same CIDRs stay reserved for the Node and are written again, after a delay that grows to a minute.",
+		When: "The Node's CIDRs, or its annotation `" + AnnotationFence + "`, could not be written: the API server refused the write or did not answer. The same CIDRs stay reserved for the Node and are written again, after a delay that grows to a minute.",
 		Do:   "Check the RBAC rules of the cloud-controller-manager, the admission policies and the webhooks.",
 	}
 	reasonFencing = message.Reason{
 		Name: "CIDRAssignmentHeld", On: "Node", Type: corev1.EventTypeWarning,
-		When: "No Node gets CIDRs, because an earlier leader may still write the CIDRs of another Node, whose annotation `" + AnnotationFence + "` could not be written for 30 seconds.",
+		When: "No Node gets CIDRs, because an earlier leader may still write the CIDRs of another Node. The annotation `" + AnnotationFence + "` of that Node could not be written for 30 seconds.",
 		Do:   "Look at the events of the Node that the message names.",
 	}
 	reasonRival = message.Reason{
 		Name: "CIDRAllocatorConflict", On: "Node", Type: corev1.EventTypeWarning,
-		When: "No Node gets CIDRs, because another allocator gives Nodes CIDRs. The message names a Node and who has written it.",
-		Do:   "Switch one of the two off: `--allocate-node-cidrs=false` of kube-controller-manager, or this controller. When a Node has waited for 10 minutes and nobody has given it CIDRs, the daemon gives CIDRs again.",
+		When: "This daemon gives no CIDRs, because another allocator gives CIDRs to Nodes. The message names a Node with such CIDRs and the client that has given them.",
+		Do:   "Switch off one of the two allocators: that of kube-controller-manager with `--allocate-node-cidrs=false`, or this controller. When a Node has waited for 10 minutes and nobody has given it CIDRs, the daemon gives CIDRs again.",
 	}
 	reasonOverlap = message.Reason{
 		Name: "CIDROverlap", On: "Node", Type: corev1.EventTypeWarning,
-		When: "The Node's CIDRs overlap with another Node's. This daemon has not given both. Nothing is changed.",
+		When: "The Node's CIDRs overlap with another Node's. This daemon has given the CIDRs of at most one of the two Nodes. Nothing is changed.",
 		Do:   "Find out who has given them. The CIDRs of a Node cannot be changed: drain one of the Nodes, delete it, and let its kubelet register again.",
 	}
 	reasonAtWork = message.Reason{
 		Name: "CIDRAllocatorsConflict", On: "Lease", Type: corev1.EventTypeWarning,
-		When: "Several Nodes have got CIDRs from another allocator, and this daemon gives none. The message names a Node and who has written it.",
-		Do:   "Switch one of the two off: `--allocate-node-cidrs=false` of kube-controller-manager, or this controller.",
+		When: "Several Nodes have got CIDRs from another allocator, so this daemon gives no CIDRs. The message names a Node with such CIDRs and the client that has given them.",
+		Do:   "Switch off one of the two allocators: that of kube-controller-manager with `--allocate-node-cidrs=false`, or this controller.",
 	}
 )
 
@@ -55,23 +55,26 @@ func Reasons() []message.Reason {
 
 // isFull returns the event that says that no CIDR is left.
 func isFull(cluster netip.Prefix) message.Event {
-	return reasonFull.Event(fmt.Sprintf("All CIDRs of --cluster-cidr=%s are taken, so this Node gets none for its pods. "+
+	return reasonFull.Event(fmt.Sprintf("All CIDRs of --cluster-cidr=%s are taken, so this Node gets no CIDR for its pods. "+
 		"It gets one as soon as another Node is gone.", cluster))
 }
 
-// isFencing returns the event that says that the Node waits for another Node.
+// isFencing returns the event that says that the Node waits until another Node is
+// fenced.
 func isFencing(o observed) message.Event {
-	return reasonFencing.Event(fmt.Sprintf("No Node gets CIDRs yet, because an earlier leader may still write those of %d Nodes, among them %s. "+
+	return reasonFencing.Event(fmt.Sprintf("No Node gets CIDRs yet, because an earlier leader may still write the CIDRs of %d Nodes, among them %s. "+
 		"See the events of that Node.", o.suspects, message.Value(o.suspect)))
 }
 
-// isRival returns the event on a Node that says that another allocator is at work.
+// isRival returns the event that is recorded on a Node while another allocator is at
+// work.
 func isRival(s sighting) message.Event {
 	return reasonRival.Event(fmt.Sprintf("This Node gets no CIDRs, because another allocator is at work: %s. "+
 		"Switch one of the two off. This daemon gives CIDRs again when a Node has waited for %v and nobody has given it any.", s, longWait))
 }
 
-// isAtWork returns the event on the Lease that says that another allocator is at work.
+// isAtWork returns the event that is recorded on the Lease when another allocator is
+// found to be at work.
 func isAtWork(s sighting) message.Event {
 	return reasonAtWork.Event(fmt.Sprintf("No CIDRs are given to Nodes, because another allocator is at work: %s. Switch one of the two off.", s))
 }
@@ -87,7 +90,7 @@ func (s sighting) String() string {
 
 // isFailed returns the event that says that a write has failed.
 func isFailed(what string, err error) message.Event {
-	return reasonFailed.Event(fmt.Sprintf("%s could not be written. It is tried again. Check the cloud-controller-manager's RBAC rules, "+
+	return reasonFailed.Event(fmt.Sprintf("%s could not be written. The write is tried again. Check the cloud-controller-manager's RBAC rules, "+
 		"admission policies and webhooks. (%s)", what, message.Cut(err)))
 }
 

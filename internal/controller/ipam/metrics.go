@@ -24,14 +24,14 @@ func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.
 	return m
 }
 
-// newMetrics returns the metrics. kube-controller-manager has the first five under
-// the same names, including the misspelling.
+// newMetrics returns the metrics. The first five have the same names as in
+// kube-controller-manager, including a misspelling.
 func newMetrics(c clock.PassiveClock) *Metrics {
 	labels := []string{"clusterCIDR"}
 	return &Metrics{
 		allocations: metrics.NewCounterVec(&metrics.CounterOpts{
 			Name: "node_ipam_controller_cidrset_cidrs_allocations_total", StabilityLevel: metrics.ALPHA,
-			Help: "CIDRs of a --cluster-cidr that were taken, by this daemon or found on Nodes when it began to lead",
+			Help: "CIDRs of a --cluster-cidr that this daemon has taken, or has found on Nodes when it began to lead",
 		}, labels),
 		releases: metrics.NewCounterVec(&metrics.CounterOpts{
 			Name: "node_ipam_controller_cidrset_cidrs_releases_total", StabilityLevel: metrics.ALPHA,
@@ -39,7 +39,7 @@ func newMetrics(c clock.PassiveClock) *Metrics {
 		}, labels),
 		usage: metrics.NewGaugeVec(&metrics.GaugeOpts{
 			Name: "node_ipam_controller_cidrset_usage_cidrs", StabilityLevel: metrics.ALPHA,
-			Help: "Part of the CIDRs of a --cluster-cidr that is taken, between 0 and 1",
+			Help: "Fraction of the CIDRs of a --cluster-cidr that is taken, between 0 and 1",
 		}, labels),
 		size: metrics.NewGaugeVec(&metrics.GaugeOpts{
 			Name: "node_ipam_controller_cirdset_max_cidrs", StabilityLevel: metrics.ALPHA,
@@ -47,12 +47,12 @@ func newMetrics(c clock.PassiveClock) *Metrics {
 		}, labels),
 		tries: metrics.NewHistogramVec(&metrics.HistogramOpts{
 			Name: "node_ipam_controller_cidrset_allocation_tries_per_request", StabilityLevel: metrics.ALPHA,
-			Help:    "How many CIDRs were looked at to find one that is free",
+			Help:    "Number of CIDRs that were checked to find a free one",
 			Buckets: metrics.ExponentialBuckets(1, 5, 5),
 		}, labels),
 		atWork: metrics.NewGauge(&metrics.GaugeOpts{
 			Name: "fairlead_node_cidrs_other_allocator", StabilityLevel: metrics.ALPHA,
-			Help: "1 while Nodes get no CIDRs because another allocator gives them CIDRs",
+			Help: "1 while this daemon gives no CIDRs, because another allocator gives CIDRs to Nodes",
 		}),
 		waiting: waiting.New(
 			waiting.Metric{Name: "fairlead_nodes_without_cidrs", Help: "Nodes that wait for the CIDRs of their pods, by reason"},

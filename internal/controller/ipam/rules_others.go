@@ -11,8 +11,8 @@ const (
 	// within a second.
 	shortWait = 10 * time.Second
 	// longWait is the time for which a Node has to wait when another allocator was seen
-	// at work. It is also the time for which a sighting counts, and the time for which
-	// Nodes wait for another Node that cannot be fenced.
+	// at work. Two sightings count together only if less than longWait lies between
+	// them. If a Node cannot be fenced, the other Nodes wait for it for longWait.
 	longWait = 10 * time.Minute
 	// minSightings is the number of Nodes that must have got CIDRs from elsewhere
 	// before another allocator counts as being at work. One Node proves nothing,
@@ -36,7 +36,7 @@ type others struct {
 	proven time.Time
 }
 
-// saw returns x with one more sighting.
+// saw returns a copy of x with one more sighting.
 func (x others) saw(s sighting) others {
 	var recent []sighting
 	for _, old := range x.sightings {

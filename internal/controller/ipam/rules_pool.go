@@ -40,7 +40,7 @@ type pool struct {
 	tally   tally
 }
 
-// tally counts the events in a pool since it was last measured.
+// tally counts what has happened in a pool since the metrics were last updated.
 type tally struct {
 	allocated, released int
 	tries               []int // for each CIDR that was given, the number of CIDRs that were tried
@@ -56,10 +56,10 @@ func newPool(f Family, reserved []netip.Prefix) *pool {
 	return p
 }
 
-// take takes a CIDR that overlaps with no held CIDR. The number at which the search
-// begins is computed from the Node's UID. So two leaders usually choose the same CIDR
-// for one Node, and rarely choose the same CIDR for two Nodes. Also, a CIDR that was
-// released is rarely given again soon.
+// take takes a free CIDR: one that overlaps with no held CIDR. The search for a free
+// CIDR begins at a number that is computed from the Node's UID. So two leaders usually
+// choose the same CIDR for one Node, and rarely choose the same CIDR for two Nodes.
+// Also, a CIDR that was released is rarely given again soon.
 func (p *pool) take(uid types.UID) (cidr netip.Prefix, ok bool) {
 	if p.isFull() {
 		return netip.Prefix{}, false
@@ -80,7 +80,7 @@ func (p *pool) take(uid types.UID) (cidr netip.Prefix, ok bool) {
 // isFull reports whether no CIDR is free.
 func (p *pool) isFull() bool { return p.taken == len(p.holders) }
 
-// hold adds a hold to every CIDR in the pool that overlaps with this one.
+// hold counts one more holder for every CIDR in the pool that overlaps with this one.
 func (p *pool) hold(cidr netip.Prefix) {
 	for n, end := p.span(cidr); n < end; n++ {
 		if p.holders[n] == 0 {

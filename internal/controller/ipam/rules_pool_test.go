@@ -72,7 +72,7 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-// In any order of holds and releases, take never returns a CIDR that overlaps with a
+// Whatever was held and released before, a CIDR that is taken never overlaps with a
 // held one. Every free CIDR can be taken.
 func TestPoolNeverGivesWhatIsHeld(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2)) // the test has to be repeatable

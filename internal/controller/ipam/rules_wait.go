@@ -8,7 +8,7 @@ import (
 
 const (
 	// behind is the pause after a pass that has found the cache to be behind the API
-	// server. Another pass also begins when the change reaches the cache.
+	// server. A pass also begins as soon as the change reaches the cache.
 	behind = 30 * time.Second
 	// quiet is the time for which a Node waits before an event reports that other
 	// Nodes have to be fenced first, or that another allocator is at work.
@@ -19,8 +19,8 @@ const (
 
 // holds returns the plan for a Node that gets no CIDRs now. The event is recorded if
 // its reason is new, or if the last event is older than repeatEvent. An event about the
-// fence or another allocator is not recorded before the Node has waited for the time
-// quiet.
+// fence or another allocator is not recorded during the first seconds of the wait (see
+// quiet).
 func holds(o observed, event message.Event) plan {
 	p := plan{do: wait, why: event.Message, reason: event.Reason, memory: o.memory}
 	p.memory.reason = event.Reason

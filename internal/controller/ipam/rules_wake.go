@@ -8,8 +8,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// wakes reports whether a pass over a Node is due after a change of the Node. It
-// compares all fields of a Node that the function decide reads.
+// wakes reports whether a change of a Node asks for a pass over the Node. It compares
+// all fields of a Node that the function decide reads.
 func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
 	return before.UID != now.UID ||
 		!slices.Equal(cidrsOf(before), cidrsOf(now)) ||

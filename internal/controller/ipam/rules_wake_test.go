@@ -39,7 +39,7 @@ func node(change func(*corev1.Node)) *corev1.Node {
 	return n
 }
 
-// After every change of a Node that changes the plan, a pass is due.
+// If a change of a Node changes the plan, the change must ask for a pass.
 func TestWhateverChangesThePlanWakes(t *testing.T) {
 	states := []edit{
 		func(*observed) {}, written, suspected, suspects(1), unproven, holding("10.0.1.0/24"), former("u2"), lives("u", "10.0.1.0/24"),

@@ -32,8 +32,8 @@ var (
 	seed  = flag.Uint64("seed", 1, "seed of the first path of TestWalk")
 )
 
-// names is the maximum number of Nodes at a time. Each family has one CIDR more than
-// that for Nodes.
+// names is the maximum number of Nodes at a time. Each family has CIDRs for one Node
+// more.
 const names = 6
 
 var errTest = errors.New("the reply is lost")
@@ -47,8 +47,8 @@ type world struct {
 	nodes   map[string]*corev1.Node
 	history []change // all changes so far, for caches that are behind
 	version int
-	// sent has the writes for whose replies no client waits any longer. They can still
-	// arrive.
+	// sent has the writes that can still arrive, although no client waits for their
+	// replies any longer.
 	sent []func()
 	// given are the CIDRs that each Node has got, by UID.
 	given map[types.UID][]string
@@ -188,8 +188,8 @@ func (l *leader) begin() {
 	l.note("%s leads", l.controller.self)
 }
 
-// follow applies more changes of the history to the cache, until the cache has the
-// first `to` changes.
+// follow applies changes of the history to the cache, until the cache has the given
+// number of them.
 func (l *leader) follow(to int) {
 	for ; l.seen < to; l.seen++ {
 		c := l.history[l.seen]
@@ -239,8 +239,8 @@ func (l *leader) All(context.Context) ([]corev1.Node, error) {
 	return all, nil
 }
 
-// Patch carries out the write, refuses it, or carries it out without a reply. Or the
-// client gives up while the write is still on its way.
+// Patch carries out the write, refuses it, carries it out without a reply, or returns
+// an error while the write is still on its way.
 func (l *leader) Patch(_ context.Context, p kube.NodePatch) (*corev1.Node, error) {
 	l.writes++
 	what := fmt.Sprintf("%s writes %s: %v %v", l.controller.self, p.Node.Name, p.PodCIDRs, p.Annotations[AnnotationFence] != nil)

@@ -2,13 +2,13 @@
 // controller uses them. A Cause becomes a condition or a log line. An Event is
 // recorded on the object.
 //
-// It is pure: rules and decisions may import it.
+// This package is pure, so rules and decisions may import it.
 package message
 
 import "github.com/fairlead-k8s/fairlead/internal/printable"
 
-// Cause is the cause of an object's present state. Only Reason.Cause and the methods
-// of Cause make one. They limit the length of the message.
+// Cause is the cause of an object's present state. Only Reason.Cause and the methods of
+// Cause make a Cause, and they limit the length of its message.
 type Cause struct {
 	// Reason is one reason from the controller's closed set, in CamelCase.
 	Reason string
@@ -19,18 +19,18 @@ type Cause struct {
 // IsZero reports whether there is no cause.
 func (c Cause) IsZero() bool { return c == Cause{} }
 
-// After returns the cause with the text words put before its message.
+// After returns the cause with these words put before its message.
 func (c Cause) After(words string) Cause {
 	return Cause{c.Reason, show(words+c.Message, MaxConditionBytes)}
 }
 
-// Followed returns the cause with the text words added after its message.
+// Followed returns the cause with these words added after its message.
 func (c Cause) Followed(words string) Cause {
 	return Cause{c.Reason, show(c.Message+words, MaxConditionBytes)}
 }
 
 // Event is a message that is recorded on an object for its owner. Only Reason.Event
-// makes one. It limits the length of the message.
+// makes an Event, and it limits the length of the message.
 type Event struct {
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
 	Type string

@@ -11,10 +11,9 @@ import (
 )
 
 // apply carries out the plan. It patches the Node, then records the events, then stores
-// the memory. If the plan is to wait, apply records the events and stores the memory
-// even after a failed patch, because the event is then all that the owner of the Node
-// sees. If kube.IsStale returns true for the error, the Node has changed and needs a
-// new plan.
+// the memory. After a failed patch, apply records and stores nothing, unless the plan
+// is to wait: then the event is all that the owner of the Node sees. If kube.IsStale
+// returns true for the error, the Node has changed and needs a new plan.
 func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result, error) {
 	logger := klog.FromContext(ctx).WithValues("node", o.node.Name)
 	c.count(o)

@@ -18,8 +18,8 @@ import (
 // comparison compares all Nodes with the cloud, round after round. A round reads the
 // provider's list, page by page. If there is no list, or if the list has just failed or
 // proved wrong, the round asks about the Nodes in the order of their names. The round
-// remembers only the last name, so a Node that joins or leaves does not delay another
-// Node. Only one goroutine uses a comparison.
+// remembers only the last name that it has asked about. So it skips no Node if others
+// join or leave. Only one goroutine uses a comparison.
 type comparison struct {
 	*Controller
 
@@ -39,7 +39,8 @@ type comparison struct {
 	sampled  string
 }
 
-// usualPage is the assumed size of a page of the list before the first one is read.
+// usualPage is the size that a page of the list is assumed to have until the first page
+// is read.
 const usualPage = 100
 
 // refresh compares all Nodes with the cloud, round after round, until the context ends.
@@ -65,7 +66,9 @@ func (c *Controller) refresh(ctx context.Context) {
 	}
 }
 
-// steps returns the number of steps of a round through the given number of Nodes.
+// steps returns the number of steps of a round through the given number of Nodes. In
+// each step, one page of the list is read, or the cloud is asked about one page of
+// Nodes.
 func (r *comparison) steps(nodes int) int {
 	switch {
 	case nodes == 0:
@@ -127,15 +130,16 @@ func (r *comparison) doWithout(ctx context.Context, why string) {
 	r.unlisted = true
 }
 
-// The reasons for which a list is not used.
+// errOldList and errEndlessList are reasons not to use a list.
 var (
 	errOldList     = errors.New("it is older than the period of the comparison")
-	errEndlessList = errors.New("it has no end")
+	errEndlessList = errors.New("it does not end")
 )
 
-// list reads the next page of the list, and asks about the Nodes that the page
-// describes but does not confirm. After the last page, it asks about the Nodes that no
-// page has named, and about a sample of the Nodes that the last page confirms.
+// list reads the next page of the list. The page confirms some of the Nodes that it
+// describes (see confirms). The cloud is asked about the others. After the last page,
+// it is also asked about the Nodes that no page has named, and about a sample of the
+// Nodes that the last page confirms.
 func (r *comparison) list(ctx context.Context) error {
 	page, err := r.lister.Page(ctx, r.token)
 	switch {
@@ -172,9 +176,9 @@ func (r *comparison) list(ctx context.Context) error {
 
 // estimate returns the expected number of pages of the list. It is the number in the
 // round before or, in the first round, the number of pages that all Nodes need. A list
-// can have more pages, because it can also have instances without Nodes. Then the round
-// is late, and estimate returns twice the number of pages that were read. The period of
-// a late round does not become longer even if a watch works.
+// can turn out to have more pages, because it can also have instances without Nodes.
+// The round is late in that case, and estimate returns twice the number of pages that
+// were read. A late round has the short period, even if a watch works.
 func (r *comparison) estimate(nodes int) int {
 	expected := r.before
 	if expected == 0 {
@@ -187,8 +191,8 @@ func (r *comparison) estimate(nodes int) int {
 	return 2 * r.pages
 }
 
-// match returns the names of the Nodes that a page confirms, and of the other
-// Nodes that the page describes.
+// match returns the names of the Nodes that a page describes: first those that it
+// confirms, then the others.
 func (r *comparison) match(page []cloud.Metadata) (confirmed, others []string) {
 	byID := map[string]cloud.Metadata{}
 	twice := map[string]bool{}
@@ -249,7 +253,7 @@ func (r *comparison) ask(ctx context.Context, page []string) {
 	})
 }
 
-// observedWith returns the observation of a Node, with m as the answer of the cloud.
+// observedWith returns the observation of a Node, with m as the cloud's answer.
 func (c *Controller) observedWith(node *corev1.Node, m cloud.Metadata) observed {
 	c.mu.Lock()
 	defer c.mu.Unlock()

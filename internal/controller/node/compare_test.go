@@ -21,8 +21,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
-// hints has a vendor's list and watch of instances, and the faults of both. All fields
-// are guarded by the vendor's mu.
+// hints is the state of a vendor's list and watch of instances, with their faults. All
+// fields are guarded by the vendor's mu.
 type hints struct {
 	pageSize       int
 	log            []string // names of the instances that have changed
@@ -31,8 +31,8 @@ type hints struct {
 	lists, watches int  // calls
 	batches        int  // calls
 
-	// The functions list and watch put faults into a page of the list and into an
-	// answer of the watch. nil means no fault.
+	// The function list puts a fault into a page of the list. The function watch puts a
+	// fault into an answer of the watch. If a function is nil, it puts in no fault.
 	list  func(token string, page *provider.InstancePage) error
 	watch func(ctx context.Context, answer *provider.InstanceChanges) error
 }
@@ -316,8 +316,8 @@ func TestFaultsOfAList(t *testing.T) {
 	}
 }
 
-// A list that is always old confirms Nodes whose instances have changed. The sample of
-// confirmed Nodes finds this out.
+// A list that is always out of date confirms Nodes whose instances have changed since.
+// The sample of confirmed Nodes finds this out.
 func TestListThatConfirmsWhatIsNotTrueIsLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := beginHinted(t, 30)
@@ -448,8 +448,8 @@ func TestWatchThatNeverRestsDoesNotHurryANodeThatWaits(t *testing.T) {
 	}
 }
 
-// While a watch works, the period is long. A list that has proved wrong must not add
-// another long period.
+// While a watch works, the period is long. If the list proves wrong, the comparison
+// must not wait for another long period.
 func TestWrongListDoesNotDelayTheComparison(t *testing.T) {
 	for name, wrong := range map[string]func(string, *provider.InstancePage) error{
 		"Fails": func(string, *provider.InstancePage) error { return errors.New("no") },
@@ -486,8 +486,8 @@ func TestWrongListDoesNotDelayTheComparison(t *testing.T) {
 	}
 }
 
-// A list can have many more instances than the cluster has Nodes. The pages beyond the
-// expected ones do not take a period each. The pages of the next round are spread over
+// A list can have many more instances than the cluster has Nodes. The first round does
+// not take a period for each additional page, and the next round reads all pages within
 // one period.
 func TestListOfManyOtherInstances(t *testing.T) {
 	for _, tt := range []struct {

@@ -26,15 +26,14 @@ const Name = "cloud-node-controller"
 // queue is the name of the queue in metrics. Upstream has the same name.
 const queue = "Nodes"
 
-// passesPerRead is the number of passes that can run at the same time for each look-up
-// that Config.Reads allows. If the cloud is asked in batches, there can be more passes.
-// A pass spends most of its time on writes to the API server, and look-ups must not
-// wait for these writes.
+// passesPerRead times Config.Reads is the number of passes that can run at the same
+// time. If the cloud is asked in batches, there can be more. A pass spends most of its
+// time on writes to the API server, and look-ups must not wait for these writes.
 const passesPerRead = 4
 
-// mostLookUps is the largest number of concurrent look-ups if the cloud is asked in
-// batches, unless the operator allows more. Each look-up has a goroutine. The gateway
-// bounds the look-ups, too.
+// mostLookUps bounds the concurrent look-ups if the cloud is asked in batches.
+// Config.Reads can allow more. Each look-up has a goroutine. The gateway bounds the
+// look-ups, too.
 const mostLookUps = 200
 
 // freshReads is the number of passes that a Node gets in a row if it changes during
@@ -67,11 +66,11 @@ type lister interface {
 type watcher interface {
 	// Next waits for changes. Only one goroutine calls it.
 	Next(context.Context) (cloud.Changes, error)
-	// Since returns the time since which the watch has missed no change. It also
-	// reports whether the watch works now.
+	// Since returns the time after which the watch has missed no change, and reports
+	// whether the watch works now.
 	Since() (since time.Time, works bool)
-	// Missed records that a comparison has found a change of a Node that the watch has
-	// not named. Compared records that all Nodes were compared.
+	// Missed records that a comparison has found a change of a Node, and that the watch
+	// has not named the Node. Compared records that all Nodes were compared.
 	Missed(ctx context.Context, node string)
 	Compared()
 }
@@ -99,15 +98,16 @@ type Config struct {
 	Refresh time.Duration
 	// Labels says which labels are kept up to date.
 	Labels LabelPolicy
-	// StrictIDs makes a Node wait if the cloud answers with a provider ID that
-	// differs from the Node's. If false, the Node waits only if that ID belongs to
+	// StrictIDs makes a Node wait if the cloud answers with a provider ID that differs
+	// from the Node's. If StrictIDs is false, the Node waits only if that ID belongs to
 	// another Node.
 	StrictIDs bool
 	// MarkIdentity adds the label nodefact.LabelIdentity to each Node whose provider ID
 	// the controller writes.
 	MarkIdentity bool
 	// AlwaysShow makes each Node show the condition ConditionInitialized once it is
-	// initialised. If false, only Nodes that have waited for a minute show it.
+	// initialised. If AlwaysShow is false, only Nodes that have waited for a minute
+	// show it.
 	AlwaysShow bool
 	// Claim says which Nodes belong to this daemon.
 	Claim ownership.Claim
@@ -123,8 +123,8 @@ type Deps struct {
 	Informer  informersv1.NodeInformer
 	Instances instances
 	Events    recorder
-	// List and Watch are the provider's list and watch of instances; nil if it does not
-	// offer them.
+	// List and Watch are the provider's list and watch of instances. A field is nil if
+	// the provider does not offer it.
 	List  lister
 	Watch watcher
 }
@@ -213,8 +213,8 @@ func New(deps Deps, cfg Config) *Controller {
 
 // lookUps returns the number of look-ups of waiting Nodes that can run at the same
 // time. If the provider answers for many Nodes in one call, the number is large enough
-// to fill one call while another is under way. If the operator wants one look-up at a
-// time, it is 1.
+// to fill one call while another is under way. If Config.Reads allows only one look-up
+// at a time, lookUps returns 1.
 func lookUps(reads, batch int) int {
 	if reads < 2 || batch < 2 {
 		return max(reads, 1)
@@ -249,7 +249,7 @@ func (c *Controller) Run(ctx context.Context) error {
 }
 
 // Follow makes the controller follow the changes of all Nodes until stop is called. The
-// returned function known reports whether the controller has seen all Nodes. Run calls
+// first returned function reports whether the controller has seen all Nodes. Run calls
 // Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	if err := kube.IndexProviderIDs(c.informer); err != nil {
@@ -292,9 +292,10 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, e
 }
 
 // pass makes one pass over a Node: it observes, decides and applies. If a write fails,
-// pass keeps the cloud's description of the instance for the next pass. The result
-// again reports whether the Node has changed during this pass and needs another one at
-// once. It is false for a plan to wait, because that plan writes only a condition.
+// pass keeps the cloud's description of the instance for the next pass. The second
+// result reports whether the Node has changed during this pass and needs another pass
+// at once. It is false if the plan was to wait, because such a plan writes only a
+// condition.
 func (c *Controller) pass(ctx context.Context, node *corev1.Node) (result loop.Result, again bool, err error) {
 	o := c.observe(node)
 	p := decide(o)
@@ -322,7 +323,7 @@ func (c *Controller) pass(ctx context.Context, node *corev1.Node) (result loop.R
 	if isStale := kube.IsStale(err); isStale || apierrors.IsNotFound(err) || ctx.Err() != nil || p.do == wait {
 		return result, isStale && p.do != wait, err
 	}
-	// The write was refused, and the Node's owner has to see that.
+	// The write was refused. A second plan shows the refusal to the Node's owner.
 	o.unwritten = notWritten(err)
 	result, err = c.apply(ctx, o, decide(o))
 	return result, false, err

@@ -149,8 +149,8 @@ func (l *life) start() {
 	}
 }
 
-// until polls the Node n1. It returns when the function holds returns true for the
-// Node, or when the optional last function returns true for the error.
+// until polls the Node n1. It returns the Node when the first function returns true for
+// it, or when the optional second function returns true for the error of the request.
 func (l *life) until(what string, holds func(*corev1.Node) bool, or ...func(error) bool) *corev1.Node {
 	l.t.Helper()
 	deadline := time.NewTimer(5 * time.Minute)

@@ -17,8 +17,8 @@ type observed struct {
 	now    time.Time
 	node   *corev1.Node // from the informer or, after a conflict, from the API server; must not be changed
 	answer answer
-	// answered is the time of the answer or, if no pass asked the question, the time of
-	// the question.
+	// answered is the time of the answer if a pass asked the question. Otherwise, it is
+	// the time of the question.
 	answered time.Time
 	// holder is the name of another Node that has the provider ID of the cloud's
 	// answer. It is empty if there is no other Node with this ID, if the ID is this
@@ -79,8 +79,8 @@ type memory struct {
 	// waitsFor is the latest reason why the Node waits.
 	waitsFor string
 	// vain is the number of questions in a row that were in vain (see inVain). nextAsk
-	// is the time of the next question. It is zero if the growing delay of the queue
-	// determines that time.
+	// is the time of the next question. It is zero if the Node is retried with the
+	// growing delay of the queue.
 	vain    int
 	nextAsk time.Time
 	// questions is the allowance for questions about the Node while it waits.
@@ -91,8 +91,8 @@ type memory struct {
 	recordedAt time.Time
 	// notices identifies the notices about the Node that were recorded last.
 	notices string
-	// For each label that came from the cloud, missing counts the answers in a row that
-	// have left the label out. Its keys are the keys of the labels.
+	// missing counts, for each label that came from the cloud, the answers in a row
+	// that have left the label out.
 	missing map[string]int
 	// said is the last key that aboutOwner returned.
 	said string
@@ -124,8 +124,8 @@ const (
 type plan struct {
 	do  action
 	why string
-	// after is the time until the next pass. If do is wait, 0 means the growing delay
-	// of the queue, which stays short.
+	// after is the time until the next pass. If the action is wait, 0 means that the
+	// Node is retried with the growing delay of the queue.
 	after time.Duration
 	// unhurried means that the cloud is asked about other Nodes first.
 	unhurried bool
@@ -144,8 +144,8 @@ type writes struct {
 	events    []message.Event
 }
 
-// change has the writes outside the status. A field with the zero value changes
-// nothing. A nil value in a map removes the label or annotation.
+// change has the writes outside the status. A field that has the zero value changes
+// nothing. If a value in a map is nil, the label or annotation is removed.
 type change struct {
 	providerID  string
 	labels      map[string]*string

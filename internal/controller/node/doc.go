@@ -9,9 +9,9 @@
 //
 // The next pass repairs the effects of a crash between any two writes, because every
 // pass starts from the state that the API server stores. For example, it does not write
-// addresses that are there already. The PATCH that sets the provider ID and the labels
-// also removes the taint. That PATCH comes after the write of the addresses. A new
-// process does not know which events an earlier process has recorded.
+// addresses that the Node already has. The PATCH that sets the provider ID and the
+// labels also removes the taint. That PATCH comes after the write of the addresses. A
+// new process does not know which events an earlier process has recorded.
 //
 // The rules are in:
 //

@@ -16,8 +16,8 @@ import (
 
 // ConditionInitialized is the condition that shows why a Node waits. It is False on a
 // Node that has waited for more than a minute to be initialised. It becomes True when
-// the Node is initialised. A Node that was initialised sooner has it only with
-// Config.AlwaysShow.
+// the Node is initialised. A Node that was initialised within a minute gets the
+// condition only if Config.AlwaysShow is set.
 const ConditionInitialized corev1.NodeConditionType = "CloudInitialized"
 
 // Reasons of events.
@@ -33,12 +33,12 @@ var (
 	}
 	instanceMismatch = message.Reason{
 		Name: "CloudInstanceMismatch", On: "Node", Type: corev1.EventTypeWarning,
-		When: "The cloud describes the instance of another Node, or, with --node-strict-provider-ids, one with another provider ID than the Node's. None of its data are written.",
+		When: "The cloud describes the instance of another Node, or, with --node-strict-provider-ids, an instance whose provider ID is not the Node's. The daemon writes nothing of this to the Node.",
 		Do:   "Delete the Node and let the kubelet register it again, or correct what set the provider ID.",
 	}
 	locationChanged = message.Reason{
 		Name: "CloudLocationChanged", On: "Node", Type: corev1.EventTypeWarning,
-		When: "The cloud names another zone or region than the Node's label. The label stays, because pods and volumes were placed by it.",
+		When: "The cloud names another zone or region than the Node's label. The label stays, because pods and volumes were placed according to it.",
 		Do:   "Delete the Node and let it register again, if it should get the new label.",
 	}
 	addressesRejected = message.Reason{
@@ -58,17 +58,17 @@ var (
 	}
 	nodeExcluded = message.Reason{
 		Name: "NodeExcluded", On: "Node", Type: corev1.EventTypeNormal,
-		When: "A label says that the Node is not this daemon's: it is not initialised, updated or deleted, and its routes stay as they are.",
-		Do:   "Nothing if you have set the label. A kubelet can set " + ownership.LabelExclude + " and " + ownership.LabelProvider + " itself: --node-restricted-labels-only does not honour them.",
+		When: "A label says that the Node does not belong to this daemon: it is not initialised, updated or deleted, and its routes stay as they are.",
+		Do:   "Nothing if you have set the label. A kubelet can set " + ownership.LabelExclude + " and " + ownership.LabelProvider + " itself. With --node-restricted-labels-only the daemon ignores these labels.",
 	}
 	foreignNode = message.Reason{
 		Name: "ForeignNode", On: "Node", Type: corev1.EventTypeWarning,
-		When: "The Node has waited for a minute to be initialised, and is not this daemon's by its flags. It is left to another cloud-controller-manager.",
-		Do:   "If it is this daemon's, correct the flags that the message names. If it is nobody's, remove the taint, and start its kubelet without --cloud-provider=external.",
+		When: "The Node has waited for a minute to be initialised. According to the daemon's flags, it does not belong to this daemon, so the daemon leaves it to another cloud-controller-manager.",
+		Do:   "If it belongs to this daemon, correct the flags that the message names. If it belongs to no cloud-controller-manager, remove the taint, and start its kubelet without --cloud-provider=external.",
 	}
 	exclusionIgnored = message.Reason{
 		Name: "NodeExclusionIgnored", On: "Node", Type: corev1.EventTypeWarning,
-		When: "The Node has the label " + ownership.LabelExclude + " or " + ownership.LabelProvider + ", which a kubelet can set itself, and --node-restricted-labels-only does not honour them.",
+		When: "The Node has the label " + ownership.LabelExclude + " or " + ownership.LabelProvider + ". A kubelet can set these labels itself, so the daemon ignores them with --node-restricted-labels-only.",
 		Do:   "Find out who has set it. To exclude the Node, label it " + ownership.LabelExcludeRestricted + ".",
 	}
 )
@@ -77,11 +77,11 @@ var (
 var (
 	initialized = message.Reason{
 		Name: "Initialized", On: "Node", Condition: string(ConditionInitialized),
-		When: "The Node is initialised, and had waited for more than a minute, or --node-condition=always is set.",
+		When: "The Node is initialised. This is shown only if the Node waited for more than a minute, or if --node-condition=always is set.",
 	}
 	providerIDMismatch = message.Reason{
 		Name: "ProviderIDMismatch", On: "Node", Condition: string(ConditionInitialized),
-		When: "The cloud describes the instance of another Node, or, with --node-strict-provider-ids, one with another provider ID than the Node's.",
+		When: "The cloud describes the instance of another Node, or, with --node-strict-provider-ids, an instance whose provider ID is not the Node's.",
 		Do:   "Delete the Node and let the kubelet register it again, or correct what set the provider ID.",
 	}
 	noProviderID = message.Reason{
@@ -92,11 +92,11 @@ var (
 	invalidLabel = message.Reason{
 		Name: "InvalidLabel", On: "Node", Condition: string(ConditionInitialized),
 		When: "The cloud offers labels that Kubernetes does not accept.",
-		Do:   "Change them at the instance. Labels have at most 63 letters, digits, '-', '_' and '.'.",
+		Do:   "Change them at the instance. A label has at most 63 characters: letters, digits, '-', '_' and '.'.",
 	}
 	invalidNodeIP = message.Reason{
 		Name: "InvalidNodeIP", On: "Node", Condition: string(ConditionInitialized),
-		When: "The kubelet's --node-ip is not one address, nor one of each family separated by a comma.",
+		When: "The kubelet's --node-ip is not valid. It must be one address, or two addresses of different families, separated by a comma.",
 		Do:   "Correct the flag of the kubelet.",
 	}
 	nodeIPNotOffered = message.Reason{
@@ -135,7 +135,7 @@ func hasMismatch(c message.Cause) message.Event { return instanceMismatch.Event(
 
 func hasMoved(what, label, now string) message.Event {
 	return locationChanged.Event(fmt.Sprintf(
-		"The cloud says %s %q, the Node's label says %q. The label is not rewritten, because pods and volumes were placed by it. "+
+		"The cloud says that the %s is %q, but the Node's label says %q. The label is not rewritten, because pods and volumes were placed according to it. "+
 			"Delete the Node and let it register again to get the new label.", what, message.Value(now), message.Value(label)))
 }
 
@@ -193,12 +193,12 @@ func otherInstance(o observed) *message.Cause {
 }
 
 func providerIDMissing() *message.Cause {
-	return new(noProviderID.Cause("The provider has described the instance without a provider ID, and the Node has none either. This is a fault of the provider."))
+	return new(noProviderID.Cause("The provider has described the instance without a provider ID, and the Node has none either. This is a bug in the provider."))
 }
 
 func labelsInvalid(problems []string) *message.Cause {
 	return new(invalidLabel.Cause("The cloud offers labels that are not valid: " + list(problems) +
-		". Change them at the instance. Labels have at most 63 letters, digits, '-', '_' and '.'."))
+		". Change them at the instance. A label has at most 63 characters: letters, digits, '-', '_' and '.'."))
 }
 
 // addressNotOffered explains which node IP the cloud does not offer. Its messages begin
@@ -206,7 +206,7 @@ func labelsInvalid(problems []string) *message.Cause {
 func addressNotOffered(unmet unmetAddress) *message.Cause {
 	if !unmet.parses {
 		return new(invalidNodeIP.Cause(fmt.Sprintf(
-			"failed to parse node IP %q: the kubelet's --node-ip must be one address, or one of each family separated by a comma.", message.Value(unmet.value))))
+			"failed to parse node IP %q: the kubelet's --node-ip must be one address, or two addresses of different families, separated by a comma.", message.Value(unmet.value))))
 	}
 	return new(nodeIPNotOffered.Cause(fmt.Sprintf(
 		"failed to get node address from cloud provider that matches ip: %s. The kubelet was told to use this address by --node-ip. "+

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// change makes a change to a Node that its kubelet could also make.
+// change edits a Node, as its kubelet could do.
 func (q *quirky) change(name string, edits ...func(*corev1.Node)) {
 	q.t.Helper()
 	node := q.node(name)

@@ -21,7 +21,7 @@ import (
 const fuzzed = 5
 
 // wrongLists has the faults of a list, and wrongWatches has the faults of a watch. The
-// parameter former has the instances of an earlier time.
+// parameter former has the instances as they were at an earlier time.
 var (
 	wrongLists = []func(p *provider.InstancePage, former []cloudprovider.InstanceMetadata) error{
 		func(*provider.InstancePage, []cloudprovider.InstanceMetadata) error { return nil },
@@ -145,8 +145,8 @@ func play(t *testing.T, script []byte) {
 	}
 }
 
-// goWrong spoils the list with the given fault. The present instances become the former
-// ones.
+// goWrong spoils the list with the given fault from now on. The fault gets the present
+// instances as the parameter former, even after they have changed.
 func (v *vendor) goWrong(wrong func(*provider.InstancePage, []cloudprovider.InstanceMetadata) error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -38,7 +38,7 @@ func fresh(edits ...func(*corev1.Node)) *corev1.Node {
 	return node
 }
 
-// settled returns the Node of machine() after its initialisation.
+// settled returns the Node after its initialisation with the answer machine().
 func settled(edits ...func(*corev1.Node)) *corev1.Node {
 	node := fresh(func(n *corev1.Node) {
 		n.Spec.ProviderID = "p://1"
@@ -155,7 +155,7 @@ func check(t *testing.T, rows []row) {
 	}
 }
 
-// place returns the six labels of an instance, as one write sets them.
+// place returns the six labels that one write sets from an instance.
 func place(edits ...func(map[string]*string)) map[string]*string {
 	labels := map[string]*string{
 		corev1.LabelInstanceType:            new("small"),

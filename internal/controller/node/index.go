@@ -6,9 +6,9 @@ import (
 	"k8s.io/utils/third_party/forked/golang/btree"
 )
 
-// index has the names of the Nodes that the refresh asks about, in order. Each change
-// of a Node updates the index. So the refresh finds its next names without going
-// through all Nodes.
+// index has the names of the Nodes that the refresh asks about, in alphabetical order.
+// Each change of a Node updates the index. So the refresh finds the next names without
+// going through all Nodes.
 type index struct {
 	mu        sync.Mutex
 	refreshed *btree.BTree[string] // names; guarded by mu
@@ -37,9 +37,10 @@ func (i *index) refreshes() int {
 	return i.refreshed.Len()
 }
 
-// page returns the next names in alphabetical order, at most size of them. It begins
-// with the first name after last. If there is none, it begins with the very first name.
-// It also reports whether more names follow.
+// page returns the next names in alphabetical order, at most as many as the second
+// parameter says. The first of them comes after the name in the first parameter. If no
+// name comes after it, page begins with the first of all names. It also reports whether
+// more names follow.
 func (i *index) page(last string, size int) (names []string, more bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

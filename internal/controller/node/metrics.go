@@ -16,8 +16,8 @@ type Metrics struct {
 	owners                    *owners
 }
 
-// NewMetrics returns the controller's metrics. It calls register and collect to
-// register them.
+// NewMetrics returns the controller's metrics. It registers them with the functions
+// register and collect.
 func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) *Metrics {
 	m := newMetrics(clock.RealClock{})
 	register(m.taintRemoval, m.initialSync, m.owners.gauge)
@@ -42,7 +42,7 @@ func newMetrics(c clock.PassiveClock) *Metrics {
 		taintRemoval: delay("cloud_provider_taint_removal_delay_seconds", "Age of a Node when its uninitialized taint was removed"),
 		initialSync:  delay("initial_node_sync_delay_seconds", "Age of a Node when it was initialised"),
 		waiting: waiting.New(
-			waiting.Metric{Name: "fairlead_nodes_waiting", Help: "Nodes that wait to be initialised, by the reason that their events name"},
+			waiting.Metric{Name: "fairlead_nodes_waiting", Help: "Nodes that wait to be initialised, by the reason in their events"},
 			waiting.Metric{Name: "fairlead_nodes_waiting_oldest_seconds", Help: "Longest time that a Node has waited to be initialised"}, c),
 	}
 }

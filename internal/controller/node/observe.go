@@ -26,7 +26,7 @@ func (c *Controller) observe(node *corev1.Node) observed {
 	return o
 }
 
-// answered returns the observation o with an answer that the cloud has just given.
+// answered returns the observation with the answer that the cloud has just given.
 func (c *Controller) answered(o observed, a answer) observed {
 	o.answer, o.now = a, c.clock.Now()
 	o.answered = o.now

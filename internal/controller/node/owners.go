@@ -21,7 +21,7 @@ func newOwners() *owners {
 	return &owners{
 		gauge: metrics.NewGaugeVec(&metrics.GaugeOpts{
 			Name:           "fairlead_nodes",
-			Help:           "Nodes by owner: mine, foreign, nobody, or unknown. Only Nodes whose owner is mine or unknown are touched",
+			Help:           "Nodes by owner: mine, foreign, nobody, or unknown. The daemon works only on Nodes whose owner is mine or unknown",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"owner"}),
 		of: map[string]ownership.Owner{},

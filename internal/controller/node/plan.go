@@ -15,16 +15,15 @@ import (
 // Keys returns the names of all Nodes.
 func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
 
-// Shadow makes no passes. For each Node that is due for one, it calls the function look
+// Shadow makes no passes. When a Node is due for a pass, Shadow calls the function look
 // instead. Follow must be called first, and Run must not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	return c.loop.RunAs(ctx, look)
 }
 
 // Plan returns the steps that the controller would take for a Node. It writes nothing.
-// It asks the cloud at once, even if the controller would leave the question to the
-// refresh. It asks about an initialised Node at most once in each period of the
-// refresh.
+// It asks the cloud at once, even if the controller would wait for the refresh to ask.
+// But it asks about an initialised Node at most once in each period of the refresh.
 func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error) {
 	node, err := c.nodes.Cached(name)
 	if apierrors.IsNotFound(err) {
@@ -50,8 +49,8 @@ func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error)
 }
 
 // lookUp adds the cloud's answer to the observation o. For an initialised Node, it uses
-// the last answer again until the refresh is due. So a change of an initialised Node
-// causes no call.
+// the last answer again until the refresh is due. So a change of such a Node causes no
+// call.
 func (c *Controller) lookUp(ctx context.Context, o observed, p plan) (observed, error) {
 	waits := p.do == ask
 	if last, ok := c.latest(o.node); ok && !waits {

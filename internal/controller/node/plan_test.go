@@ -17,8 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// A step gives the reason of a plan, and lists its writes as differences from the
-// present Node.
+// A step gives the reason of a plan, and lists what the plan changes on the Node.
 func TestStepOfAPlan(t *testing.T) {
 	n := &corev1.Node{}
 	n.Name = "n"

@@ -36,8 +36,8 @@ type vendor struct {
 	instances map[string]cloudprovider.InstanceMetadata // by name; guarded by mu
 	hidden    map[string]cloudprovider.InstanceMetadata // taken away by a test; guarded by mu
 	asked     []string                                  // names of Nodes; guarded by mu
-	// before, if not nil, is called before each question. If it returns an error, that
-	// error is the answer.
+	// Each question first calls this function, unless it is nil. If the function
+	// returns an error, that error is the answer.
 	before func() error
 	// hints has the vendor's list and watch. It is nil if the vendor offers none.
 	hints *hints
@@ -173,8 +173,8 @@ func beginWith(t *testing.T, v *vendor, cfg Config, habits []quirks.Quirk, nodes
 	return q
 }
 
-// onPatch refuses a patch if q.refuses is set and returns an error for it. Otherwise
-// onPatch gives the Node a new version, as the API server does.
+// onPatch refuses a patch if the function q.refuses is not nil and returns an error for
+// the patch. Otherwise onPatch gives the Node a new version, as the API server does.
 func (q *quirky) onPatch(action clienttesting.Action) (bool, runtime.Object, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -391,7 +391,7 @@ func TestLabelsDoNotFlap(t *testing.T) {
 }
 
 // A provider can spell the ID of an instance differently from the Node. The Node keeps
-// its own ID. It is not initialised if the provider's ID is another Node's, or if
+// its own ID. The Node is not initialised if another Node has the provider's ID, or if
 // StrictIDs is set.
 func TestAnotherSpellingOfTheProviderID(t *testing.T) {
 	for _, tt := range []struct {

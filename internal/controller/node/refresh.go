@@ -19,7 +19,8 @@ type refresher struct {
 const idle = 5 * time.Second
 
 // pause returns the time between two pages of a round with the given number of pages.
-// Without Nodes, there are no pages, and the pause is at most the constant idle.
+// If there are no Nodes, there are no pages. The pause is then the period, but not
+// longer than idle.
 func (r refresher) pause(pages int) time.Duration {
 	if pages == 0 {
 		return min(r.period, idle)
@@ -27,8 +28,9 @@ func (r refresher) pause(pages int) time.Duration {
 	return r.period / time.Duration(pages)
 }
 
-// pageAfter returns the next page of names in alphabetical order. It begins with the
-// first name after last. If there is none, pageAfter returns the first page.
+// pageAfter returns the next page of names in alphabetical order. The page begins with
+// the first name after the name in the second parameter. If no name comes after it,
+// pageAfter returns the first page.
 func pageAfter(names []string, last string, page int) []string {
 	slices.Sort(names)
 	from, found := slices.BinarySearch(names, last)

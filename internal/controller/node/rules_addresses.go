@@ -9,9 +9,9 @@ import (
 	"k8s.io/cloud-provider/api"
 )
 
-// changedAddresses returns the addresses to write. It returns nil if the Node has them
-// already, if the cloud offers none, or if the cloud does not offer the address that
-// the kubelet was told to use.
+// changedAddresses returns the addresses to write. It returns nil if the Node already
+// has them, or if the cloud offers no addresses. It also returns nil if the cloud does
+// not offer the address that the kubelet was told to use.
 func changedAddresses(o observed) []corev1.NodeAddress {
 	wanted, unmet := wantedAddresses(o.node, o.answer.instance.addresses)
 	if unmet != nil || slices.Equal(wanted, stored(o.node.Status.Addresses)) {

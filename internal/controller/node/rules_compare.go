@@ -9,8 +9,8 @@ import (
 )
 
 // confirms reports whether a list shows that the Node is up to date. Then no question
-// about the Node is needed. If the list leaves out something that the Node has, it
-// confirms nothing, because the omitted data might have changed.
+// about the Node is needed. If the list leaves out a fact that the Node shows, it does
+// not confirm the Node, because this fact might have changed.
 func confirms(o observed) bool {
 	if saysLess(o) {
 		return false
@@ -52,8 +52,9 @@ type watched struct {
 const longer = 6
 
 // comparePeriod returns the period in which all Nodes are compared with the cloud. The
-// period is longer if the watch has worked since the last comparison of all Nodes
-// began, because a comparison then finds only changes that the watch has missed.
+// period is longer if the watch works, and has worked ever since the last complete
+// comparison began. A comparison is then needed only to find changes that the watch has
+// failed to name.
 func comparePeriod(base time.Duration, w watched, compared time.Time) time.Duration {
 	if !w.works || compared.Before(w.since) {
 		return base
@@ -67,8 +68,8 @@ func mayBeMissed(w watched, compared, named, now time.Time) bool {
 	return w.works && !compared.Before(w.since) && now.Sub(named) > namedFor
 }
 
-// namedFor is the time for which a change of a Node does not count as missed after the
-// watch has named the Node.
+// namedFor is the time for which a Node counts as named by the watch. If a comparison
+// finds a change of the Node within this time, the watch has not missed the change.
 const namedFor = time.Minute
 
 // wokenLimit bounds the questions and the passes that the watch causes for one Node. A
@@ -76,6 +77,6 @@ const namedFor = time.Minute
 var wokenLimit = allowance.Limit{Burst: 6, Every: time.Minute, Least: time.Second}
 
 // askedAgainAfter is the time between the first and the second question about a Node
-// that the watch has named. The second one is asked only if the first answer showed no
-// change. A cloud's answers can lag behind its watch.
+// that the watch has named. The second question is asked only if the first answer
+// showed no change, because a cloud's answers can lag behind its watch.
 const askedAgainAfter = 10 * time.Second

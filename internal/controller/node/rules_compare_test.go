@@ -50,9 +50,9 @@ func TestWhatAListConfirms(t *testing.T) {
 	}
 }
 
-// If a Node still has to show that it is initialised, a list does not confirm it, so
-// the cloud is asked about the Node. But this does not mean that the list or the watch
-// has missed a change.
+// If a Node lacks only the condition that says that it is initialised, a list does not
+// confirm the Node, so the cloud is asked. But the answer shows no difference from the
+// cloud: only the condition has to be written.
 func TestConditionIsNoNewsOfTheCloud(t *testing.T) {
 	o := observed{now: noon, node: settled(), answer: machine(), policy: follows, always: true}
 	if decide(o).condition == nil || confirms(o) || differs(o) {

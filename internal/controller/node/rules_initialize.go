@@ -15,8 +15,8 @@ import (
 // one that fails returns the cause that the waiting Node shows.
 var preconditions = []func(observed) *message.Cause{isSameInstance, hasProviderID, labelsAreValid, addressIsOffered}
 
-// isSameInstance returns a cause if the cloud has described another instance
-// than the Node's (promise S6).
+// isSameInstance returns a cause if the cloud has described an instance that is not the
+// Node's (promise S6).
 func isSameInstance(o observed) *message.Cause {
 	if !isOther(o) {
 		return nil
@@ -25,8 +25,8 @@ func isSameInstance(o observed) *message.Cause {
 }
 
 // hasProviderID returns a cause if neither the Node nor the cloud's answer has a
-// provider ID. Without one, nothing could find the instance again. Like upstream, it
-// makes an exception for providers without any provider IDs (upstream-behaviour 3.3).
+// provider ID. Without one, nothing could find the instance again. Providers that have
+// no provider IDs are an exception, as with upstream (upstream-behaviour 3.3).
 func hasProviderID(o observed) *message.Cause {
 	if i := o.answer.instance; o.node.Spec.ProviderID != "" || i.providerID != "" || i.nameless {
 		return nil
@@ -55,9 +55,9 @@ func addressIsOffered(o observed) *message.Cause {
 }
 
 // initialize returns the plan for a Node that is not initialised yet: to ask the cloud,
-// to wait, or to release the Node for scheduling. The last write of a release sets the
-// provider ID and the labels, and removes the taint. The write of the addresses comes
-// before it (promise S6).
+// to wait, or to release the Node for scheduling. A release first writes the addresses.
+// Its last write sets the provider ID and the labels, and removes the taint (promise
+// S6).
 func initialize(o observed) plan {
 	if !o.unwritten.IsZero() {
 		return waits(o, o.unwritten)

@@ -26,14 +26,14 @@ type LabelPolicy struct {
 	// Additional means that the provider's own labels are kept up to date: the labels
 	// other than type, zone and region.
 	Additional bool
-	// Remove means that an additional label is removed once removeAfter answers in a
-	// row have left it out. Only labels that were set from the cloud are removed.
-	// Without Remove, no label is removed.
+	// Remove means that an additional label is removed once several answers in a row
+	// (removeAfter) have left it out. Only labels that were set from the cloud are
+	// removed. Without Remove, no label is removed.
 	Remove bool
 }
 
-// removeAfter is the number of answers in a row that have to leave a label out before
-// it is removed. A single answer without the label often means only that something has
+// removeAfter is the number of answers in a row without a label after which the label
+// is removed. A single answer without the label often means only that something has
 // failed inside the provider.
 const removeAfter = 3
 
@@ -77,8 +77,8 @@ func both(value, oldKey, newKey string) map[string]string {
 	return map[string]string{oldKey: value, newKey: value}
 }
 
-// differing returns the labels of want that are missing in have, or that have another
-// value there.
+// differing returns the labels to write: the wanted labels that are missing or have
+// another value.
 func differing(have, want map[string]string) map[string]*string {
 	set := map[string]*string{}
 	for key, value := range want {
@@ -109,7 +109,8 @@ func additionalLabels(node *corev1.Node, offered map[string]string, policy Label
 		_, mine := record[key]
 		switch {
 		case reserved.MatchString(key), isInvalidLabel(key, value):
-			// A recorded label is updated again once the cloud's value is valid.
+			// The label stays in the record, so that it is updated once the cloud's
+			// value is valid.
 		case !exists, mine && current != value:
 			labels[key] = &value
 			record[key] = value
@@ -148,8 +149,8 @@ func followed(node *corev1.Node) map[string]string {
 }
 
 // recorded returns the record of a Node. It is empty if the annotation cannot be
-// parsed. A kubelet is allowed to write the annotation, but not to set every label. So
-// entries with reserved keys are ignored.
+// parsed. A kubelet may write the annotation, but it may not set every label with a
+// reserved key. So entries with such keys are ignored.
 func recorded(node *corev1.Node) map[string]string {
 	record := map[string]string{}
 	if json.Unmarshal([]byte(node.Annotations[AnnotationLabels]), &record) != nil || record == nil {

@@ -41,8 +41,8 @@ func aboutOwner(o observed) (key string, event message.Event) {
 }
 
 // isLeftWaiting reports whether the Node waits to be initialised, but does not belong
-// to this daemon. If no label disowns the Node, the event about it comes only after a
-// minute, because another manager might be about to initialise the Node.
+// to this daemon. If no label excludes the Node, an event reports this after a minute.
+// Until then, another manager might initialise the Node.
 func isLeftWaiting(o observed) bool {
 	_, disowned := o.claim.Disowns(o.node)
 	return disowned && o.node.DeletionTimestamp == nil && nodefact.IsUninitialized(o.node)

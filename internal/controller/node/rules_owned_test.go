@@ -13,7 +13,7 @@ import (
 
 // A kubelet can set fairlead.dev/exclude on its own Node. With
 // --node-restricted-labels-only, the label has no effect, and an event says so. Each
-// label that appears is reported once.
+// such label is reported once when it appears.
 func TestExclusionIsReportedOnce(t *testing.T) {
 	var (
 		byKubelet  = label(ownership.LabelExclude, "")
@@ -82,8 +82,8 @@ func TestForeignNodeThatWaitsIsReportedOnce(t *testing.T) {
 	}
 }
 
-// A program can filter the Nodes with Claim.Nodes. If a change of a Node changes the
-// result of the filter, it wakes the Node, whatever field the filter reads.
+// A program can filter the Nodes with Claim.Nodes. A change of a Node wakes the Node if
+// the result of the filter changes, whichever field the filter reads.
 func TestFilterWakes(t *testing.T) {
 	claim := ownership.Claim{Nodes: func(n *corev1.Node) bool { return n.Annotations["pool"] == "" }}
 	theirs := settled(func(n *corev1.Node) { withAnnotation(n, "pool", "theirs") })

@@ -60,20 +60,19 @@ func followInstance(o observed, p *plan) {
 	p.events, p.memory.notices = newNotices(notices, o.memory.notices)
 }
 
-// isOther reports whether the cloud describes another instance than the Node's. The
-// provider was asked with the Node's own provider ID. If the answer has another
-// provider ID, that ID usually counts as another spelling of the same ID. The Node
-// keeps its own ID, because a provider ID can never be changed. The answer counts as
-// one about another instance only if another Node has that provider ID, or if strictIDs
-// is set.
+// isOther reports whether the cloud describes an instance that is not the Node's. The
+// provider was asked with the Node's own provider ID. If it answers with a different
+// one, that is usually only another spelling. The Node keeps its own ID, because a
+// provider ID can never be changed. The instance counts as another one only if another
+// Node has its provider ID, or if strictIDs is set.
 func isOther(o observed) bool {
 	own, theirs := o.node.Spec.ProviderID, o.answer.instance.providerID
 	return own != "" && theirs != "" && own != theirs && (o.holder != "" || o.strictIDs)
 }
 
-// isKnown reports whether the Node is known to be this instance. A Node that registered
-// without the taint gets no provider ID from this controller. Without a provider ID, it
-// gets no labels from the cloud either, as with upstream.
+// isKnown reports whether it is known that the Node runs on this instance. A Node that
+// registered without the taint gets no provider ID from this controller. Without a
+// provider ID, it gets no labels from the cloud either, as with upstream.
 func isKnown(node *corev1.Node, i instance) bool {
 	return node.Spec.ProviderID != "" || i.nameless
 }
@@ -81,7 +80,8 @@ func isKnown(node *corev1.Node, i instance) bool {
 func followLabels(o observed, p *plan) {
 	i := o.answer.instance
 	if o.policy.Type && !isInvalidLabel("name", i.size) {
-		// The cloud's value counts, not the value of the old key.
+		// Both keys get the value that the cloud names. The value of the old key does
+		// not count.
 		delete(p.change.labels, corev1.LabelInstanceTypeStable)
 		maps.Copy(p.change.labels, differing(o.node.Labels, sizeLabels(i)))
 		if i.size == "" {
@@ -144,7 +144,7 @@ func newNotices(notices []message.Event, recorded string) ([]message.Event, stri
 	return notices, now
 }
 
-// difference names what an update writes.
+// difference says in words which parts of the Node an update writes.
 func difference(p plan) string {
 	var parts []string
 	for _, part := range []struct {

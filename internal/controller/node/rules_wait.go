@@ -42,9 +42,9 @@ func waits(o observed, r message.Cause) plan {
 	return p
 }
 
-// inVain has the reasons for which it is useless to ask again soon. The cloud has
-// answered, and somebody has to change something. A Node with one of these reasons
-// might wait for ever, and must not use up the quota of the cloud (promise P2).
+// inVain has the reasons for which it is useless to ask again soon. The answer stays
+// the same until somebody changes something. A Node with one of these reasons might
+// wait for ever, and must not use up the quota of the cloud (promise P2).
 var inVain = []string{"InstanceNotFound", "CloudDenied", "CloudRejected", "NotImplemented", "ProviderPanicked", providerIDMismatch.Name, noProviderID.Name}
 
 // The pause doubles after each question in vain, from firstPause to longestPause. Once
@@ -55,10 +55,10 @@ const (
 	hurriedFor   = time.Minute
 )
 
-// vainAfter returns the number of questions in a row that were in vain, this one
-// included. It also returns the time until the next question; 0 means the growing delay
-// of the queue. A failure of the cloud does not set the number back, so the Node does
-// not become more urgent.
+// vainAfter returns the number of questions in a row that were in vain, including the
+// last one. It also returns the time until the next question; 0 means the growing delay
+// of the queue. A failure of the cloud does not set the number back to 0, so the Node
+// does not get a higher priority.
 func vainAfter(o observed, r message.Cause) (vain int, pause time.Duration) {
 	switch {
 	case o.answer.again > 0: // The pause ends with the outage.
@@ -89,12 +89,12 @@ func pauseAfter(vain int) time.Duration {
 var questionLimit = allowance.Limit{Burst: 12, Every: 30 * time.Second, Least: 500 * time.Millisecond}
 
 // asks returns the plan to ask the cloud, or a plan to wait if too many questions were
-// asked. A pass that comes before its time means that the Node has changed, or that the
-// watch has named it. Then the pauses start from the shortest again, unless the Node
-// has used up its questions.
+// asked. If a pass comes before the time of the next question, the Node has changed, or
+// the watch has named it. Then the pauses start from the shortest one again, unless the
+// Node has used up its questions.
 func asks(o observed) plan {
 	if next := o.memory.questions.Next(questionLimit); o.now.Before(next) {
-		return plan{do: wait, why: "the cloud was asked about the Node often enough", after: next.Sub(o.now), memory: o.memory}
+		return plan{do: wait, why: "the cloud was asked about the Node too often, so the next question has to wait", after: next.Sub(o.now), memory: o.memory}
 	}
 	p := plan{do: ask, why: "the Node waits for its instance to be described", memory: o.memory}
 	p.memory.questions = o.memory.questions.Used(questionLimit, o.now)
@@ -128,8 +128,9 @@ func isNews(o observed, r message.Cause, shown *corev1.NodeCondition) bool {
 	}
 }
 
-// isDue reports whether the Node has waited long enough for a condition, or shows one
-// already. A condition from an earlier wait must not stay wrong.
+// isDue reports whether the Node has waited long enough for a condition, or already
+// shows one. The condition that it shows may come from an earlier wait, and must be
+// corrected.
 func isDue(o observed, m memory, shown *corev1.NodeCondition) bool {
 	return shown != nil || o.now.Sub(m.waitsSince) >= nodecondition.After
 }

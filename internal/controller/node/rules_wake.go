@@ -11,11 +11,12 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// wakes reports whether a change of a Node requires a pass. It does if a decision reads
+// wakes reports whether a change of a Node requires a pass, because a decision reads
 // the changed field. Such a pass ends the delay of a waiting Node, so it must be rare.
-// Heartbeats do not count. Of the annotations, only those that this controller reads
-// count. The condition of a waiting Node does not count, because this controller writes
-// it. A waiting Node has another pass after at most longestPause anyway.
+// Heartbeats do not count, and neither do annotations that this controller does not
+// read. The condition of a waiting Node does not count, because this controller writes
+// it. Even if somebody else changes it, the Node has another pass after at most
+// longestPause.
 func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
 	_, was := claim.Disowns(before)
 	_, is := claim.Disowns(now)

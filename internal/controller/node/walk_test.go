@@ -55,7 +55,7 @@ func withAnnotation(n *corev1.Node, key, value string) {
 	n.Annotations[key] = value
 }
 
-// starts calls visit with a Node for every combination of the axes.
+// starts calls the function visit with a Node for every combination of the axes.
 func starts(t *testing.T, visit func(name string, node *corev1.Node)) {
 	t.Helper()
 	var visitAll func(rest []axis, name string, node *corev1.Node)
@@ -96,9 +96,9 @@ type world struct {
 	now    time.Time
 }
 
-// step makes one decision. Of the two writes of the plan, it carries out none, the
-// first one, or both. If it does not carry out both, the process counts as crashed, and
-// its memory is lost.
+// step makes one decision, and carries out none, the first, or both of the two writes
+// of the plan. If it does not carry out both, the process counts as crashed, and its
+// memory is lost.
 func (w *world) step(a answer, writes int) plan {
 	o := observed{now: w.now, node: w.node.DeepCopy(), memory: w.memory, policy: follows}
 	p := decide(o)

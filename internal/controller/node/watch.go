@@ -14,7 +14,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// The pause between two calls of a watch. It grows while calls fail.
+// watchPause is the pause between two calls of a watch. While calls fail, it grows up
+// to longestWatchPause.
 const (
 	watchPause        = time.Second
 	longestWatchPause = time.Minute
@@ -98,8 +99,8 @@ type wokenNode struct {
 	due   time.Time // the time of the next question about the Node; zero: no question is due
 	pass  time.Time // the time of the next pass, if the Node waits to be initialised
 	again bool      // the question that is due, or was asked last, is the second one since the watch named the Node
-	// asks bounds the questions about the Node once it is initialised. passes bounds
-	// the passes of the Node before that.
+	// asks is the allowance for questions about an initialised Node. passes is the
+	// allowance for passes of a Node that is not initialised yet.
 	asks, passes allowance.Allowance
 }
 
@@ -165,8 +166,9 @@ func (w *woken) take(now time.Time) (names []string, next time.Duration) {
 	return names, next
 }
 
-// asked records that the cloud was asked about Nodes. news has those of them whose
-// answers showed a change. The cloud is asked once more about the others.
+// asked records that the cloud was asked about these Nodes. The second parameter has
+// the names of those whose answers showed a change. The cloud will be asked once more
+// about the others.
 func (w *woken) asked(names, news []string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -28,9 +28,9 @@ const (
 var failures = []failure{
 	{
 		kind: cloud.NotFound, reason: "InstanceNotFound",
-		text: "The cloud has no instance for this Node. Check that the Node's name or provider ID is the instance's, and that the credentials are for the right account.",
+		text: "The cloud has no instance for this Node. Check that the Node has the name or the provider ID of its instance, and that the credentials are for the right account.",
 		when: "The cloud has no instance with the Node's name or provider ID.",
-		do:   "Check that the Node's name or provider ID is the instance's, and that the credentials are for the right account.",
+		do:   "Check that the Node has the name or the provider ID of its instance, and that the credentials are for the right account.",
 	},
 	{
 		kind: cloud.Denied, reason: "CloudDenied",
@@ -52,8 +52,8 @@ var failures = []failure{
 	},
 	{
 		kind: cloud.Invalid, reason: "CloudRejected",
-		text: "The cloud rejects the question about this Node.",
-		when: "The cloud rejects the question about the Node.",
+		text: "The cloud says that the request about this Node is not valid.",
+		when: "The cloud says that the request about the Node is not valid.",
 		do:   "Check the Node's name and provider ID. The message has the cloud's error.",
 	},
 	{
@@ -64,8 +64,8 @@ var failures = []failure{
 	},
 	{
 		kind: cloud.QuotaExceeded, reason: "CloudQuotaExceeded",
-		text: "The account may not have more of something that the provider needs for this Node. Have the quota raised, or delete what is not needed any more.",
-		when: "The account may not have more of something that the provider needs for the Node.",
+		text: "The account's quota for something that the provider needs for this Node is used up. Have the quota raised, or delete what is not needed any more.",
+		when: "The account's quota for something that the provider needs for the Node is used up.",
 		do:   "Have the quota raised, or delete what is not needed any more.",
 	},
 	{
@@ -82,7 +82,7 @@ var failures = []failure{
 	},
 	{
 		kind: cloud.Panicked, reason: "ProviderPanicked",
-		text: "The provider's code has panicked; the log has its stack. This is a fault of the provider.",
+		text: "The provider's code has panicked. The log has its stack. This is a bug in the provider.",
 		when: "The provider's code has panicked.",
 		do:   "Report it to the author of the provider, with the stack from the log.",
 	},
@@ -94,15 +94,15 @@ var failures = []failure{
 	},
 	{
 		kind: cloud.NotImplemented, reason: "NotImplemented",
-		text: "The provider does not implement what has to be asked about the Node.",
-		when: "The provider does not implement what has to be asked about the Node.",
+		text: "The provider does not implement the call that asks about the Node.",
+		when: "The provider does not implement the call that asks about the Node.",
 		do:   askProvider,
 	},
 	{
 		kind: cloud.Failed, reason: "CloudFailed",
-		text: "The provider has returned an error of no known kind. Its text follows.",
-		when: "The provider has returned an error of no known kind.",
-		do:   "Read the error in the message. It is the provider's.",
+		text: "The provider has returned an error whose kind the daemon does not know. The text of the error follows.",
+		when: "The provider has returned an error whose kind the daemon does not know.",
+		do:   "Read the provider's error in the message.",
 	},
 }
 

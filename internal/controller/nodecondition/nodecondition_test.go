@@ -12,8 +12,8 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// shown returns a condition that was last written at the given age before noon. The
-// condition has had its status for an hour.
+// shown returns a condition as a Node shows it at noon. It was last written the given
+// time ago, and has had its status for an hour.
 func shown(status corev1.ConditionStatus, cause message.Cause, age time.Duration) *corev1.NodeCondition {
 	return &corev1.NodeCondition{
 		Type: "T", Status: status, Reason: cause.Reason, Message: cause.Message,

@@ -23,7 +23,7 @@ import (
 // has the same name.
 const Name = "cloud-node-lifecycle-controller"
 
-// Names of the queues in metrics.
+// silentQueue and deletionQueue are the names of the queues in metrics.
 const (
 	silentQueue   = "SilentNodes"
 	deletionQueue = "NodeDeletions"
@@ -54,8 +54,8 @@ type recorder interface {
 
 // Config configures the controller.
 type Config struct {
-	// Reads is the number of passes that run at the same time; 0 means 1. The final
-	// check does not count.
+	// Reads is the number of passes that can run at the same time; 0 means 1. In
+	// addition, one final check can run at the same time.
 	Reads  int
 	Limits Limits
 	// Claim says which Nodes belong to this daemon.
@@ -139,7 +139,7 @@ func (c *Controller) Run(ctx context.Context) error {
 }
 
 // Follow makes the controller follow the changes of all Nodes until stop is called. The
-// returned function known reports whether the controller has seen all Nodes. Run calls
+// first returned function reports whether the controller has seen all Nodes. Run calls
 // Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	handler, err := c.informer.AddEventHandler(c.handlers())

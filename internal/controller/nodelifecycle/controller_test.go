@@ -218,7 +218,7 @@ func (r *removals) deletions() []metav1.Preconditions {
 	return all
 }
 
-// aliveAnd returns the silent Nodes and three Nodes that report.
+// aliveAnd returns the given silent Nodes, and three Nodes that report.
 func aliveAnd(silent ...*corev1.Node) []*corev1.Node {
 	return append(silent, old("w1", reports), old("w2", reports), old("w3", reports))
 }
@@ -442,7 +442,7 @@ func TestNodesOverTheBudgetWaitAndAreDeletedAtABoundedRate(t *testing.T) {
 }
 
 // With AnnouncedByConditions, drained Nodes do not wait for OverBudgetAfter, however
-// many they are. They are deleted at the bounded rate. A Node that is not drained does
+// many they are. They are deleted at the limited rate. A Node that is not drained does
 // not wait for the drained ones.
 func TestDrainedNodesAreDeletedAtABoundedRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -475,7 +475,8 @@ func TestDrainedNodesAreDeletedAtABoundedRate(t *testing.T) {
 }
 
 // In a cluster of cloud instances, a Node whose machine is not in the cloud is never
-// deleted. It does not matter what the cloud says about its name.
+// deleted. It does not matter what the cloud answers to a question about the Node's
+// name.
 func TestMachineOfOnesOwnStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1", providerID("")))...)

@@ -35,15 +35,17 @@ type check struct {
 type memory struct {
 	evidence evidence
 	holding  holding
-	// firsts is the allowance for first questions: questions about a Node for which
-	// there is no evidence yet. A report of the kubelet resets the evidence.
+	// firsts is the allowance for first questions, which are asked while there is no
+	// evidence about the Node. A report of the kubelet resets the evidence, but not the
+	// allowance.
 	firsts allowance.Allowance
 	// nextCheck is the earliest time at which the next final check can begin.
 	nextCheck time.Time
 	// deleted is the UID of the Node once the API server has accepted its deletion. The
 	// cache might still have the Node.
 	deleted types.UID
-	// untainted means that an event has reported a failed write of the shutdown taint.
+	// untainted means that the last write of the shutdown taint has failed, and that an
+	// event has reported this.
 	untainted bool
 }
 
@@ -92,11 +94,10 @@ type plan struct {
 	memory  memory
 }
 
-// obstacle is a reason for a deletion to wait. Its field until is the earliest time at
-// which the deletion can go on, or zero if that time is not known.
+// obstacle is a reason for a deletion to wait.
 type obstacle struct {
 	cause message.Cause
-	until time.Time
+	until time.Time // the earliest time at which the deletion can go on; zero if it is not known
 }
 
 // preconditions are the checks that a deletion has to pass. The first one that returns

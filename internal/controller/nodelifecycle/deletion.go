@@ -77,7 +77,7 @@ func (c *Controller) confirm(ctx context.Context, node *corev1.Node) (o observed
 	}
 }
 
-// showNotRead keeps a Node that cannot be read from the API server.
+// showNotRead holds a Node that cannot be read from the API server.
 func (c *Controller) showNotRead(ctx context.Context, name string, why error) error {
 	node, err := c.nodes.Cached(name)
 	if err != nil || ctx.Err() != nil {
@@ -92,9 +92,8 @@ func (c *Controller) showNotRead(ctx context.Context, name string, why error) er
 // tries again if another client has changed only fields that no decision reads.
 const deleteTries = 5
 
-// remove deletes the Node. The API server accepts the deletion only if the Node still
-// has the version that was read. remove records the events and stores the memory after
-// the deletion.
+// remove deletes the Node, and then records the events and stores the memory. The API
+// server accepts the deletion only if the Node still has the version that was read.
 func (c *Controller) remove(ctx context.Context, o observed, p plan) error {
 	name := o.node.Name
 	err := c.nodes.Delete(ctx, o.node)

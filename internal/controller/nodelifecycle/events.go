@@ -41,7 +41,7 @@ var (
 	}
 	nodeDeletionResumed = message.Reason{
 		Name: "NodeDeletionResumed", On: "Node", Type: corev1.EventTypeNormal,
-		When: "The deletion of the Node was held, and is made now.",
+		When: "The deletion of the Node was held. The Node is deleted now.",
 	}
 	nodeDeletionCanceled = message.Reason{
 		Name: "NodeDeletionCanceled", On: "Node", Type: corev1.EventTypeNormal,
@@ -49,7 +49,7 @@ var (
 	}
 	shutdownTaintFailed = message.Reason{
 		Name: "ShutdownTaintFailed", On: "Node", Type: corev1.EventTypeWarning,
-		When: "The shutdown taint of the Node could not be set or removed. The write is retried. The event comes once, not at each try.",
+		When: "The shutdown taint of the Node could not be set or removed. The write is retried. The event is recorded once, not after each attempt.",
 		Do:   "Check the RBAC rules of the cloud-controller-manager and the admission webhooks.",
 	}
 )
@@ -59,41 +59,41 @@ var (
 	absenceUnconfirmed = message.Reason{
 		Name: "AbsenceUnconfirmed", On: "Node", Condition: string(ConditionMissing),
 		When: "The cloud has not yet said often enough, or for long enough, that the instance does not exist.",
-		Do:   "Nothing. It takes less than a minute, two minutes for a young Node.",
+		Do:   "Nothing. This takes less than a minute, or two minutes for a young Node.",
 	}
 	tooManyAbsent = message.Reason{
 		Name: "TooManyAbsent", On: "Node", Condition: string(ConditionMissing),
-		When: "More Nodes are absent together than --node-deletion-budget-nodes and -percent allow.",
+		When: "More Nodes are absent together than --node-deletion-budget-nodes and --node-deletion-budget-percent allow.",
 		Do:   "Check the region, the project and the credentials. If the machines are gone, wait, or delete the Nodes by hand.",
 	}
 	deletionRateLimited = message.Reason{
 		Name: "DeletionRateLimited", On: "Node", Condition: string(ConditionMissing),
-		When: "More Nodes than the budget are absent together, and have been for long enough, or a condition announces the Node. Such Nodes are deleted at a bounded rate.",
+		When: "More Nodes are absent together than the budget allows, and this Node has been absent for --node-deletion-over-budget-after. Or a condition announces the removal of the Node. Such Nodes are deleted at a limited rate.",
 		Do:   "Nothing.",
 	}
 	noWitness = message.Reason{
 		Name: "NoWitness", On: "Node", Condition: string(ConditionMissing),
-		When: "The cloud has confirmed too few other Nodes, or there is no other Node left that it could confirm.",
-		Do:   "If the message says that none is left, delete the Node by hand, or set --node-deletion-without-witness-after. Otherwise check the cloud.",
+		When: "The cloud has confirmed too few other Nodes, or there is no other Node to ask the cloud about.",
+		Do:   "If the message says that there is no other Node, delete the Node by hand, or set --node-deletion-without-witness-after. Otherwise check the cloud.",
 	}
 	cloudContradictsKubelet = message.Reason{
 		Name: "CloudContradictsKubelet", On: "Node", Condition: string(ConditionMissing),
-		When: "The cloud says that the instance of another Node, named in the message, does not exist, and that Node's kubelet reports.",
+		When: "The cloud says that the instance of another Node does not exist, although that Node's kubelet reports. The message names that Node.",
 		Do:   "Check the credentials, the project and the region. If the named Node is not of this cloud, label it " + ownership.LabelExcludeRestricted + ".",
 	}
 	deniedNodesReport = message.Reason{
 		Name: "DeniedNodesReport", On: "Node", Condition: string(ConditionMissing),
-		When: "The cloud has said for --node-deletion-foreign-after that the instances of several Nodes, named in the message, do not exist, and their kubelets report. Either the cloud's answers are wrong, or somebody uses the credentials of machines that are gone.",
+		When: "For --node-deletion-foreign-after or longer, the cloud has said that the instances of several Nodes do not exist, although their kubelets report. The message names up to five of these Nodes. Either the cloud's answers are wrong, or somebody uses the credentials of machines that are gone.",
 		Do:   "Check the credentials, the project and the region. If they are right, find out where the named kubelets run, and take their certificates away. A Node with the label " + ownership.LabelExcludeRestricted + " does not count.",
 	}
 	foreignProviderID = message.Reason{
 		Name: "ForeignProviderID", On: "Node", Condition: string(ConditionMissing),
-		When: "The provider has never confirmed a Node with a provider ID like this one's.",
-		Do:   "If it is another provider's Node, label it " + ownership.LabelExcludeRestricted + ".",
+		When: "The provider has never confirmed a Node whose provider ID has the same scheme as this Node's.",
+		Do:   "If the Node belongs to another provider, label it " + ownership.LabelExcludeRestricted + ".",
 	}
 	notOfThisCloud = message.Reason{
 		Name: "NotOfThisCloud", On: "Node", Condition: string(ConditionMissing),
-		When: "The Node has no provider ID and was not initialised by a cloud-controller-manager, and other Nodes have provider IDs. The cloud has no instance with its name.",
+		When: "The Node has no provider ID and was not initialised by a cloud-controller-manager. Other Nodes have provider IDs, and the cloud has no instance with this Node's name.",
 		Do:   "If it is a machine of your own, label it " + ownership.LabelExcludeRestricted + ". If it was an instance of this cloud and is gone, delete the Node by hand.",
 	}
 	deletionDisabled = message.Reason{
@@ -113,7 +113,7 @@ var (
 	}
 	nodeKeepsChanging = message.Reason{
 		Name: "NodeKeepsChanging", On: "Node", Condition: string(ConditionMissing),
-		When: "The Node is written so often that it cannot be deleted in the version that was read.",
+		When: "The Node changes so often that each attempt to delete it meets a newer version.",
 		Do:   "Nothing at first. If it lasts, find out what writes the Node all the time.",
 	}
 	instanceFound = message.Reason{
@@ -161,7 +161,7 @@ func deletingFailed(name string, err error) message.Event {
 }
 
 func taintFailed(err error) message.Event {
-	return shutdownTaintFailed.Event("The shutdown taint of this Node could not be set or removed, so pods may be scheduled to a machine that is shut down, or kept off one that runs. " +
+	return shutdownTaintFailed.Event("The shutdown taint of this Node could not be set or removed, so pods may be scheduled to a machine that is shut down, or kept off a machine that runs. " +
 		"Check the cloud-controller-manager's RBAC rules and admission webhooks. The write is retried. (" + message.Cut(err) + ")")
 }
 
@@ -172,7 +172,7 @@ func notRead(err error) message.Cause {
 
 func notDeleted(err error) message.Cause {
 	if kube.IsStale(err) {
-		return nodeKeepsChanging.Cause("The instance is gone, and the Node is written so often that it cannot be deleted in the version that was read. " +
+		return nodeKeepsChanging.Cause("The instance is gone, and the Node changes so often that each attempt to delete it meets a newer version. " +
 			"The deletion is retried. (" + message.Cut(err) + ")")
 	}
 	return deleteFailed.Cause("The instance is gone, and the API server does not let the Node be deleted. " +
@@ -197,7 +197,7 @@ func notConfirmed(e evidence, l Limits, needed time.Duration) message.Cause {
 }
 
 func overBudget(a absentees, l Limits) message.Cause {
-	return tooManyAbsent.Cause(fmt.Sprintf("%d of %d Nodes are absent from the cloud together, more than %v. That may be a wrong answer, so the Node is kept "+
+	return tooManyAbsent.Cause(fmt.Sprintf("%d of %d Nodes are absent from the cloud together. The budget allows %v. The cloud's answers may be wrong, so the Node is kept "+
 		"until it has been absent for %v. Check the cloud's region, project and credentials. If the instance is gone, the Node may be deleted by hand.",
 		a.absent, a.nodes, l.Budget, l.OverBudgetAfter))
 }
@@ -217,7 +217,7 @@ func contradicts(w witnesses) message.Cause {
 		return keepReporting(w.foreigners, w.foreign)
 	}
 	denied := w.contradicting.node
-	return cloudContradictsKubelet.Cause(fmt.Sprintf("The cloud says that the instance of Node %s does not exist either, and that Node's kubelet reports, "+
+	return cloudContradictsKubelet.Cause(fmt.Sprintf("The cloud says that the instance of Node %s does not exist either, although that Node's kubelet reports, "+
 		"so the cloud's answers are not trusted. Check the credentials, project and region of the cloud-controller-manager. "+
 		"If Node %s is not of this cloud, label it "+ownership.LabelExcludeRestricted+".", denied.Name, denied.Name))
 }
@@ -236,25 +236,25 @@ func keepReporting(denied int, some []peer) message.Cause {
 	if rest := denied - len(names); rest > 0 {
 		names = append(names, fmt.Sprintf("%d more", rest))
 	}
-	return deniedNodesReport.Cause(fmt.Sprintf("The cloud keeps saying that the instances of %d other Nodes do not exist, and their kubelets report: %s. "+
-		"Nothing is deleted while that is so. Check the credentials, project and region of the cloud-controller-manager. If they are right, each of these Nodes may be a kubelet with the credentials "+
-		"of a machine that is gone: find it and revoke its certificate. Label such a Node "+ownership.LabelExcludeRestricted+", and it does not count.",
+	return deniedNodesReport.Cause(fmt.Sprintf("The cloud keeps saying that the instances of %d other Nodes do not exist, although their kubelets report: %s. "+
+		"The Node is kept while this lasts. Check the credentials, project and region of the cloud-controller-manager. If they are right, each of these Nodes may belong to a kubelet that uses the credentials "+
+		"of a machine that is gone: find the kubelet and revoke its certificate. A Node with the label "+ownership.LabelExcludeRestricted+" does not count.",
 		denied, strings.Join(names, ", ")))
 }
 
 func tooFewWitnesses(w witnesses) message.Cause {
-	return noWitness.Cause(fmt.Sprintf("The cloud says that the instance does not exist. Of %d other Nodes like this one it has confirmed only %d since then, "+
-		"so the answer is not trusted. Check the cloud and its credentials, or delete the Node by hand.", w.others, w.seen))
+	return noWitness.Cause(fmt.Sprintf("The cloud says that the instance does not exist. Since then, the cloud has confirmed only %d of %d other Nodes like this one, "+
+		"so the answer is not trusted. Check the cloud and its credentials, or delete the Node by hand.", w.seen, w.others))
 }
 
 func noNodeLeft() message.Cause {
-	return noWitness.Cause("The cloud says that the instance does not exist. No other Node of this provider and region is left by which the answer " +
-		"could be tested. See --node-deletion-without-witness-after, or delete the Node by hand.")
+	return noWitness.Cause("The cloud says that the instance does not exist. There is no other Node of this provider and region " +
+		"to test the answer with. See --node-deletion-without-witness-after, or delete the Node by hand.")
 }
 
 func isForeign(node *corev1.Node) message.Cause {
-	return foreignProviderID.Cause(fmt.Sprintf("The cloud provider has not confirmed any Node whose provider ID is like %q, so this Node counts as another provider's "+
-		"and is left alone. If it is this provider's, check the credentials. If it is not, label it "+ownership.LabelExcludeRestricted+".", message.Value(node.Spec.ProviderID)))
+	return foreignProviderID.Cause(fmt.Sprintf("The provider has not confirmed any Node whose provider ID has the same scheme as %q, so this Node counts as another provider's "+
+		"and is left alone. If the Node belongs to this provider, check the credentials. If it does not, label it "+ownership.LabelExcludeRestricted+".", message.Value(node.Spec.ProviderID)))
 }
 
 func isNotOurs() message.Cause {
@@ -265,5 +265,5 @@ func isNotOurs() message.Cause {
 
 // notAnswered explains why the Node is kept although its kubelet is silent.
 func notAnswered(c message.Cause) message.Cause {
-	return c.After("The kubelet is silent, and whether the instance exists is not known. The Node is kept. ")
+	return c.After("The kubelet is silent, and it is not known whether the instance exists. The Node is kept. ")
 }

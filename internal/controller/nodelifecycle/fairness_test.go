@@ -77,7 +77,7 @@ func TestNodeThatFlapsIsAskedAboutLater(t *testing.T) {
 	if p.do != ask {
 		t.Errorf("%v after the pause, want a question", p.do)
 	}
-	// A Node that is excluded for a moment does not get its first questions back.
+	// A short exclusion of the Node does not renew its allowance for first questions.
 	excluded := n1.DeepCopy()
 	excluded.Labels["fairlead.dev/exclude"] = "true"
 	kept := decideSuspicion(observed{now: noon, node: excluded, memory: m, limits: DefaultLimits()}).memory

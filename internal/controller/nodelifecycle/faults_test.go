@@ -279,8 +279,9 @@ func TestRefusedConditionDoesNotRepeatTheEvent(t *testing.T) {
 }
 
 // If the API server keeps refusing the shutdown taint, an event on the Node reports
-// this once. The next event comes only if the taint is refused after a write has
-// succeeded. The event is also recorded if the write of the condition is refused.
+// this once. The next event comes only if the taint is written in the meantime, and is
+// then refused again. The event is also recorded if the write of the condition is
+// refused.
 func TestRefusedShutdownTaintIsReported(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"WebhookRejects": apierrors.NewForbidden(nodesResource, "n2", errors.New("no rule")),

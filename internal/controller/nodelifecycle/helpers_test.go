@@ -66,9 +66,9 @@ func fails(reason string) answer {
 	return answer{asked: noon, failure: message.Cause{Reason: reason, Message: "because"}}
 }
 
-// gone returns the memory of a Node that the cloud has called absent. times is the
-// number of these answers. first and last say how long ago the first and the last of
-// them came.
+// gone returns the memory of a Node that the cloud has called absent. The parameter
+// times is the number of these answers, and the last two parameters are the ages of the
+// first and of the last of them.
 func gone(n *corev1.Node, times int, first, last time.Duration) memory {
 	return memory{evidence: evidence{
 		uid: n.UID, providerID: n.Spec.ProviderID, presence: absent, absences: times, checks: times,
@@ -105,7 +105,7 @@ type cluster struct {
 	deleted   []time.Time
 }
 
-// seenBy returns o with the facts about the cluster that a decision reads.
+// seenBy adds to the observation the facts about the cluster that a decision reads.
 func (c cluster) seenBy(o observed) observed {
 	r := newIndex(o.limits, o.claim)
 	for _, n := range c.nodes {

@@ -55,8 +55,8 @@ func (c *Controller) recordAnswer(node *corev1.Node, a answer) {
 	c.index.record(node, a, c.clock.Now())
 }
 
-// postpone makes the next final check of this Node wait for at least minDelay, whatever
-// the result of the last one was.
+// postpone makes the next final check of this Node wait for at least minDelay from now.
+// It is called after every final check, whatever the result.
 func (c *Controller) postpone(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

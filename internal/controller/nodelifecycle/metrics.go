@@ -18,8 +18,8 @@ type Metrics struct {
 	held     *waiting.Gauges
 }
 
-// NewMetrics returns the controller's metrics. It calls register and collect to
-// register them.
+// NewMetrics returns the controller's metrics. It registers them with the functions
+// register and collect.
 func NewMetrics(register func(...metrics.Registerable), collect func(...metrics.StableCollector)) *Metrics {
 	m := newMetrics(clock.RealClock{})
 	register(m.duration, m.calls, m.deleted)
@@ -35,7 +35,7 @@ func newMetrics(c clock.PassiveClock) *Metrics {
 		duration: metrics.NewHistogram(&metrics.HistogramOpts{
 			Subsystem:      subsystem,
 			Name:           "monitor_nodes_duration_seconds",
-			Help:           "Time for which the cloud was asked about one silent Node",
+			Help:           "How long the daemon asked the cloud about one silent Node",
 			Buckets:        metrics.ExponentialBuckets(0.001, 2, 15),
 			StabilityLevel: metrics.ALPHA,
 		}),
@@ -51,7 +51,7 @@ func newMetrics(c clock.PassiveClock) *Metrics {
 			StabilityLevel: metrics.ALPHA,
 		}),
 		held: waiting.New(
-			waiting.Metric{Name: "fairlead_node_deletions_held", Help: "Silent Nodes that are not deleted, by the reason that their events name"},
+			waiting.Metric{Name: "fairlead_node_deletions_held", Help: "Silent Nodes that are not deleted, by the reason in their events"},
 			waiting.Metric{Name: "fairlead_node_deletions_held_oldest_seconds", Help: "Longest time that a silent Node has been kept"}, c),
 	}
 }

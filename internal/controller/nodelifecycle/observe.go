@@ -53,8 +53,8 @@ func (c *Controller) askExistence(ctx context.Context, node *corev1.Node) (answe
 }
 
 // askAboutWitness asks the cloud about a witness for the Node. If the Node has no
-// provider ID, it asks by name, as for the Node itself. It reports whether the cloud
-// answered. It returns an error only if the context ends.
+// provider ID, the cloud is asked about both of them by name. askAboutWitness reports
+// whether the cloud answered. It returns an error only if the context ends.
 func (c *Controller) askAboutWitness(ctx context.Context, node, witness *corev1.Node) (answered bool, err error) {
 	asked := witness.DeepCopy()
 	if node.Spec.ProviderID == "" {

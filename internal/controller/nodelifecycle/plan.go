@@ -13,7 +13,7 @@ import (
 // Keys returns the names of all Nodes.
 func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
 
-// Shadow makes no passes. For each Node that is due for one, it calls the function look
+// Shadow makes no passes. When a Node is due for a pass, Shadow calls the function look
 // instead. Follow must be called first, and Run must not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	return c.suspects.RunAs(ctx, look)
@@ -45,8 +45,8 @@ func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error)
 	return []step.Step{p.step(o)}, nil
 }
 
-// untold returns the plan's memory without the records of events and of the condition.
-// Plans are not carried out, so the next plan must list its events again.
+// untold returns the memory as if no event had been recorded and no condition written.
+// Plans are not carried out, so the next plan must list both again.
 func (m memory) untold() memory {
 	m.holding = holding{since: m.holding.since}
 	return m

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// A step lists what its plan writes. Its Why is the reason of the plan.
+// A step lists what its plan writes, and gives the reason of the plan.
 func TestStepOfAPlan(t *testing.T) {
 	n := old("n")
 	held := decideSuspicion(observed{now: noon, node: n, answer: said(absent), limits: DefaultLimits()})

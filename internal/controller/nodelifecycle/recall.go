@@ -3,8 +3,8 @@ package nodelifecycle
 import "github.com/fairlead-k8s/fairlead/internal/controller/step"
 
 // Recall returns the memory of a Node, and reports whether the cloud was asked about
-// the Node. It does no I/O. It changes nothing except that it brings the counts that
-// depend on the time up to date.
+// the Node. It does no I/O. It updates the counts that depend on the time, and changes
+// nothing else.
 func (c *Controller) Recall(name string) (step.Memory, bool) {
 	node, err := c.nodes.Cached(name)
 	if err != nil {

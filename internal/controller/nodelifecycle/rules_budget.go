@@ -9,13 +9,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// absentees counts the Nodes of one kin, which share a budget, and those of them that
+// absentees has the number of Nodes that share a budget, and the number of those that
 // are absent.
 type absentees struct{ absent, nodes int }
 
 // tooManyAreAbsent implements promise S1 d. If many instances disappear at the same
 // time, the cloud's answers are probably wrong. If only a condition announces the
-// removal of a Node, the Node is deleted at the bounded rate, because a kubelet can
+// removal of a Node, the Node is deleted at the limited rate, because a kubelet can
 // write the conditions of its own Node.
 func tooManyAreAbsent(o observed) *obstacle {
 	a := o.peers.absentees

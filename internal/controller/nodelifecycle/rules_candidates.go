@@ -33,13 +33,13 @@ type peers struct {
 // candidates has the facts about the Nodes that can be witnesses for a Node. These
 // Nodes, the candidates, belong to other instances in the same region, or in the same
 // zone if the region is not known. The cloud can be asked about them in the same way as
-// about the Node: by a provider ID of the same scheme, or by name. The lists are no
-// longer than the rules need.
+// about the Node: by a provider ID of the same scheme, or by name. The lists have only
+// as many Nodes as the rules need.
 type candidates struct {
 	others    int // number of candidates, without foreign Nodes
 	reporting int // number of these candidates whose kubelets report
 	// next is the Node to ask about first. Its kubelet reports, and the cloud has not
-	// called it absent. If there are several such Nodes, next is the one that the cloud
+	// called it absent. If there are several such Nodes, it is the one that the cloud
 	// was asked about least recently.
 	next *peer
 	// confirmed has the records of the Nodes that the cloud calls present. failed has
@@ -49,15 +49,16 @@ type candidates struct {
 	confirmed, failed []record
 	// denied is a Node that the cloud has called absent for less than ForeignAfter,
 	// although its kubelet reports. If there are several, it is the one that the cloud
-	// was asked about most recently. foreign has Nodes that the cloud has called absent
-	// for ForeignAfter or longer, although their kubelets report. The Node that was
-	// asked about most recently comes first. foreigners is the number of all Nodes of
-	// this kind. called is the last time at which the cloud began to call a reporting
-	// Node absent.
-	denied     *peer
+	// was asked about most recently.
+	denied *peer
+	// foreign has Nodes that the cloud has called absent for ForeignAfter or longer,
+	// although their kubelets report. The Node that was asked about most recently comes
+	// first. foreigners is the number of all Nodes of this kind.
 	foreign    []peer
 	foreigners int
-	called     time.Time
+	// called is the last time at which the cloud began to call a candidate absent. Only
+	// candidates whose kubelets report count.
+	called time.Time
 }
 
 // peer is a Node of the cluster as the decision about another Node sees it.
@@ -70,9 +71,9 @@ type peer struct {
 
 func (m *member) peer(byName bool) *peer { return &peer{m.node, *m.record(byName)} }
 
-// absentees counts the Nodes of this Node's kin. If the Node itself is silent, and its
-// removal is not announced, it counts as absent even if the index does not have its
-// absence yet.
+// absentees counts the Nodes that share a budget with this Node. If the Node itself is
+// silent, and its removal is not announced, it counts as absent even if the index does
+// not know this yet.
 func (i *index) absentees(node *corev1.Node, own *member) absentees {
 	var a absentees
 	if counted := i.kins[kinOf(node)]; counted != nil {
@@ -108,16 +109,16 @@ func (i *index) candidates(node *corev1.Node, own *member) candidates {
 	if last := only(first(t.called.down, 1)); last != nil {
 		c.called = last.record.since
 	}
-	// More records would not change the decision. It needs at most Witnesses confirmed
-	// Nodes. A failed question about one of these Nodes does not count, so twice as
-	// many failed questions are read.
+	// More records would not change the decision. A decision needs at most as many
+	// confirmed Nodes as the limit Witnesses says. Failed questions about these Nodes
+	// do not count, so twice as many failed questions are read.
 	c.confirmed = records(first(t.confirmed.down, i.limits.Witnesses))
 	c.failed = records(first(t.failed.down, 2*i.limits.Witnesses))
 	return c
 }
 
-// firstOf returns, as peers, the first members for which isOther returns true. It
-// returns at most `most` of them.
+// firstOf returns the first members for which isOther returns true, as values of the
+// type peer. Their maximum number is the second parameter.
 func firstOf(all iter.Seq[*member], most int, byName bool, isOther func(*member) bool) (found []peer) {
 	for m := range all {
 		if len(found) == most {
@@ -130,7 +131,8 @@ func firstOf(all iter.Seq[*member], most int, byName bool, isOther func(*member)
 	return found
 }
 
-// without subtracts a member from the counts if the member is in the circle.
+// without subtracts a member from the counts. It does nothing if the member is not in
+// the circle.
 func (c *candidates) without(m *member, in circle) {
 	if !m.isIn(in) {
 		return
@@ -147,7 +149,7 @@ func (c *candidates) without(m *member, in circle) {
 	}
 }
 
-// reference returns the value of the field peers.reference for a Node of the kin own.
+// reference returns the value of the field peers.reference for the Nodes of this kin.
 func (i *index) reference(own kin) *peer {
 	var oldest *member
 	for k := range i.kins {

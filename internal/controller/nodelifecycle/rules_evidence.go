@@ -22,9 +22,9 @@ const (
 // answer is the result of one question to the cloud about the existence of an instance.
 type answer struct {
 	presence presence
-	// asked is the time at which the question began. After an error other than
-	// notFound, it is the time at which the question ended. It is zero if no question
-	// was asked.
+	// asked is the time at which the question began. After any error other than
+	// "instance not found", it is the time at which the question ended. It is zero if
+	// no question was asked.
 	asked time.Time
 	// failure says why the presence is unknown.
 	failure message.Cause
@@ -37,10 +37,10 @@ type answer struct {
 	power power
 }
 
-// counted returns the answer as the rules count it. The parameter about is the Node of
-// the question, which can be a witness. With the limit NotFoundIsAbsent, the error
-// "instance not found" counts as the answer "absent". This applies only to a Node with
-// a provider ID, because an instance that is not found by name might have another name.
+// counted returns the answer with which the rules work. The Node of the question can
+// also be a witness. If NotFoundIsAbsent is true, the error "instance not found" counts
+// as the answer "absent". This applies only to a Node with a provider ID, because an
+// instance that is not found by name might have another name.
 func (l Limits) counted(about *corev1.Node, a answer) answer {
 	if !a.notFound || !l.NotFoundIsAbsent || about.Spec.ProviderID == "" {
 		return a
@@ -63,10 +63,10 @@ type evidence struct {
 	providerID string
 	// presence is the last answer of the cloud. A failed question does not change it.
 	presence presence
-	// absences is the number of answers "absent" since the last "present". since is the
-	// time at which the first of them came.
+	// absences is the number of answers "absent" since the last "present".
 	absences int
-	since    time.Time
+	// since is the time of the first of these answers.
+	since time.Time
 	// asked and answered are the times at which the last question with the answer
 	// "absent" began and ended.
 	asked, answered time.Time
@@ -74,17 +74,17 @@ type evidence struct {
 	// answered.
 	failure message.Cause
 	// checks is the number of questions since the presence last changed. Questions that
-	// failed because the cloud was down for all Nodes do not count. checkedAt is the
-	// time at which the last question ended.
-	checks    int
+	// failed because the cloud was down for all Nodes do not count.
+	checks int
+	// checkedAt is the time at which the last question ended.
 	checkedAt time.Time
 	// again is the time to wait before the next question if the cloud was down for all
-	// Nodes at the last one. Otherwise, it is 0.
+	// Nodes at the last question, and 0 otherwise.
 	again time.Duration
 }
 
-// about returns the evidence if it is about this Node. If the Node has another
-// UID or another provider ID, about returns empty evidence.
+// about returns e if it is the evidence about this Node. If the UID or the provider ID
+// differs, it returns empty evidence.
 func (e evidence) about(node *corev1.Node) evidence {
 	if e.uid == node.UID && e.providerID == node.Spec.ProviderID {
 		return e
@@ -120,8 +120,8 @@ func (e evidence) with(a answer, now time.Time) evidence {
 }
 
 // isConfirmed implements promise S1 b. It reports whether the cloud has said "absent"
-// often enough. The question that got the last of these answers must have begun long
-// enough after the first of them came.
+// often enough, and for long enough. The time runs from the first of these answers to
+// the beginning of the question with the last one.
 func (e evidence) isConfirmed(l Limits, needed time.Duration) bool {
 	return e.presence == absent && e.absences >= l.Absences && (needed == 0 || e.asked.Sub(e.since) >= needed)
 }
@@ -174,9 +174,8 @@ func (o observed) untilDue() time.Duration {
 	return max(o.memory.evidence.checkedAt.Add(o.pause()).Sub(o.now), minDelay)
 }
 
-// needsPeers reports whether the decision looks at other Nodes. It does so once the
-// absence is confirmed. For a Node without a provider ID, it does so from the first
-// absence on.
+// needsPeers reports whether the decision looks at other Nodes: after the absence is
+// confirmed or, for a Node without a provider ID, after the first absence.
 func (o observed) needsPeers() bool {
 	e := o.memory.evidence.about(o.node).with(o.answer, o.now)
 	return e.isConfirmed(o.limits, o.limits.absentFor(o.node, o.now)) || e.presence == absent && o.isAskedByName()

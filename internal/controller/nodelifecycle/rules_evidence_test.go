@@ -167,8 +167,8 @@ func TestNotFoundError(t *testing.T) {
 	}
 }
 
-// aged returns the memory as if its last question had been so long ago that the next
-// one is due.
+// aged returns the memory with a last question that was so long ago that the next one
+// is due.
 func aged(m memory) memory {
 	m.evidence.checkedAt = noon.Add(-time.Hour)
 	return m

@@ -14,29 +14,29 @@ import (
 // holding records the events and the condition that the Node has shown about its held
 // deletion.
 type holding struct {
-	// since is the time at which the deletion began to wait. reason says why it waits.
-	// Both are empty if no deletion waits.
-	since  time.Time
+	// since is the time at which the deletion began to wait. It is zero if no deletion
+	// waits.
+	since time.Time
+	// reason says why the deletion waits. It is empty if no deletion waits.
 	reason string
 	// open means that an event has reported the wait, and that no event has reported
 	// the end of the wait yet.
 	open bool
-	// recorded has, by reason, the time of the last event with the reason.
+	// recorded has the time of the last event for each reason.
 	recorded map[string]time.Time
-	// wrote is the status that this process last wrote to the condition. wroteAt is the
-	// time of that write.
-	wrote   corev1.ConditionStatus
+	// wrote is the status that this process last wrote to the condition.
+	wrote corev1.ConditionStatus
+	// wroteAt is the time of that write.
 	wroteAt time.Time
 }
 
 // putBackAfter is the shortest time between two writes of a condition if another client
-// changes its status in between (promise S4 b). The client might be the kubelet, or the
-// daemon of another cloud. That cloud can give another answer about the instance.
+// changes its status in between (promise S4 b). The client might be the kubelet. Or it
+// might be the daemon of another cloud, which gives another answer about the instance.
 const putBackAfter = 5 * time.Minute
 
-// contested returns the time for which the condition must not be written, because
-// another client has changed its status after this process wrote it. 0 means that the
-// condition can be written now.
+// contested returns the time until the condition may be written again. The time is more
+// than 0 only if another client has changed the status that this process wrote.
 func (h holding) contested(shown *corev1.NodeCondition, now time.Time) time.Duration {
 	if h.wroteAt.IsZero() || shown == nil || shown.Status == h.wrote {
 		return 0
@@ -78,8 +78,8 @@ func held(o observed, ob obstacle) plan {
 	return p
 }
 
-// heldInCheck returns the plan for an obstacle that was met in the final check. It does
-// what the function held does, and also makes the next final check wait.
+// heldInCheck returns the plan for an obstacle that was met in the final check. It is
+// the plan of the function held, and also makes the next final check wait.
 func heldInCheck(o observed, ob obstacle) plan {
 	p := held(o, ob)
 	p.memory.nextCheck = o.now.Add(o.untilRetry(ob))
@@ -118,7 +118,8 @@ func stays(o observed, p plan, cause message.Cause) plan {
 	return p
 }
 
-// recordedAt returns a copy of the map with now as the time of the reason.
+// recordedAt returns a copy of the map in which the last event with this reason has the
+// time now.
 func recordedAt(recorded map[string]time.Time, reason string, now time.Time) map[string]time.Time {
 	recorded = maps.Clone(recorded)
 	if recorded == nil {

@@ -47,10 +47,10 @@ type member struct {
 
 	node *corev1.Node // from the informer; must not be changed
 	rank uint64
-	// presence and checked come from the evidence about the Node. checked means that
-	// the cloud was asked at least once.
+	// presence is the last answer in the evidence about the Node.
 	presence presence
-	checked  bool
+	// checked means that, according to this evidence, the cloud was asked at least once.
+	checked bool
 	// byID and byName are the records of questions by provider ID and by name.
 	byID, byName record
 	// viaID and viaName are the standings of the Node for questions by provider ID and
@@ -149,7 +149,7 @@ func (i *index) change(m *member, now time.Time, f func()) {
 	i.count(m, now)
 }
 
-// advance updates the counts for the present time. As time passes, a kubelet that
+// advance updates the counts that change merely because time has passed. A kubelet that
 // sends no reports becomes silent, and a Node that the cloud keeps calling absent
 // becomes foreign.
 func (i *index) advance(now time.Time) {

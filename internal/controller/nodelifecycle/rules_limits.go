@@ -17,18 +17,18 @@ type Limits struct {
 	// that the instance does not exist, if the Node has a provider ID.
 	NotFoundIsAbsent bool
 	// SilentAfter applies to a Node whose Ready condition is False or missing. The
-	// kubelet counts as silent once its last report is that old. If there is no report,
-	// the age of the Node counts.
+	// kubelet counts as silent when SilentAfter has passed since its last report or, if
+	// there is no report, since the creation of the Node.
 	SilentAfter time.Duration
-	// Absences is the number of answers "absent" that a deletion needs. The question
-	// that gets the last one has to begin at least AbsentFor after the first one came.
-	// YoungAbsentFor, if it is longer, replaces AbsentFor for a Node that is younger
-	// than YoungAge or that still waits to be initialised.
+	// Absences is the number of answers "absent" that a deletion needs. At least
+	// AbsentFor has to pass from the first of these answers to the beginning of the
+	// question with the last one. For a Node that is younger than YoungAge, or that
+	// still waits to be initialised, YoungAbsentFor replaces AbsentFor if it is longer.
 	Absences                            int
 	AbsentFor, YoungAge, YoungAbsentFor time.Duration
 	// Witnesses is the number of other Nodes that the cloud has to confirm. Only Nodes
-	// whose kubelets report count. If there are fewer of them, the cloud has to confirm
-	// them all. 0 means that no confirmation is needed.
+	// whose kubelets report count. If there are fewer such Nodes, the cloud has to
+	// confirm all of them. 0 means that no confirmation is needed.
 	Witnesses int
 	// WithoutWitnessAfter is the time for which a Node has to be absent if no other
 	// Node can be a witness. 0 means that a Node without witnesses is never deleted.
@@ -39,8 +39,9 @@ type Limits struct {
 	// AnnouncedByConditions means that the conditions Drained and MaintenanceInProgress
 	// announce the removal of a Node, in addition to the taints of autoscalers.
 	AnnouncedByConditions bool
-	// While more Nodes than Budget are absent together, each has to be absent for
-	// OverBudgetAfter. After that, at most OverBudgetRate are deleted in a minute.
+	// Budget is the number of Nodes that may be absent at the same time. While more are
+	// absent, a Node is deleted only after it was absent for OverBudgetAfter. Even
+	// then, at most OverBudgetRate Nodes are deleted in a minute.
 	Budget, OverBudgetRate Share
 	OverBudgetAfter        time.Duration
 	// FirstPause and LongestPause bound the time between two questions. The time grows
@@ -77,8 +78,8 @@ func (l Limits) absentFor(node *corev1.Node, now time.Time) time.Duration {
 	return l.AbsentFor
 }
 
-// Share is a number of Nodes: the field Nodes, or Percent of all counted Nodes if that
-// is more.
+// Share is a number of Nodes. It has an absolute number and a percentage of all counted
+// Nodes, and the larger of the two applies.
 type Share struct{ Nodes, Percent int }
 
 func (s Share) of(nodes int) int { return max(s.Nodes, nodes*s.Percent/100) }

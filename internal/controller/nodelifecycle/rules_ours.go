@@ -4,10 +4,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// nodeIsNotOurs holds a Node that is probably not a machine of this cloud. The Node has
-// no provider ID and does not wait to be initialised, although other Nodes of this
-// cloud have provider IDs. A cloud does not know machines of others, so the answer
-// "absent" is no evidence about them (promise S1 c).
+// nodeIsNotOurs holds a Node that is probably not a machine of this cloud. Such a Node
+// has no provider ID and does not wait to be initialised, although other Nodes of this
+// cloud have provider IDs. A cloud says "absent" about every machine that is not its
+// own, so its answer proves nothing about this Node (promise S1 c).
 func nodeIsNotOurs(o observed) *obstacle {
 	if o.limits.Witnesses == 0 || o.owner().Doubt != ownership.NeverInitialized {
 		return nil
@@ -15,9 +15,9 @@ func nodeIsNotOurs(o observed) *obstacle {
 	return &obstacle{cause: isNotOurs()}
 }
 
-// hasProviderIDs reports whether this provider gives its Nodes provider IDs. That is so
-// if it has confirmed a Node by its provider ID, or if a Node of this daemon has one.
-// Provider IDs of Nodes that this daemon does not own do not count, because anybody
+// hasProviderIDs reports whether this provider gives its Nodes provider IDs. This is so
+// if it has confirmed a Node by provider ID, or if a Node of this daemon has a provider
+// ID. Provider IDs of Nodes that this daemon does not own do not count, because anybody
 // might have set them.
 func (o observed) hasProviderIDs() bool { return len(o.peers.confirmed) > 0 || o.peers.hasIDs }
 

@@ -24,8 +24,8 @@ type result struct {
 	err   error
 }
 
-// counts reports whether the deletion counts for the rate limit. A deletion whose reply
-// is lost counts, because the API server might have carried it out.
+// counts reports whether the rate limit includes the deletion. It includes a deletion
+// whose reply is lost, because the API server might have carried it out.
 func (r outcome) counts() bool { return r == deleted || r == unclear }
 
 // concluded returns the plan that follows the attempt to delete the Node. p is the plan

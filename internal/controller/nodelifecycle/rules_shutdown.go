@@ -10,8 +10,8 @@ import (
 )
 
 // shutdownTaint returns the new taints of the Node. It returns nil if the taints are
-// right, or if the power state is not known. For a Node whose kubelet reports, the
-// caller passes the value running.
+// right, or if the power state is not known. If the kubelet of the Node reports, the
+// caller passes the constant running.
 func shutdownTaint(node *corev1.Node, p power) *[]corev1.Taint {
 	has := slices.ContainsFunc(node.Spec.Taints, isShutdownTaint)
 	var taints []corev1.Taint
@@ -26,9 +26,9 @@ func shutdownTaint(node *corev1.Node, p power) *[]corev1.Taint {
 	return &taints
 }
 
-// tainted returns the plan after an attempt to write its taints. refusal reports a
-// failed write; nil means that there is none to report. The event is recorded only for
-// the first failure in a row (promise V1).
+// tainted returns the plan after an attempt to write the taints in the plan. The event
+// refusal reports a failed write, and is nil if there is nothing to report. The event
+// is recorded only for the first failure in a row (promise V1).
 func (p plan) tainted(refusal *message.Event) plan {
 	if refusal != nil && !p.memory.untainted {
 		p.events = append(p.events, *refusal)

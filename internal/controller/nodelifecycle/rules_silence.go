@@ -13,28 +13,28 @@ import (
 type silence struct {
 	silent bool
 	why    string
-	// from is the time from which the kubelet counts as silent if it sends no more
-	// reports. It is zero if the kubelet is silent already, or if only a change of the
-	// Ready condition can make it silent.
+	// from is the time at which the kubelet becomes silent if it sends no more reports.
+	// It is zero if the kubelet is silent already, or if only a change of the Ready
+	// condition can make it silent.
 	from time.Time
 }
 
 // firstLimit bounds the first questions: those that are asked because a kubelet has
 // fallen silent. A report of the kubelet resets the evidence, so a Node whose Ready
-// condition changes all the time causes many first questions. The pauses between the
-// later questions bound those.
+// condition changes all the time causes many first questions. Later questions need no
+// such bound, because there are pauses between them.
 var firstLimit = allowance.Limit{Burst: 5, Every: time.Minute, Least: 5 * time.Second}
 
 // asksLater returns the plan for a Node that has used up its first questions.
 func asksLater(o observed) plan {
 	return plan{
-		do: doNothing, why: "the kubelet has fallen silent again and again, and the cloud was asked often enough",
+		do: doNothing, why: "the kubelet has fallen silent again and again, so the next question to the cloud has to wait",
 		after: o.memory.firsts.Next(firstLimit).Sub(o.now), memory: o.memory,
 	}
 }
 
-// silenceOf implements promise S1 a. kube-controller-manager, which watches the
-// heartbeats, sets Ready=Unknown. Ready=False with a fresh heartbeat is a report of the
+// silenceOf implements promise S1 a. Ready=Unknown comes from kube-controller-manager,
+// which watches the heartbeats. Ready=False with a fresh heartbeat comes from the
 // kubelet.
 func silenceOf(node *corev1.Node, now time.Time, after time.Duration) silence {
 	ready := nodefact.Condition(node, corev1.NodeReady)

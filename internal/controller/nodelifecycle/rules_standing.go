@@ -54,7 +54,7 @@ func (m *member) mayBeAbsent() bool { return !m.leftAlone && !m.announced && m.s
 
 // isAbsent reports whether the Node counts towards the budget. A silent Node also
 // counts if the cloud was not asked about it yet. At the beginning of a large failure,
-// that is so for most silent Nodes.
+// most silent Nodes have not been asked about.
 func (m *member) isAbsent() bool { return m.mayBeAbsent() && (m.presence == absent || !m.checked) }
 
 // dueOf returns the next time at which the Node counts differently merely because time

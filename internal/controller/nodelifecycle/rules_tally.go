@@ -22,8 +22,8 @@ func kinOf(node *corev1.Node) kin { return kin{node.Spec.ProviderID == "", nodef
 func (f *facts) kin() kin { return kin{f.id == "", f.scheme} }
 
 // circle names a set of Nodes that can be witnesses for each other. The cloud is asked
-// about them in the same way, and they are in the same region or zone. label is the key
-// of the Node label for the region or zone, and value is the value of that label. If
+// about them in the same way, and they are in the same region or zone. The fields label
+// and value have the key and the value of the Node label for this region or zone. If
 // label is empty, the Nodes can be anywhere.
 type circle struct {
 	kin
@@ -46,7 +46,7 @@ func circleOf(node *corev1.Node) circle {
 	return c
 }
 
-// circles returns those circles of the kin k in which this Node can be a witness.
+// circles returns the circles of the kin k in which this Node can be a witness.
 func (f *facts) circles(k kin) iter.Seq[circle] {
 	return func(yield func(circle) bool) {
 		_ = yield(circle{kin: k}) &&
@@ -74,14 +74,16 @@ func (f *facts) isIn(c circle) bool {
 type tally struct {
 	byName            bool
 	others, reporting int
-	// trusted has the Nodes with the standing countsTrusted, ordered by the time of
-	// their last questions. confirmed has those of them that the cloud calls present,
-	// ordered by the time of their last answered questions. failed has those for which
-	// the last question has failed, ordered by the time of that question.
+	// trusted has all Nodes with the standing countsTrusted. Of these, the set
+	// confirmed has those that the cloud calls present, and the set failed has those
+	// for which the last question has failed. The set confirmed is ordered by the time
+	// of the last answered question, and the two others by the time of the last
+	// question.
 	trusted, confirmed, failed ordered
-	// denied and foreign have the Nodes with the standings countsDenied and
-	// countsForeign, ordered by the time of their last questions. called has all of
-	// these Nodes, ordered by the time at which the cloud began to call them absent.
+	// denied has the Nodes with the standing countsDenied, and foreign has those with
+	// the standing countsForeign. Both are ordered by the time of the last question.
+	// The set called has all of these Nodes, ordered by the time at which the cloud
+	// began to call them absent.
 	denied, foreign, called ordered
 }
 

@@ -9,11 +9,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// wakes reports whether a change of a Node triggers a pass. It does if a decision reads
+// wakes reports whether a change of a Node triggers a pass, because a decision reads
 // one of the changed fields. A heartbeat counts only if Ready is False. Other
 // heartbeats change no decision, and every Node sends one every few minutes. Decisions
-// also read other Nodes, but a change of a Node triggers a pass only for that Node. A
-// held Node has a pass within LongestPause anyway.
+// also read other Nodes. But a change of a Node triggers a pass only for that Node,
+// because each held Node has a pass within LongestPause anyway.
 func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
 	_, was := claim.Disowns(before)
 	_, is := claim.Disowns(now)

@@ -60,7 +60,7 @@ type situation struct {
 	peers  cluster
 }
 
-// of returns the observation of a Node in the situation.
+// of returns what a pass over the Node observes in this situation.
 func (s situation) of(node *corev1.Node) observed {
 	limits := DefaultLimits()
 	limits.AnnouncedByConditions = true // Without this limit, the rules read fewer fields.

@@ -15,11 +15,11 @@ import (
 // questions count, whatever their purpose.
 type record struct {
 	presence presence
-	// asked is the time at which the last answered question began. tried is the time at
-	// which the last question ended, with or without an answer.
+	// asked is the time at which the last answered question began, and tried is the
+	// time at which the last question ended, whether it was answered or not.
 	asked, tried time.Time
-	// If presence is absent, since is the time of the first answer "absent" after the
-	// last "present".
+	// since is the time of the first answer "absent" after the last "present". It
+	// counts only while presence is absent.
 	since time.Time
 	// failed means that the last question had no answer.
 	failed bool
@@ -50,17 +50,17 @@ type witnesses struct {
 	failed    int // number of the other reporting Nodes for which the last question failed after countedFrom
 	// newest is the time at which the newest question with the answer "present" began.
 	newest time.Time
-	// contradicting is a Node that the cloud calls absent although its kubelet
-	// reports. next is the witness to ask about next.
+	// contradicting is a Node that the cloud calls absent although its kubelet reports.
+	// The field next is the witness about which the final check asks next.
 	contradicting, next *peer
 	// foreign has up to maxNamed foreign Nodes. Their kubelets report, although the
-	// cloud has called them absent for ForeignAfter or longer. foreigners is the number
-	// of all foreign Nodes.
-	foreign    []peer
+	// cloud has called them absent for ForeignAfter or longer.
+	foreign []peer
+	// foreigners is the number of all foreign Nodes.
 	foreigners int
-	// tooManyForeign means that there are too many foreign Nodes for all of them to be
-	// machines of other clouds. Then contradicting is the foreign Node that the cloud
-	// was asked about most recently.
+	// tooManyForeign means that so many Nodes seem to be foreign that this is unlikely.
+	// In this case, the field contradicting has the foreign Node about which the cloud
+	// was asked last.
 	tooManyForeign bool
 }
 
@@ -88,8 +88,8 @@ func (o observed) witnesses() witnesses {
 		w.next = c.next
 	}
 	if w.contradicting == nil && w.foreigners > max(1, w.reporting*o.limits.Budget.Percent/100) {
-		// It is unlikely that so many Nodes are foreign. Either the cloud is wrong, or
-		// kubelets use the credentials of machines that are gone.
+		// Probably the cloud is wrong, or kubelets use the credentials of machines that
+		// are gone.
 		w.contradicting, w.tooManyForeign = &c.foreign[0], true
 	}
 	return w
@@ -98,8 +98,9 @@ func (o observed) witnesses() witnesses {
 func (r record) isConfirmedAfter(t time.Time) bool { return r.presence == present && r.asked.After(t) }
 
 // countedFrom returns the time from which answers about other Nodes count. It is the
-// later of two times: the time at which the cloud first called this Node absent, and
-// the last time at which it began to call a reporting Node absent.
+// later of two times. One is when the cloud first called this Node absent. The other is
+// when the cloud last began to call another Node absent although the kubelet of that
+// Node reports.
 func (o observed) countedFrom() time.Time {
 	since, called := o.memory.evidence.since, o.peers.candidates.called
 	if called.After(since) {
@@ -117,8 +118,8 @@ func rank(node *corev1.Node) uint64 {
 }
 
 // areEnough implements promise S1 c. At least one other Node must have been confirmed
-// after the last absence. In all, enough Nodes must have been confirmed to notice a
-// cloud that lists only some of its instances.
+// after the last absence. Usually more than one must have been confirmed
+// (Limits.Witnesses), because a faulty cloud might still list some of its instances.
 func (w *witnesses) areEnough(o observed) bool {
 	needed := w.reporting
 	if w.seen > w.failed {
@@ -146,17 +147,17 @@ func contradictionIsFresh(o observed) *obstacle {
 	return &obstacle{cause: contradicts(w), until: until}
 }
 
-// maxWitnessFailures is the number of failed questions about witnesses after which a
-// final check asks about no more witnesses. The check also stops asking after
-// Limits.Witnesses+maxWitnessFailures questions in all. But it always asks again about
-// a contradicting Node.
+// maxWitnessFailures is the number of questions about witnesses that may fail in a
+// final check. After that, the check asks about no more witnesses. It also stops asking
+// after Limits.Witnesses+maxWitnessFailures questions in all. But it always asks again
+// about a contradicting Node.
 const maxWitnessFailures = 5
 
 // witnessed is the last step of the final check. While answers are missing, it asks
 // about the next witness. If the answers are enough, it asks about the Node once more,
 // and then removes the Node. Otherwise, it holds the Node. The question about the Node
-// is repeated because the cloud might have recovered after it called the Node absent
-// and before it confirmed the witnesses.
+// is repeated because the cloud might have been at fault when it called the Node
+// absent, and might have recovered before it confirmed the witnesses.
 func witnessed(o observed, c check) plan {
 	w := o.witnesses()
 	mayAsk := c.failures < maxWitnessFailures && c.questions < o.limits.Witnesses+maxWitnessFailures
@@ -185,7 +186,8 @@ func witnessed(o observed, c check) plan {
 }
 
 // alone returns the plan for a Node for which no other Node can be a witness. The Node
-// is deleted only if isConfirmed is true and the limit WithoutWitnessAfter allows it.
+// is deleted only if the provider has confirmed Nodes like it (see isConfirmed), and if
+// the limit WithoutWitnessAfter allows it.
 func alone(o observed) plan {
 	until := o.memory.evidence.since.Add(o.limits.WithoutWitnessAfter)
 	switch {
@@ -194,7 +196,7 @@ func alone(o observed) plan {
 	case o.now.Before(until):
 		return heldInCheck(o, obstacle{cause: noNodeLeft(), until: until})
 	default:
-		return removing(o, "the cloud says that the instance does not exist, and there is no other Node that it could confirm")
+		return removing(o, "the cloud says that the instance does not exist, and there is no other Node to ask the cloud about")
 	}
 }
 

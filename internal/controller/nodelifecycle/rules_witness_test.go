@@ -126,7 +126,7 @@ func TestWitness(t *testing.T) {
 		},
 		{
 			name: "NodeWithoutWitnessesIsDeletedAfterTheFlag", peers: peersOf(), limits: func(l *Limits) { l.WithoutWitnessAfter = 40 * time.Second },
-			want: "delete: the cloud says that the instance does not exist, and there is no other Node that it could confirm",
+			want: "delete: the cloud says that the instance does not exist, and there is no other Node to ask the cloud about",
 		},
 		{
 			name: "NodeIsNotConfirmedByTheNameOfAnother", node: nameless, peers: peersOf(witness("w1", present, 0, ready(corev1.ConditionUnknown, 0))),
@@ -135,7 +135,7 @@ func TestWitness(t *testing.T) {
 		{
 			name: "NodeThatWasConfirmedByItsNameIsDeletedAfterTheFlag", node: nameless, peers: peersOf(other{node: nameless, record: record{presence: absent, confirmed: true}}),
 			memory: gone(nameless, 4, 3*time.Minute, 0), limits: func(l *Limits) { l.WithoutWitnessAfter = time.Minute },
-			want: "delete: the cloud says that the instance does not exist, and there is no other Node that it could confirm",
+			want: "delete: the cloud says that the instance does not exist, and there is no other Node to ask the cloud about",
 		},
 		{
 			name: "NodeWithoutProviderIDIsNoWitnessForOneWithoutScheme", node: bare, peers: peersOf(unasked("w1", providerID("")), unasked("w2", providerID("w2"))),
@@ -163,8 +163,8 @@ func TestWitness(t *testing.T) {
 	checkRows(t, rows)
 }
 
-// failedSince returns the witness as if the last question about it had failed the given
-// time ago.
+// failedSince returns the witness with a last question that has failed and ended the
+// given time ago.
 func failedSince(p other, ago time.Duration) other {
 	p.record.tried, p.record.failed = noon.Add(-ago), true
 	return p

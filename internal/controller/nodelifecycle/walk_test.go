@@ -90,9 +90,9 @@ func (w *removalWorld) happens(t turn) {
 	w.trail.overBudget = t == overTheBudget
 }
 
-// otherNodes has the other Nodes of the cluster. Under the key true, more of them are
-// absent than the budget allows. The lists are short, because each decision counts the
-// Nodes.
+// otherNodes has two lists of the other Nodes of the cluster. In the list with the key
+// true, more Nodes are absent than the budget allows. The lists are short, because each
+// decision counts all Nodes.
 var otherNodes = map[bool][]other{false: othersOf(0), true: othersOf(5)}
 
 // othersOf returns a Node of another cloud, and the given number of absent Nodes.
@@ -267,8 +267,7 @@ func TestRemovalWalk(t *testing.T) {
 	}
 }
 
-// ends repeats steps in which the cloud calls the Node absent, until the Node is
-// deleted.
+// ends makes steps in which the cloud calls the Node absent, until the Node is deleted.
 func (w *removalWorld) ends(t *testing.T) {
 	t.Helper()
 	const bound = 20 // passes

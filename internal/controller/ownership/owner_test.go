@@ -60,7 +60,7 @@ func TestOwner(t *testing.T) {
 		want  Owner
 		doubt Doubt
 	}{
-		// No flag is set: only labels disown.
+		// Without flags, only labels disown a Node.
 		{name: "ConfirmedScheme", known: learnt, node: nodeOf("hcloud://1"), want: Mine},
 		{name: "SchemeThatWasNeverConfirmed", known: learnt, node: nodeOf("robot://7"), want: Unknown, doubt: NeverConfirmed},
 		{name: "NothingIsConfirmedYet", known: silent, node: nodeOf("hcloud://1"), want: Unknown, doubt: NeverConfirmed},

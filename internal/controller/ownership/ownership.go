@@ -1,7 +1,7 @@
 // Package ownership has the rule that decides who owns a Node. The controllers leave
 // a Node alone if it does not belong to this daemon (promise S4 e).
 //
-// It is pure: rules and decisions may import it.
+// It has only pure functions, so rules and decisions may import it.
 package ownership
 
 import (
@@ -77,8 +77,8 @@ type Claim struct {
 	// Providers are the values of LabelProvider that stand for this daemon. The
 	// fields below do not disown a Node with one of these values.
 	Providers []string
-	// Nodes, if not nil, returns false for Nodes that do not belong to this daemon.
-	// Its result must depend only on the Node.
+	// The function Nodes, if not nil, returns false for a Node that does not belong to
+	// this daemon. Its result must depend only on the Node.
 	Nodes func(*corev1.Node) bool
 	// Schemes are the provider-ID schemes that this daemon's Nodes can have. If
 	// Schemes is empty, all schemes are allowed.
@@ -110,7 +110,7 @@ func (c Claim) Owner(node *corev1.Node, known Known) Verdict {
 	case id == "":
 		return Verdict{Owner: Unknown, Why: "the Node has no provider ID"}
 	case slices.Contains(c.Schemes, scheme):
-		return Verdict{Owner: Mine, Why: "the scheme of its provider ID is this daemon's"}
+		return Verdict{Owner: Mine, Why: "the scheme of its provider ID belongs to this daemon"}
 	case known.Confirmed[scheme]:
 		return Verdict{Owner: Mine, Why: "the provider has confirmed a Node with such a provider ID"}
 	default:
@@ -183,8 +183,8 @@ func (c Claim) Label(node *corev1.Node) string {
 	}
 }
 
-// Ignored returns a label that is ignored because RestrictedLabels is true and the
-// label is one that kubelets can set. It returns an empty string if there is none.
+// Ignored returns a label of the Node that this daemon ignores because RestrictedLabels
+// is true, or an empty string if there is none.
 func (c Claim) Ignored(node *corev1.Node) string {
 	_, named := node.Labels[LabelProvider]
 	switch {

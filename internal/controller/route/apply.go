@@ -161,7 +161,7 @@ func (c *Controller) reportHeld(ctx context.Context, p plan) {
 
 // patch writes the condition of one Node. It writes nothing if the same status and
 // reason were written a short time ago, because the pass that queued the patch may have
-// begun before that write.
+// begun before that earlier write.
 func (c *Controller) patch(ctx context.Context, name string) (loop.Result, error) {
 	c.mu.Lock()
 	patch, ok := c.queuedPatches[name]

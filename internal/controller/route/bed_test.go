@@ -151,8 +151,8 @@ func (b *bed) Lease(_ types.NamespacedName, _, reason, _ string) {
 	b.events = append(b.events, reason)
 }
 
-// call makes one call to the cloud. The call takes b.takes or longer, and makes the
-// change unless it fails.
+// call makes one call to the cloud. The call lasts for b.takes or longer. Unless it
+// fails, it makes the change.
 func (b *bed) call(ctx context.Context, call, cidr string, change func()) error {
 	b.mu.Lock()
 	b.calls = append(b.calls, call)
@@ -318,7 +318,7 @@ func (*bed) after(d time.Duration) {
 	synctest.Wait()
 }
 
-// expect compares the calls, events and writes since the last call of expect with the
+// expect checks that the calls, events and writes since the last call of expect are the
 // wanted ones. Listings do not count.
 func (b *bed) expect(what string, calls, events, writes []string) {
 	b.t.Helper()

@@ -27,7 +27,7 @@ const Name = "node-route-controller"
 const (
 	// queue is the name of the queue in metrics. Upstream has the same name.
 	queue = "Routes"
-	// tableKey is the only key of the loop passes.
+	// tableKey is the only key in the queue of passes.
 	tableKey = "table"
 	// debounce is the time for which changes of Nodes and routes are collected before
 	// the next pass.
@@ -169,7 +169,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	return nil
 }
 
-// Follow watches all Nodes until stop is called. The returned function known reports
+// Follow watches all Nodes until stop is called. The returned function, known, reports
 // whether the controller has seen all existing Nodes. Run calls Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	registration, err := c.informer.AddEventHandler(c.handler())
@@ -211,7 +211,7 @@ func (c *Controller) pass(ctx context.Context, _ string) (loop.Result, error) {
 			return loop.Result{After: p.after}, nil
 		}
 	}
-	return loop.Result{}, fmt.Errorf("the routes were listed %d times, and are not known well enough", maxListings)
+	return loop.Result{}, fmt.Errorf("the routes were listed %d times, and still have to be listed again", maxListings)
 }
 
 // lastChange returns the time when a Node last changed, and the trigger of this pass.

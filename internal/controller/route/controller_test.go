@@ -80,7 +80,8 @@ func TestManyNewNodesCostOneCreationEach(t *testing.T) {
 	})
 }
 
-// After a lost watch, the informer reports the replacement of a Node as a change of it.
+// After a lost watch, the informer reports a new Node as a change of the old Node with
+// the same name.
 func TestNodeThatWasReplacedUnseenCountsAsDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := begin(t, Config{}, bare(1), bare(2))

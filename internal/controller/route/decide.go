@@ -35,8 +35,8 @@ type observed struct {
 	now      time.Time
 	clusters []netip.Prefix
 	// table has the results of earlier plans. If it is nil, the whole table is planned,
-	// and nodes has all Nodes. Otherwise the function node returns the current Node
-	// with the given name, or nil if there is none.
+	// and the field nodes has all Nodes. Otherwise the function node returns the
+	// current Node with the given name, or nil if there is none.
 	table *table
 	nodes []*corev1.Node
 	node  func(name string) *corev1.Node
@@ -64,15 +64,15 @@ type plan struct {
 
 	jobs []job
 	held []held
-	// overBudget are the routes in held that only the budget keeps.
+	// overBudget has the held routes that only the budget keeps.
 	overBudget []held
 	patches    []conditionPatch
 	events     []nodeEvent
-	// quiet has the UIDs, by name, of the Nodes that were planned and need no patch.
+	// quiet has the Nodes that were planned and need no patch: their UIDs, by name.
 	quiet map[string]types.UID
-	// strays replaces the field strays of the memory. resolved has the CIDRs whose
-	// failures are over.
-	strays   map[identity]time.Time
+	// strays replaces the field strays of the memory.
+	strays map[identity]time.Time
+	// resolved has the CIDRs whose failures are over.
 	resolved []netip.Prefix
 	counts   counts
 	// after is the longest time until the table is planned again.
@@ -198,8 +198,8 @@ func (o *observed) earliest(a, b time.Time) time.Time {
 type index struct {
 	observed
 	entries map[netip.Prefix]*entry
-	// For each stray route of the table, strays has the time of the answer that first
-	// showed the route as stray.
+	// strays has the stray routes of the table, each with the time of the answer that
+	// first showed it as stray.
 	strays map[identity]time.Time
 }
 
@@ -215,8 +215,8 @@ type entry struct {
 }
 
 // isSatisfied reports whether the owner has its route. A route that was created a
-// moment ago counts, because the cloud may list it late. It does not count if any
-// listed route for the CIDR is a blackhole or has other addresses.
+// moment ago counts, because the cloud may list it late. It does not count if a listed
+// route for the CIDR is a blackhole, or leads to the owner with other addresses.
 func (e *entry) isSatisfied() bool { return e.serving || e.created && !e.blackhole && !e.outdated }
 
 // cidrsOf returns the Node's pod CIDRs. The API server has validated them.

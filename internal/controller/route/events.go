@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// Reasons of events and conditions. All except reasonDeletionHeld and reasonUnwritten
-// are upstream's (upstream-behaviour 5.2 and 5.3).
+// Reasons of events and conditions. Upstream has the same ones (upstream-behaviour 5.2
+// and 5.3), except reasonDeletionHeld and reasonUnwritten.
 var (
 	reasonCreateFailed = message.Reason{
 		Name: "FailedToCreateRoute", On: "Node", Type: corev1.EventTypeWarning,
@@ -21,12 +21,12 @@ var (
 	}
 	reasonDeletionHeld = message.Reason{
 		Name: "RouteDeletionHeld", On: "Lease", Type: corev1.EventTypeWarning,
-		When: "More routes are stray than the budget allows (--route-deletion-budget-routes, --route-deletion-budget-percent). They are kept for --route-deletion-over-budget-after.",
+		When: "More routes are stray (lead to no Node) than --route-deletion-budget-routes and --route-deletion-budget-percent allow. They are kept for --route-deletion-over-budget-after.",
 		Do:   "Check the routes in the cloud, --cluster-name and --cluster-cidr. If the routes are needed, set --configure-cloud-routes=false before they are deleted.",
 	}
 	reasonUnwritten = message.Reason{
 		Name: "NetworkConditionFailed", On: "Node", Type: corev1.EventTypeWarning,
-		When: "The condition NetworkUnavailable of the Node could not be written. The write is retried. The event comes once, not at each try.",
+		When: "The condition NetworkUnavailable of the Node could not be written. The write is retried. The event is recorded once, not after each attempt.",
 		Do:   "Check the RBAC rules of the cloud-controller-manager and the admission webhooks.",
 	}
 	reasonCreated = message.Reason{
@@ -35,21 +35,22 @@ var (
 	}
 	reasonMissing = message.Reason{
 		Name: "NoRouteCreated", On: "Node", Condition: string(corev1.NodeNetworkUnavailable),
-		When: "A route of the Node is missing (status True). A Node that had its routes shows it after one minute.",
+		When: "A route of the Node is missing (status True). A Node that had its routes shows this only after a route has been missing for a minute.",
 		Do:   "Read the event FailedToCreateRoute of the Node.",
 	}
 )
 
-// The reason of the event and of the condition of a Node whose CIDR gets no route.
+// If a CIDR of a Node gets no route, the event and the condition of the Node have the
+// same reason.
 var (
 	reasonRejected = message.Reason{
 		Name: "PodCIDRRejected", On: "Node", Type: corev1.EventTypeWarning,
-		When: "A pod CIDR of the Node does not lie inside --cluster-cidr, is as wide as it, or is a part of another Node's. No route is created for it.",
-		Do:   "Correct --cluster-cidr, or replace the Node by one with another CIDR. To create routes outside --cluster-cidr as upstream does, set --route-creation-outside-cluster-cidr.",
+		When: "A pod CIDR of the Node does not lie inside --cluster-cidr, is as wide as --cluster-cidr, or is a part of another Node's CIDR. No route is created for it.",
+		Do:   "Correct --cluster-cidr, or replace the Node by a Node that has another CIDR. To create routes outside --cluster-cidr as upstream does, set --route-creation-outside-cluster-cidr.",
 	}
 	reasonRejectedShown = message.Reason{
 		Name: "PodCIDRRejected", On: "Node", Condition: string(corev1.NodeNetworkUnavailable),
-		When: "A pod CIDR of the Node has no route, because it does not lie inside --cluster-cidr, is as wide as it, or is a part of another Node's (status True).",
+		When: "A pod CIDR of the Node has no route, because it does not lie inside --cluster-cidr, is as wide as --cluster-cidr, or is a part of another Node's CIDR (status True).",
 		Do:   reasonRejected.Do,
 	}
 )
@@ -87,7 +88,7 @@ func conditionFailed(patch conditionPatch, err error) nodeEvent {
 func deletionHeld(routes []held) message.Event {
 	first := routes[0]
 	return reasonDeletionHeld.Event(fmt.Sprintf("%d stray routes are kept, among them %s (%s): %s. "+
-		"The cloud's answer may be wrong. Check its routes, --cluster-name and --cluster-cidr.",
+		"The cloud's answer may be wrong. Check the routes in the cloud, --cluster-name and --cluster-cidr.",
 		len(routes), message.Value(first.route.destination), first.why, first.until))
 }
 

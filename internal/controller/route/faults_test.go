@@ -179,8 +179,8 @@ func TestHangingCallDelaysNoOther(t *testing.T) {
 	})
 }
 
-// answers is a cloud that takes half a minute for each listing, and returns the next
-// error in the list.
+// answers is a cloud. Each of its listings takes half a minute, and returns the next of
+// the given errors.
 type answers struct {
 	routes
 
@@ -196,7 +196,8 @@ func (a *answers) List(context.Context) ([]cloud.Route, error) {
 }
 
 // If a caller stops waiting for a call, the gateway gives the answer of that call to
-// the next caller. So the answer can be as old as the beginning of the first call.
+// the next caller. So the answer may show the routes as they were when the first call
+// began.
 func TestLateAnswerIsAsOldAsItsCall(t *testing.T) {
 	failed := func(kind cloud.Kind) error {
 		return &cloud.Error{Call: "ListRoutes", Kind: kind, Err: errors.New("no")}

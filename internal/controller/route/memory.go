@@ -8,8 +8,8 @@ import (
 )
 
 // memory has everything that this process knows, except the Nodes. A new process starts
-// without a memory. So it lists the routes again, removes some of them later than the
-// old process would have, and may repeat calls and events.
+// without a memory. So it lists the routes again, waits longer before it removes some
+// of them, and may repeat calls and events.
 type memory struct {
 	listing        listing
 	listingFailure failure   // the failure of the last listing; zero if the listing has succeeded

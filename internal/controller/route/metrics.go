@@ -68,7 +68,7 @@ func newMetrics() *Metrics {
 		}, []string{"operation"}),
 		errors: metrics.NewCounterVec(&metrics.CounterOpts{
 			Name:           "fairlead_route_errors_total",
-			Help:           "Calls about routes that failed, by operation and result",
+			Help:           "Failed calls about routes, by operation and result",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"operation", "result"}),
 		wanted:     metrics.NewDesc("fairlead_routes_wanted", "Pod CIDRs of nodes that need a route", nil, nil, metrics.ALPHA, ""),
@@ -77,7 +77,7 @@ func newMetrics() *Metrics {
 		held:       metrics.NewDesc("fairlead_routes_held", "Stray routes that are not removed yet", nil, nil, metrics.ALPHA, ""),
 		byBudget:   metrics.NewDesc("fairlead_routes_held_by_budget", "Stray routes that only the budget keeps", nil, nil, metrics.ALPHA, ""),
 		unreadable: metrics.NewDesc("fairlead_routes_unreadable", "Routes whose destination is not a CIDR; they are kept", nil, nil, metrics.ALPHA, ""),
-		oldest: metrics.NewDesc("fairlead_routes_missing_oldest_seconds", "How long the route that has failed longest has been failing",
+		oldest: metrics.NewDesc("fairlead_routes_missing_oldest_seconds", "Longest time for which the creation of a route has been failing",
 			nil, nil, metrics.ALPHA, ""),
 	}
 }

@@ -18,8 +18,8 @@ import (
 )
 
 // observe gathers the known facts about the table, without I/O. changed is the time of
-// the last change of a Node before the pass began. The caller holds mu until it has
-// decided.
+// the last change of a Node before the pass began. The caller holds mu until the
+// decision is made.
 func (c *Controller) observe(changed time.Time) (observed, error) {
 	o := observed{now: c.clock.Now(), clusters: c.clusters, table: c.table, changed: changed, memory: c.memory, limits: c.limits, claim: c.claim}
 	if o.table == nil {
@@ -95,8 +95,8 @@ func jitter(period time.Duration) time.Duration {
 }
 
 // failureOf returns the failure to remember for an error. For a creation, the text is
-// the cloud's own error, because upstream's event shows the cloud's own error
-// (upstream-behaviour 5.2).
+// the cloud's own error, because upstream's event shows that error (upstream-behaviour
+// 5.2).
 func failureOf(o operation, err error) failure {
 	f := failure{kind: string(cloud.KindOf(err)), text: message.Cut(err), pause: cloud.RetryAfter(err)}
 	if theirs := errors.Unwrap(err); o == callCreate && theirs != nil {

@@ -16,16 +16,16 @@ import (
 // Keys returns the one key of the table.
 func (*Controller) Keys() []string { return []string{tableKey} }
 
-// Shadow makes no passes. When one is due, it calls the function look instead. Follow
-// must be called first, and Run must not be called.
+// Shadow calls the function look when a pass is due, and makes no passes. Follow must
+// be called first, and Run must not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	c.passes.Add(tableKey)
 	return c.passes.RunAs(ctx, look)
 }
 
 // Plan returns the steps that the controller would take for each route, and for the
-// condition of each Node. Plan remembers since when routes have been stray. It writes
-// nothing.
+// condition of each Node. Plan writes nothing, but it remembers when each route became
+// stray.
 func (c *Controller) Plan(ctx context.Context, _ string) ([]step.Step, error) {
 	for range maxListings {
 		o, p, err := c.foresee()
@@ -39,7 +39,7 @@ func (c *Controller) Plan(ctx context.Context, _ string) ([]step.Step, error) {
 			return nil, ctx.Err()
 		}
 	}
-	return nil, fmt.Errorf("the routes were listed %d times, and are not known well enough", maxListings)
+	return nil, fmt.Errorf("the routes were listed %d times, and still have to be listed again", maxListings)
 }
 
 // foresee observes and decides about the whole table, for a plan that is not carried

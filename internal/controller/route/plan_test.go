@@ -19,8 +19,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
-// planning returns the function plan, which makes a plan and returns its steps, one in
-// each line.
+// planning returns a function that makes a plan and returns its steps, one in each
+// line.
 func (b *bed) planning() (plan func() []string, stop func()) {
 	ctx, cancel := context.WithCancel(b.t.Context())
 	informers := kube.NewInformerFactory(b.cluster, 0)
@@ -85,8 +85,9 @@ func TestPlanShowsAWrongClusterCIDR(t *testing.T) {
 	}
 }
 
-// The first plan holds stray routes. After listings have agreed, the next plan
-// removes them. Then a controller runs, and does the same as the plan.
+// The first plan holds the stray routes. Listings agree after a while, and the next
+// plan removes the routes. A controller that is started after that does what the plan
+// says.
 func TestPlanOfTheTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, Config{}, newNode(1), bare(2))

@@ -31,7 +31,7 @@ func (m *memory) recall(cidr netip.Prefix) (r step.Memory, known bool) {
 	}
 	for id, since := range m.strays {
 		if id.destination == cidr.String() {
-			known, r.Reason, r.Since, r.Text = true, "Stray", since, "The route to "+id.target+" is not needed, as far as is known."
+			known, r.Reason, r.Since, r.Text = true, "Stray", since, "The route to "+id.target+" is not needed, as far as the daemon knows."
 		}
 	}
 	f, failed := m.failures[cidr]

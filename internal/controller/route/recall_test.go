@@ -41,7 +41,7 @@ func TestRecall(t *testing.T) {
 		"StrayRoute": {
 			func(m *memory) { m.strays[identity{target: "gone", destination: cidr.String()}] = at },
 			true,
-			step.Memory{Reason: "Stray", Text: "The route to gone is not needed, as far as is known.", Since: at},
+			step.Memory{Reason: "Stray", Text: "The route to gone is not needed, as far as the daemon knows.", Since: at},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

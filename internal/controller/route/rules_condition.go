@@ -15,9 +15,9 @@ import (
 
 const (
 	// unreachableAfter is the time for which a route has to be missing before a Node
-	// that had its routes counts as unreachable. It is long because the condition
-	// keeps pods away from the Node, and most failures are over sooner. A new Node
-	// has the same time for its first route, unless a call fails.
+	// that had its routes counts as unreachable. It is long because the condition keeps
+	// pods away from the Node, and most failures are over sooner. A new Node also has
+	// this time to get its first route, unless a call fails.
 	unreachableAfter = time.Minute
 	// rewriteAfter is the shortest time between two writes of a condition that
 	// somebody else changes (promise S4).
@@ -75,7 +75,7 @@ func (x *index) planCondition(node *corev1.Node) view {
 	return v
 }
 
-// explain returns the cause for which a Node lacks a route, and the events with
+// explain says why a Node lacks a route. It returns the cause, and the events with
 // details.
 func (x *index) explain(node *corev1.Node) (message.Cause, []nodeEvent) {
 	cidrs := cidrsOf(node)
@@ -94,7 +94,7 @@ func (x *index) explain(node *corev1.Node) (message.Cause, []nodeEvent) {
 }
 
 // statusOf returns the status of NetworkUnavailable that the Node should show. It is
-// empty if the condition should stay as it is. The result until is the time to decide
+// empty if the condition should stay as it is. The second result is the time to decide
 // again, or zero if no time is set.
 func (x *index) statusOf(node *corev1.Node, isTarget bool) (status corev1.ConditionStatus, until time.Time) { //nolint:revive // flag-parameter: it is a fact
 	wanted := cidrsOf(node)
@@ -164,16 +164,15 @@ func (x *index) missingSince(node *corev1.Node, wanted []netip.Prefix, satisfied
 	return since, failed
 }
 
-// mustWrite reports whether a condition has to be written. If this controller does
-// not use the reason of the current condition, that condition belongs to somebody
-// else and stays.
+// mustWrite reports whether a condition has to be written. A condition whose reason
+// this controller never writes belongs to somebody else, and stays.
 func mustWrite(wanted corev1.NodeCondition, current *corev1.NodeCondition) bool {
 	return current == nil || isOurs(current.Reason) && (current.Status != wanted.Status || current.Reason != wanted.Reason)
 }
 
-// mayPatch returns the earliest time at which the condition may be written to the
-// Node. If this process has written the same condition before, somebody else must
-// have changed it since. Then the condition is written at most once in rewriteAfter.
+// mayPatch returns the earliest time at which the condition may be written to the Node.
+// If this process has already written the same condition, somebody else has changed it
+// since. In this case, it is written at most once in rewriteAfter.
 func (m *memory) mayPatch(node types.UID, c corev1.NodeCondition) time.Time {
 	last, ok := m.patched[node]
 	if !ok || last.status != c.Status || last.reason != c.Reason {

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// jobFor returns the job for a CIDR, or nil if there is nothing to do. It adds to the
-// share the removals that are held.
+// jobFor returns the job for a CIDR, or nil if there is nothing to do. It adds the held
+// removals to the share.
 func (x *index) jobFor(cidr netip.Prefix, e *entry, s *share) *job {
 	next := job{cidr: cidr}
 	remove := func(j judged) {
@@ -47,8 +47,9 @@ func (x *index) jobFor(cidr netip.Prefix, e *entry, s *share) *job {
 // (promise S5 d). The CIDR has to be checked because a kubelet can write any CIDR
 // into its own Node.
 type rejection struct {
-	// holder is another Node, and held is its CIDR, of which the rejected CIDR is a
-	// part. If holder is nil, the rejected CIDR is not inside the cluster's CIDRs.
+	// The rejected CIDR is a part of another Node's CIDR. The field holder has that
+	// Node, and the field held has its CIDR. If holder is nil, the rejected CIDR is not
+	// inside the cluster's CIDRs.
 	holder *corev1.Node
 	held   netip.Prefix
 }
@@ -70,12 +71,12 @@ func (x *index) rejection(cidr netip.Prefix) *rejection {
 
 // usualBits returns the usual length of the Nodes' CIDRs for each family. It is the
 // most frequent length of those CIDRs that lie inside the cluster's CIDRs. If several
-// lengths are equally frequent, it is the shortest of them. The key true stands for
-// IPv4. The parameter counts has the number of CIDRs of each length. If a Node has a
-// CIDR of the usual length, no other Node gets a route for a part of that CIDR, because
-// the more specific route would take the traffic of the first Node's pods. CIDRs of
-// other lengths are not protected. If they were, a kubelet could write a CIDR that
-// contains the CIDRs of many other Nodes, and these Nodes would get no routes.
+// lengths are equally frequent, it is the shortest of them. The parameter has the
+// number of CIDRs of each length, by family. The key true stands for IPv4. If a Node
+// has a CIDR of the usual length, no other Node gets a route for a part of that CIDR,
+// because the more specific route would take the traffic of the first Node's pods.
+// CIDRs of other lengths are not protected. If they were, a kubelet could write a CIDR
+// that contains the CIDRs of many other Nodes, and these Nodes would get no routes.
 func usualBits(counts map[bool]map[int]int) map[bool]int {
 	usual := map[bool]int{}
 	for family, lengths := range counts {
@@ -111,8 +112,8 @@ func hintFor(node *corev1.Node, cidr netip.Prefix) string {
 	}
 }
 
-// missingReason returns the reason for which an owner has no route. The set of
-// reasons is closed.
+// missingReason says why an owner has no route. It returns one of a closed set of
+// reasons.
 func (x *index) missingReason(cidr netip.Prefix, e *entry) string {
 	failure, failed := x.memory.failures[cidr]
 	switch {
@@ -132,8 +133,8 @@ func (x *index) missingReason(cidr netip.Prefix, e *entry) string {
 }
 
 // recheck returns the part of a job that is still necessary. The job may have waited
-// for another job, and Nodes may have come and gone in the meantime. The function nodes
-// returns the Node with the given name, or nil if there is none.
+// for another job, and Nodes may have come and gone in the meantime. It looks up the
+// current Nodes with the function nodes, which returns nil if there is no such Node.
 func (j job) recheck(nodes func(name string) *corev1.Node) job {
 	claimant := func(name string) *corev1.Node {
 		node := nodes(name)

@@ -122,8 +122,8 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// In each removal, the function decide records whether the target of the route claims
-// the CIDR. The method recheck needs that record.
+// The method recheck relies on removal.unclaimed, which is true if the target of the
+// route does not claim the CIDR.
 func TestRemovalKnowsWhetherItsTargetClaims(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// due is a time at which a CIDR or a Node is planned again. It counts only while its
-// field at equals the field until of the CIDR's share or of the Node's view.
+// due is a time at which a CIDR or a Node is planned again. A later plan can set
+// another time (share.until or view.until). Then this time no longer counts.
 type due struct {
 	at   time.Time
 	cidr netip.Prefix

@@ -45,8 +45,8 @@ type deletedNode struct {
 	cidrs []netip.Prefix
 }
 
-// needsListing returns the reason for which the cloud has to list its routes before
-// anything is decided. It returns the empty string if no listing is needed.
+// needsListing returns the reason why the routes have to be listed before anything is
+// decided. It returns the empty string if no listing is needed.
 func needsListing(o observed) string {
 	m := &o.memory
 	switch {
@@ -60,8 +60,8 @@ func needsListing(o observed) string {
 		return "the regular check"
 	}
 	for _, d := range m.deleted {
-		// The listing may lack a route to this Node that was created after the listing
-		// began.
+		// A route to the deleted Node may have been created after the listing began.
+		// The listing may lack such a route.
 		if m.listing.at.Before(d.at) && !d.at.After(o.changed) {
 			return "a Node was deleted since the routes were listed"
 		}
@@ -144,9 +144,9 @@ func (m *memory) nodeDeleted(node *corev1.Node, now time.Time) {
 	}
 }
 
-// wasDeleted reports whether the route led to a Node whose deletion was seen. If
-// there is a new Node with the same name, wasDeleted returns true only if the deleted
-// Node had the CIDR and the new Node does not claim it.
+// wasDeleted reports whether the route led to a Node whose deletion was seen. If a new
+// Node has the same name, wasDeleted returns true only for a CIDR that the deleted Node
+// had and that the new Node does not claim.
 func (m *memory) wasDeleted(r route, target *corev1.Node) bool {
 	d, seen := m.deleted[r.target]
 	if !seen || target == nil {

@@ -38,8 +38,9 @@ type failure struct {
 	pause     time.Duration // the pause that the cloud has asked for; 0: none
 }
 
-// next returns the failure to remember after another attempt has failed. The
-// count goes on if both attempts were for the same Node.
+// next returns the failure to remember after another attempt has failed. If f is about
+// the same Node, the new failure keeps the start of f, and counts on from the count of
+// f.
 func (f failure) next(now time.Time, latest failure) failure {
 	latest.since = now
 	if f.count > 0 && f.node == latest.node {
@@ -66,8 +67,8 @@ func (f failure) backoff() time.Duration {
 	return min(minBackoff<<f.count, longest)
 }
 
-// concerns reports whether the failure is about the route of this Node. If owner is
-// nil, it reports whether the failed job had no route to create.
+// concerns reports whether the failure is about the route of the owner. A nil owner
+// stands for a job that had no route to create.
 func (f failure) concerns(owner *corev1.Node) bool {
 	return owner == nil && f.node == "" || owner != nil && f.node == owner.UID
 }
@@ -110,8 +111,8 @@ func (r result) event(j job) *nodeEvent {
 	return &e
 }
 
-// finish stores the result of a job in the memory. It stores the removals even if the
-// job failed after them.
+// finish stores the result of a job in the memory. If the job has removed routes and
+// then failed, these removals are stored, too.
 func (m *memory) finish(j job, r result, now time.Time) {
 	delete(m.pending, j.cidr)
 	m.touched.cidrs[j.cidr] = true

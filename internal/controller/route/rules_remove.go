@@ -15,19 +15,19 @@ type Limits struct {
 	// CreateOutside allows routes for CIDRs that are not strictly inside one of the
 	// cluster's CIDRs.
 	CreateOutside bool
-	// RemoveDuplicates allows the removal of identical routes except one. It is off by
-	// default, because a cloud might list the routes of several tables, and each table
-	// needs its own route.
+	// RemoveDuplicates allows the removal of all but one of several identical routes.
+	// It is off by default, because a cloud might list the routes of several tables,
+	// and each table needs its own route.
 	RemoveDuplicates bool
-	// StrayFor is the time for which listings have to agree that a route is stray
-	// before the route is removed.
+	// StrayFor is the time for which every listing must show a route as stray before
+	// the route is removed.
 	StrayFor time.Duration
-	// BudgetRoutes is the maximum number of routes that may be stray at the same
-	// time. BudgetPercent is the same maximum as a percentage of all listed routes.
-	// The larger of the two counts.
+	// BudgetRoutes and BudgetPercent limit how many routes may be stray at the same
+	// time: a number of routes, and a percentage of all listed routes. The larger of
+	// the two limits applies.
 	BudgetRoutes, BudgetPercent int
-	// OverBudgetAfter is the time for which listings have to agree if more routes are
-	// stray than the budget allows.
+	// OverBudgetAfter takes the place of StrayFor if more routes are stray than the
+	// budget allows.
 	OverBudgetAfter time.Duration
 }
 
@@ -98,8 +98,8 @@ func ownerOf(e *entry) *corev1.Node {
 }
 
 // fateOf returns the fate of a route, and the reason for it. Only this rule decides
-// that a route may be removed (promise S5). first is the route of this CIDR that is
-// already in use, or nil if there is none.
+// that a route may be removed (promise S5). The parameter first is the route of this
+// CIDR that is already in use, or nil if there is none.
 func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
 	target := x.node(r.target)
 	ofOwner := e.owner != nil && r.target == e.owner.Name
@@ -110,7 +110,7 @@ func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
 	case !x.isInside(r.cidr):
 		return keep, "it is not inside the cluster's CIDRs"
 	case x.disowns(target), x.disowns(e.owner):
-		return keep, "its Node is not this daemon's"
+		return keep, "its Node does not belong to this daemon"
 	case works && (r.name == "" || r.name == first.name):
 		return keep, "it cannot be distinguished from an identical route"
 	case works && !x.limits.RemoveDuplicates:
@@ -138,8 +138,7 @@ func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
 	}
 }
 
-// isInside reports whether a CIDR lies inside one of the cluster's CIDRs and is
-// smaller than that one.
+// isInside reports whether one of the cluster's CIDRs contains this CIDR and is larger.
 func (o *observed) isInside(cidr netip.Prefix) bool {
 	return slices.ContainsFunc(o.clusters, func(cluster netip.Prefix) bool {
 		return cidr.Bits() > cluster.Bits() && cluster.Contains(cidr.Addr())
@@ -156,8 +155,8 @@ func hasOtherAddresses(r route, node *corev1.Node) bool {
 		slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return !slices.Contains(r.addresses, a) })
 }
 
-// mayRemove reports whether a stray route may be removed now. If not, the result until
-// says what the removal waits for, and the result at is the time of the next check.
+// mayRemove reports whether a stray route may be removed now. If not, it also returns
+// what the removal waits for, and the time of the next check.
 func (x *index) mayRemove(r route) (ok bool, until string, at time.Time) {
 	since := x.strays[r.identity]
 	if !x.isStrayLongEnough(r) {
@@ -170,8 +169,8 @@ func (x *index) mayRemove(r route) (ok bool, until string, at time.Time) {
 	return true, "", time.Time{}
 }
 
-// isStrayLongEnough reports whether listings have agreed for StrayFor that the route
-// is stray. After that time, only the budget can keep the route.
+// isStrayLongEnough reports whether all listings have shown the route as stray for
+// StrayFor or longer. After that time, only the budget can keep the route.
 func (x *index) isStrayLongEnough(r route) bool {
 	return !x.memory.listing.at.Before(x.strays[r.identity].Add(x.limits.StrayFor))
 }

@@ -142,8 +142,8 @@ func removed(n int) []string {
 	return lines
 }
 
-// kept returns the digest of n routes that the budget keeps. The parameter all is the
-// number of listed routes. Four of these are stray.
+// kept returns the digest of n stray routes that the budget keeps. The second parameter
+// is the number of all listed routes, four of which are stray.
 func kept(n, all int) []string {
 	var lines []string
 	for i := 1; i <= n; i++ {

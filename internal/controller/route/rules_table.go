@@ -33,13 +33,14 @@ type table struct {
 	// targets has the CIDRs of the routes that lead to a Node, by the name of the
 	// Node.
 	targets map[string][]netip.Prefix
-	// lengths has the number of claimed CIDRs inside the cluster's CIDRs, by family
-	// and length. usual is the result of usualBits for lengths. The key of parts is a
-	// CIDR of the usual length. Its value has the claimed CIDRs that are parts of
-	// that CIDR.
+	// lengths counts the claimed CIDRs inside the cluster's CIDRs, by family and
+	// length.
 	lengths map[bool]map[int]int
-	usual   map[bool]int
-	parts   map[netip.Prefix]map[netip.Prefix]bool
+	// usual has the usual length of each family (see usualBits).
+	usual map[bool]int
+	// parts has the claimed CIDRs that are smaller than a CIDR of the usual length. They
+	// are grouped by the CIDR of the usual length that contains them.
+	parts map[netip.Prefix]map[netip.Prefix]bool
 
 	shares map[netip.Prefix]share
 	views  map[string]view
@@ -104,7 +105,8 @@ func (t *table) isTarget(name string) bool {
 	return is
 }
 
-// wholeOf returns the CIDR of the usual length that contains this CIDR as a part.
+// wholeOf returns the CIDR of the usual length that contains this smaller CIDR. The
+// second result is false if this CIDR is not smaller.
 func (t *table) wholeOf(cidr netip.Prefix) (whole netip.Prefix, isPart bool) {
 	bits, known := t.usual[cidr.Addr().Is4()]
 	if !known || cidr.Bits() <= bits {
@@ -174,8 +176,8 @@ func (t *table) findParts() {
 	}
 }
 
-// reach returns all CIDRs and Nodes that are connected with those in the parameter
-// from. Two are connected if the plan of one depends on the other, directly or through
+// reach returns the given CIDRs and Nodes, and all others that are connected with them.
+// Two are connected if the plan of one depends on the other, directly or through
 // others. A Node depends on its CIDRs. A CIDR depends on the Nodes that claim it, and
 // on the CIDR of the usual length that contains it.
 func (t *table) reach(from touched) touched {
@@ -207,8 +209,8 @@ func (t *table) reach(from touched) touched {
 	return reached
 }
 
-// change enters the changes into the table. It returns the CIDRs and Nodes that have
-// to be planned.
+// change records the changes in the table. It returns the CIDRs and Nodes that have to
+// be planned.
 func (t *table) change(o *observed, changes touched) touched {
 	from := touched{cidrs: maps.Clone(changes.cidrs), nodes: maps.Clone(changes.nodes)}
 	for _, d := range t.due.take(o.now) {
@@ -252,7 +254,8 @@ func (t *table) plan(o observed, changes touched) plan {
 	what := t.change(&o, changes)
 	x := t.index(o, what)
 	if len(t.held) > 0 && len(x.strays) != before && (x.isOverBudget(before) || x.isOverBudget(len(x.strays))) {
-		// The number of stray routes decides whether and why they are held.
+		// Whether a stray route is held, and the message about it, depend on the number
+		// of stray routes. So all held routes are planned again.
 		for cidr := range t.held {
 			what.cidrs[cidr] = true
 		}
@@ -314,7 +317,7 @@ func uidOf(node *corev1.Node) types.UID {
 	return node.UID
 }
 
-// index joins the Nodes and the routes of the CIDRs in the parameter what.
+// index joins the Nodes and the routes of the given CIDRs.
 func (t *table) index(o observed, what touched) *index {
 	o.table = t
 	x := &index{observed: o, entries: map[netip.Prefix]*entry{}, strays: maps.Clone(t.strays)}

@@ -264,8 +264,8 @@ func TestPlanOfAChangeIsThatOfTheWholeTable(t *testing.T) {
 }
 
 // After a change of a Node, only this Node and its CIDRs are planned, however many
-// other Nodes there are. The test counts the reads of Nodes, and the checks whether a
-// Node belongs to this daemon.
+// other Nodes there are. The test counts how often a Node is read, and how often the
+// plan asks whether a Node belongs to this daemon.
 func TestPlanOfAChangeCostsThisNodeOnly(t *testing.T) {
 	for _, n := range []int{1000, 20000} {
 		nodes, looks := map[string]*corev1.Node{}, 0

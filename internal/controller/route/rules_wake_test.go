@@ -90,8 +90,8 @@ func anyCondition(r *rand.Rand, n *corev1.Node) {
 	condition(status, []string{"RouteCreated", "NoRouteCreated", "PodCIDRRejected", "CalicoIsUp"}[r.IntN(4)])(n)
 }
 
-// anyTable returns a random table. Every case that the rules distinguish can occur in
-// it.
+// anyTable returns a random table. It can contain every case that the rules
+// distinguish.
 func anyTable(r *rand.Rand) observed {
 	o := given(4)
 	for range r.IntN(3) {
@@ -132,7 +132,7 @@ func anyTable(r *rand.Rand) observed {
 	return o
 }
 
-// whole returns, as text, all parts of a plan that the function apply uses.
+// whole returns all parts of a plan that the function apply uses, as text.
 func whole(p plan) string {
 	lines := digest(p)
 	for _, j := range p.jobs {

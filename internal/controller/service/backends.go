@@ -24,13 +24,14 @@ type backends struct {
 
 	mu         sync.Mutex
 	membership *membership // guarded by mu
-	// touched has the names of the Nodes that might join or leave the next set. moved
-	// means that a Node has changed since the last call of refreshed. Both are guarded
-	// by mu.
+	// touched has the names of the Nodes that might join or leave the next set. It
+	// is guarded by mu.
 	touched map[string]bool
-	moved   bool
-	warned  string // the schemes that the last call of warn found; guarded by mu
-	told    string // the ID of the set that follow has last reported; guarded by mu
+	// moved means that a Node has changed since refreshed was last called. It is guarded
+	// by mu.
+	moved  bool
+	warned string // the schemes that the last call of warn found; guarded by mu
+	told   string // the ID of the set that follow has last reported; guarded by mu
 }
 
 func newBackends(lister listersv1.NodeLister, policy BackendPolicy, c clock.WithTicker) *backends {
@@ -40,8 +41,8 @@ func newBackends(lister listersv1.NodeLister, policy BackendPolicy, c clock.With
 	}
 }
 
-// onChange records a change of a Node. before is nil for a new Node. before and now
-// are nil for a deleted Node.
+// onChange records a change of a Node. For a new Node, before is nil. For a deleted
+// Node, both before and now are nil.
 func (b *backends) onChange(name string, before, now *corev1.Node) {
 	invalidates := b.policy.invalidates(before, now)
 	b.mu.Lock()
@@ -67,8 +68,9 @@ func (b *backends) newest() nodeSet {
 }
 
 // refreshed returns the current set with the newest version of each Node. Providers
-// read the addresses and labels of Nodes, and a change of these makes no new set. If a
-// Node is gone or has become another instance, its old version stays in the set.
+// read the addresses and labels of Nodes, but a change of these does not lead to a new
+// set. If a Node is gone or has become another instance, its old version stays in the
+// set.
 func (b *backends) refreshed() nodeSet {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -108,9 +110,9 @@ func (b *backends) remake() bool {
 	return b.membership.change(names, b.node, b.clock.Now())
 }
 
-// untilMove returns a channel for the Nodes that may not join or leave the set now,
-// because they have joined and left it too often. The channel delivers when the first
-// of these Nodes may join or leave again. It delivers nothing if there is no such Node.
+// untilMove returns a channel for the Nodes that have joined and left the set too
+// often. The channel delivers when the first of them may do so again. If there is no
+// such Node, it never delivers.
 func (b *backends) untilMove() (moves <-chan time.Time, stop func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -123,9 +125,9 @@ func (b *backends) untilMove() (moves <-chan time.Time, stop func()) {
 }
 
 // remakeEarly makes an early set for a new Service, before the Nodes have settled. It
-// reports whether the early set differs from the previous set. If so, follow reports
-// the next set even if the next set equals the previous one, because the new Service
-// has the early set and needs the next one.
+// reports whether the early set differs from the previous set. If it does, follow
+// reports the next set in any case. Otherwise the new Service would keep the early set
+// if the next set equals the previous one.
 func (b *backends) remakeEarly() bool {
 	if !b.remake() {
 		return false
@@ -136,10 +138,10 @@ func (b *backends) remakeEarly() bool {
 	return true
 }
 
-// isNews reports whether the current set differs from the set at the last call of
-// isNews, or whether remakeEarly has made a new set since then. follow calls isNews
-// only after the Nodes have settled, so an early set causes no passes over the other
-// Services before that.
+// isNews reports whether the current set has to be reported. This is so if it differs
+// from the set at the last call of isNews, or if remakeEarly has made a new set since
+// then. An early set alone causes no passes over other Services, because follow calls
+// isNews only after the Nodes have settled.
 func (b *backends) isNews() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,7 +182,7 @@ func (b *backends) warn(ctx context.Context) {
 	defer b.mu.Unlock()
 	schemes := strings.Join(b.membership.foreignSchemes(), ",")
 	if schemes != b.warned && schemes != "" {
-		klog.FromContext(ctx).Info("Warning: Nodes of other providers are behind load balancers; --service-backends-of=own leaves out those that are not this daemon's", "schemes", schemes)
+		klog.FromContext(ctx).Info("Warning: Nodes of other providers are behind load balancers; --service-backends-of=own leaves out Nodes that do not belong to this daemon", "schemes", schemes)
 	}
 	b.warned = schemes
 }

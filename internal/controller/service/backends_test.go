@@ -33,8 +33,8 @@ func TestNodesThatJoinTogetherAreOneUpdateForEachLoadBalancer(t *testing.T) {
 		l.after(time.Minute)
 		slices.Sort(l.calls)
 		slices.Sort(l.events)
-		// The first node causes a new set at once. The other nodes cause one set
-		// together.
+		// The first node causes a new set at once. All other nodes together cause one
+		// more set.
 		l.expect("twenty nodes", list("update s1", "update s1", "update s2", "update s2"),
 			list("s1 UpdatedLoadBalancer", "s1 UpdatedLoadBalancer", "s2 UpdatedLoadBalancer", "s2 UpdatedLoadBalancer"))
 		if got := len(l.balancers["u-s1"]); got != 21 {

@@ -38,8 +38,8 @@ func (c *claims) claimForPass(key string) bool {
 	}
 }
 
-// take makes the parameter own the claim of the Service, and returns nil. If the
-// Service is claimed already, take returns the existing claim instead.
+// take stores own as the claim of the Service, and returns nil. If the Service is
+// claimed already, take returns the existing claim instead.
 func (c *claims) take(key string, own *claim) (held *claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,8 +51,8 @@ func (c *claims) take(key string, own *claim) (held *claim) {
 	return nil
 }
 
-// release ends a claim. It reports whether another claim of the Service was refused
-// meanwhile.
+// release ends a claim, and reports whether another claim of the Service was refused
+// during that time.
 func (c *claims) release(key string) (refused bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

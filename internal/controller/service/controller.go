@@ -74,7 +74,7 @@ type Deps struct {
 	Informer  informersv1.ServiceInformer
 	Nodes     informersv1.NodeInformer
 	Balancers balancers
-	// Many, if not nil, updates several load balancers in one call.
+	// Many updates several load balancers in one call. It may be nil.
 	Many   manyBalancers
 	Events recorder
 }
@@ -154,8 +154,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	return c.loop.Run(ctx)
 }
 
-// Follow watches all Nodes and Services until stop is called. known reports whether the
-// controller has seen all existing Nodes and Services. Run calls Follow itself.
+// Follow watches all Nodes and Services until stop is called. The returned function,
+// known, reports whether the controller has seen all existing Nodes and Services. Run
+// calls Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	nodes, err := c.nodes.AddEventHandler(c.onNode())
 	if err != nil {
@@ -198,8 +199,8 @@ func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, er
 	return result, err
 }
 
-// free ends a claim. It requests a pass if another claim of the Service was refused
-// meanwhile.
+// free ends a claim. If another claim of the Service was refused during that time, free
+// requests a pass.
 func (c *Controller) free(key string) {
 	if c.claims.release(key) {
 		c.again(key)
@@ -237,7 +238,7 @@ func (c *Controller) pass(ctx context.Context, key string, called bool) (loop.Re
 		again, err := c.apply(ctx, key, o, p)
 		switch {
 		case apierrors.IsNotFound(err), kube.IsStale(err):
-			// The object is gone or was replaced: the informer will report it.
+			// The Service is gone or was replaced. The informer will report that.
 			return loop.Result{Retry: true}, nil
 		case err != nil:
 			return loop.Result{}, err
@@ -253,8 +254,8 @@ func (c *Controller) pass(ctx context.Context, key string, called bool) (loop.Re
 }
 
 // yields returns the result of a pass that ends before the call of the plan, so that
-// other Services go first. While calls fail, the pass counts as unfinished, so that it
-// does not shorten the delay of a write that was refused before.
+// other Services go first. While calls fail, the pass counts as unfinished. Otherwise
+// it would reset the delay of a write that was refused before.
 func yields(o observed, p plan) loop.Result {
 	return loop.Result{After: yieldDelay, HighPriority: p.do != update && !p.routine, Unfinished: o.memory.failure.attempts > 0}
 }

@@ -10,28 +10,29 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// Finalizer on a Service keeps the object until its load balancer is deleted.
-// Upstream uses the same finalizer.
+// Finalizer keeps a Service until its load balancer is deleted. Upstream uses the same
+// finalizer.
 const Finalizer = "service.kubernetes.io/load-balancer-cleanup"
 
 // observed is the input of a decision about one Service.
 type observed struct {
 	now     time.Time
 	service *corev1.Service // from the informer, must not be changed; nil if there is no Service
-	// backends is the ID of the newest node set, and hosts is the number of its
-	// nodes.
+	// backends is the ID of the newest node set.
 	backends string
-	hosts    int
-	memory   memory
-	tried    tried
-	policy   Policy
+	// hosts is the number of nodes in that set.
+	hosts  int
+	memory memory
+	tried  tried
+	policy Policy
 	// shown is the last address that this process has seen on a Service with this
 	// name.
 	shown shownAddress
-	// foreign means that the last class that the Service had is not served here.
+	// foreign means that the class that the Service has, or had last, is not served
+	// here.
 	foreign bool
-	// elsewhere means that the last call about any Service has shown that somebody
-	// else provides load balancers.
+	// elsewhere means that, according to the calls about all Services, somebody else
+	// provides load balancers.
 	elsewhere bool
 	// jitter is a number in [0, 1). It spreads the resyncs of many Services.
 	jitter float64
@@ -77,8 +78,8 @@ type plan struct {
 	// recorded as an event.
 	routine bool
 	writes  writes
-	// delays is the number of earlier failures that lengthen the delay if this call
-	// fails.
+	// delays is the number of earlier failures. If this call fails, the delay after it
+	// grows with this number.
 	delays int
 	// shared means that one call may be made for this Service together with others.
 	shared bool
@@ -92,7 +93,7 @@ type plan struct {
 	// awaited means that a user waits for the next pass.
 	awaited bool
 	memory  memory
-	// tried, if not empty, replaces observed.tried.
+	// tried replaces observed.tried, unless it is empty.
 	tried tried
 }
 

@@ -80,7 +80,7 @@ func hasFailed(during action, of *corev1.Service, ago time.Duration) func(*memor
 }
 
 // row is a situation, and the plan that the function decide must make in it. The time
-// is noon, and the newest set has one Node, unless the field edit changes that.
+// is noon, and the newest set has one Node. The function edit can change that.
 type row struct {
 	name    string
 	service *corev1.Service
@@ -108,7 +108,7 @@ func runRows(t *testing.T, rows []row) {
 	}
 }
 
-// digest returns a plan in one line. The line begins with the fields do and why.
+// digest returns a plan in one line. The line begins with p.do and p.why.
 func digest(p plan) string {
 	parts := []string{string(p.do) + ": " + p.why}
 	if p.routine {
@@ -157,7 +157,7 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			name: "DeletionComesBeforeTheFinalizer", service: balanced(terminating),
-			want: "forget: nothing is left of a load balancer",
+			want: "forget: the Service has no load balancer",
 		},
 		{
 			name: "ServiceThatWantsALoadBalancerGetsOne", service: balanced(),

@@ -12,10 +12,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// Conditions on a Service. KEP-4631 has defined the meaning of the first two. These two
-// are written only on Services whose load balancer this provider provides. A Service
-// has no generation that its conditions could name, so nobody can see whether a
-// condition is older than the spec.
+// Conditions on a Service. KEP-4631 has defined LoadBalancerServing and
+// LoadBalancerProvisioning. The controller writes these two only if this provider
+// provides the load balancer. The conditions have no observedGeneration, because a
+// Service has no generation. So nobody can see whether a condition is older than the
+// spec.
 const (
 	// ConditionServing reports whether there is a load balancer with an address, and
 	// with nodes behind it.
@@ -37,11 +38,11 @@ var (
 	}
 	reasonEnsured = message.Reason{
 		Name: "EnsuredLoadBalancer", On: "Service", Type: corev1.EventTypeNormal,
-		When: "The load balancer has been created or brought in line with the Service.",
+		When: "The load balancer has been created, or has been changed to match the Service.",
 	}
 	reasonDeleting = message.Reason{
 		Name: "DeletingLoadBalancer", On: "Service", Type: corev1.EventTypeNormal,
-		When: "The provider is about to be called because the Service is being deleted or is of another type now.",
+		When: "The provider is about to be called because the Service is being deleted or has another type now.",
 	}
 	reasonDeleted = message.Reason{
 		Name: "DeletedLoadBalancer", On: "Service", Type: corev1.EventTypeNormal,
@@ -49,22 +50,22 @@ var (
 	}
 	reasonUpdated = message.Reason{
 		Name: "UpdatedLoadBalancer", On: "Service", Type: corev1.EventTypeNormal,
-		When: "The load balancer has another set of nodes.",
+		When: "The nodes behind the load balancer have changed.",
 	}
 	reasonUnavailable = message.Reason{
 		Name: "UnAvailableLoadBalancer", On: "Service", Type: corev1.EventTypeWarning,
-		When: "The load balancer has a set without any node.",
+		When: "The load balancer has no node behind it.",
 		Do:   "Check the nodes: none is initialised, or all are excluded by a label or a taint.",
 	}
 	reasonSyncFailed = message.Reason{
 		Name: "SyncLoadBalancerFailed", On: "Service", Type: corev1.EventTypeWarning,
 		When: "A call to the provider has failed, or the finalizer or the status could not be written.",
-		Do:   "Read the message. Check the cloud, or the API server, the webhook or the role that refuses the write.",
+		Do:   "Read the message. If a call has failed, check the cloud. If a write has failed, check the API server, the webhooks and the RBAC rules.",
 	}
 	reasonUpdateFailed = message.Reason{
 		Name: "UpdateLoadBalancerFailed", On: "Service", Type: corev1.EventTypeWarning,
-		When: "The nodes behind the load balancer could not be changed. The whole load balancer is ensured next.",
-		Do:   "Nothing, unless it stays. Then the condition LoadBalancerProvisioning has the cause.",
+		When: "The nodes behind the load balancer could not be changed. The daemon calls EnsureLoadBalancer next.",
+		Do:   "Nothing at first. If it lasts, read the cause in the condition LoadBalancerProvisioning.",
 	}
 	reasonContested = message.Reason{
 		Name: "LoadBalancerStatusContested", On: "Service", Type: corev1.EventTypeWarning,
@@ -73,18 +74,18 @@ var (
 	}
 	reasonQueued = message.Reason{
 		Name: "LoadBalancerQueued", On: "Service", Type: corev1.EventTypeWarning,
-		When: "The Service has waited for a minute until the cloud finishes with another Service.",
-		Do:   "Increase --concurrent-service-syncs, if the provider allows concurrent calls.",
+		When: "The Service has waited for a minute, because calls for other Services are under way.",
+		Do:   "If the provider allows concurrent calls, increase --concurrent-service-syncs.",
 	}
 	reasonEditedOften = message.Reason{
 		Name: "LoadBalancerEditedOften", On: "Service", Type: corev1.EventTypeWarning,
-		When: "The Service is edited so often that its last edit waits for more than 30 seconds.",
+		When: "The Service is edited so often that the call for its last edit has to wait for more than 30 seconds.",
 		Do:   "Find what changes the Service all the time, for example with kubectl get service --watch --show-managed-fields -o yaml.",
 	}
 	reasonCleanupHeld = message.Reason{
 		Name: "LoadBalancerCleanupHeld", On: "Service", Type: corev1.EventTypeWarning,
-		When: "The finalizer has kept a Service in deletion for 10 minutes, and this daemon does not serve its class.",
-		Do:   "Start the controller of that class. If this daemon served the class before, name it in --load-balancer-class-cleanup.",
+		When: "The finalizer has held up the deletion of a Service for 10 minutes, and this daemon does not serve the Service's class.",
+		Do:   "Start the controller of that class. If this daemon served the class before, name the class in --load-balancer-class-cleanup.",
 	}
 )
 
@@ -115,7 +116,7 @@ var (
 var (
 	reasonProvisioned = message.Reason{
 		Name: "Provisioned", On: "Service", Condition: ConditionProvisioning,
-		When: "The load balancer is in line with the Service.",
+		When: "The load balancer matches the Service.",
 	}
 	reasonFirstCall = message.Reason{
 		Name: "Ensuring", On: "Service", Condition: ConditionProvisioning,
@@ -124,17 +125,17 @@ var (
 	reasonInProgress = message.Reason{
 		Name: "InProgress", On: "Service", Condition: ConditionProvisioning,
 		When: "A call to the provider has lasted for more than 30 seconds.",
-		Do:   "Nothing, unless it stays.",
+		Do:   "Nothing, unless it lasts.",
 	}
 	reasonEdits = message.Reason{
 		Name: "EditedOften", On: "Service", Condition: ConditionProvisioning,
-		When: "The Service is edited so often that its last edit waits for more than 30 seconds.",
+		When: "The Service is edited so often that the call for its last edit has to wait for more than 30 seconds.",
 		Do:   "Find what changes the Service all the time.",
 	}
 	reasonPending = message.Reason{
 		Name: "CloudPending", On: "Service", Condition: ConditionProvisioning,
 		When: "The provider has asked to be called again later.",
-		Do:   "Nothing, unless it stays.",
+		Do:   "Nothing, unless it lasts.",
 	}
 	reasonDenied = message.Reason{
 		Name: "CloudDenied", On: "Service", Condition: ConditionProvisioning,
@@ -159,17 +160,17 @@ var (
 	reasonConflict = message.Reason{
 		Name: "CloudConflict", On: "Service", Condition: ConditionProvisioning,
 		When: "The load balancer, or something that it needs, is locked or busy in the cloud.",
-		Do:   "Nothing, unless it stays. Then check in the cloud what locks it.",
+		Do:   "Nothing at first. If it lasts, check in the cloud what locks the load balancer.",
 	}
 	reasonQuota = message.Reason{
 		Name: "CloudQuotaExceeded", On: "Service", Condition: ConditionProvisioning,
-		When: "The account may not have more of what the Service needs, such as load balancers or addresses.",
+		When: "The account's quota for something that the Service needs is used up, for example for load balancers or addresses.",
 		Do:   "Have the quota raised, or delete what is not needed any more.",
 	}
 	reasonSlow = message.Reason{
 		Name: "CloudSlow", On: "Service", Condition: ConditionProvisioning,
-		When: "An earlier call about this Service has not returned, long after its deadline.",
-		Do:   "If it stays, restart the daemon.",
+		When: "An earlier call about this Service has still not returned, long after its deadline.",
+		Do:   "If it lasts, restart the daemon.",
 	}
 	reasonTimedOut = message.Reason{
 		Name: "CloudTimedOut", On: "Service", Condition: ConditionProvisioning,
@@ -179,7 +180,7 @@ var (
 	reasonPanicked = message.Reason{
 		Name: "ProviderPanicked", On: "Service", Condition: ConditionProvisioning,
 		When: "The provider's code has panicked.",
-		Do:   "Report it to the authors of the provider, with the stack in the log.",
+		Do:   "Report it to the author of the provider, with the stack from the log.",
 	}
 	reasonNotImplemented = message.Reason{
 		Name: "NotImplemented", On: "Service", Condition: ConditionProvisioning,
@@ -188,7 +189,7 @@ var (
 	}
 	reasonCloudFailed = message.Reason{
 		Name: "CloudFailed", On: "Service", Condition: ConditionProvisioning,
-		When: "A call to the provider has failed for another reason.",
+		When: "A call to the provider has failed for a reason that has no other entry here.",
 		Do:   "Do what the message says.",
 	}
 )
@@ -196,8 +197,8 @@ var (
 // reasonUnserved is the reason of the condition LoadBalancerCleanupHeld.
 var reasonUnserved = message.Reason{
 	Name: "ClassNotServed", On: "Service", Condition: ConditionCleanupHeld,
-	When: "The finalizer has kept the Service in deletion for 10 minutes, and this daemon does not serve its class.",
-	Do:   "Start the controller of that class. If this daemon served the class before, name it in --load-balancer-class-cleanup.",
+	When: "The finalizer has held up the deletion of the Service for 10 minutes, and this daemon does not serve the Service's class.",
+	Do:   "Start the controller of that class. If this daemon served the class before, name the class in --load-balancer-class-cleanup.",
 }
 
 // causes are the causes to show for failed calls, by the kind of the failure.
@@ -208,12 +209,12 @@ var causes = map[cloud.Kind]message.Cause{
 	cloud.Unavailable:    reasonCloudDown.Cause("The cloud cannot be reached or has an internal error."),
 	cloud.Invalid:        reasonRejected.Cause("The cloud rejects what the Service asks for. Change the Service."),
 	cloud.Conflict:       reasonConflict.Cause("The load balancer, or something that it needs, is locked or busy in the cloud. The Service does not have to be changed."),
-	cloud.QuotaExceeded:  reasonQuota.Cause("The account may not have more of what the Service needs. Have the quota raised, or delete what is not needed any more."),
+	cloud.QuotaExceeded:  reasonQuota.Cause("The account's quota for something that the Service needs is used up. Have the quota raised, or delete what is not needed any more."),
 	cloud.Slow:           reasonSlow.Cause("An earlier call about this Service has not returned."),
 	cloud.TimedOut:       reasonTimedOut.Cause("The cloud has not answered in time."),
 	cloud.Panicked:       reasonPanicked.Cause("The provider's code has panicked. The log has its stack. This is a bug in the provider."),
 	cloud.NotImplemented: reasonNotImplemented.Cause("The provider does not implement what the Service needs."),
-	cloud.Failed:         reasonCloudFailed.Cause("The provider has returned an error of no known kind. Its text follows."),
+	cloud.Failed:         reasonCloudFailed.Cause("The provider has returned an error whose kind the daemon does not know. The text of the error follows."),
 }
 
 // Reasons returns every reason that this controller shows on a Service.
@@ -294,8 +295,8 @@ func queuedEvent(key, busy string) message.Event {
 		other = "Service " + busy
 	}
 	return reasonQueued.Event(fmt.Sprintf(
-		"The load balancer waits until the cloud has finished with that of %s. "+
-			"--concurrent-service-syncs allows more at the same time, if the provider does.", other))
+		"The load balancer waits until the cloud has finished with the load balancer of %s. "+
+			"If the provider allows concurrent calls, increase --concurrent-service-syncs.", other))
 }
 
 // unservedCause names the class of a Service that is being deleted, and the field
@@ -308,11 +309,11 @@ func unservedCause(service *corev1.Service) message.Cause {
 		whose, flag = fmt.Sprintf("Its class %s is not served here", message.Value(*class)), message.Value(*class)
 	case service.Spec.Type == corev1.ServiceTypeLoadBalancer:
 		return reasonUnserved.Cause(fmt.Sprintf(
-			"The Service is being deleted, and the finalizer %s (field manager: %s) keeps it. It has no load balancer class, and --load-balancer-class leaves such Services to another controller, which has to remove the load balancer and the finalizer. "+
-				"If there is none, or this daemon served the Service before, --load-balancer-class without '-' finishes the deletion.", Finalizer, message.Value(managerOf(service, "f:finalizers"))))
+			"The Service is being deleted, and the finalizer %s (field manager: %s) holds up the deletion. It has no load balancer class, and --load-balancer-class leaves such Services to another controller, which has to remove the load balancer and the finalizer. "+
+				"If there is no such controller, or if this daemon served the Service before, --load-balancer-class without '-' finishes the deletion.", Finalizer, message.Value(managerOf(service, "f:finalizers"))))
 	}
 	return reasonUnserved.Cause(fmt.Sprintf(
-		"The Service is being deleted, and the finalizer %s (field manager: %s) keeps it. %s, so the controller of that class has to remove the load balancer and the finalizer. "+
+		"The Service is being deleted, and the finalizer %s (field manager: %s) holds up the deletion. %s, so the controller of that class has to remove the load balancer and the finalizer. "+
 			"If this daemon served the class before, --load-balancer-class-cleanup=%s finishes the deletion.", Finalizer, message.Value(managerOf(service, "f:finalizers")), whose, flag))
 }
 
@@ -328,7 +329,7 @@ func newCondition(r message.Reason, status metav1.ConditionStatus, text string) 
 }
 
 func provisioned() metav1.Condition {
-	return newCondition(reasonProvisioned, metav1.ConditionFalse, "The load balancer is in line with the Service.")
+	return newCondition(reasonProvisioned, metav1.ConditionFalse, "The load balancer matches the Service.")
 }
 
 func provisioning(c message.Cause) metav1.Condition {
@@ -349,7 +350,7 @@ func inProgressCause() message.Cause {
 
 func editedOftenCause() message.Cause {
 	return reasonEdits.Cause(fmt.Sprintf(
-		"The Service is edited all the time. After %d edits, the provider is called for edits of a Service once in %v. The last edit waits for that.", editLimit.Burst, editLimit.Every))
+		"The Service is edited all the time. After %d edits, the provider is called for edits only once in %v. The last edit waits for the next call.", editLimit.Burst, editLimit.Every))
 }
 
 func editedOftenEvent() message.Event { return reasonEditedOften.Event(editedOftenCause().Message) }

@@ -94,8 +94,8 @@ func TestCauseOf(t *testing.T) {
 	}
 }
 
-// TestEventsInUpstreamsWords checks the texts for which other programs may search
-// (upstream-behaviour 6.5).
+// TestEventsInUpstreamsWords checks that the events have upstream's texts, because
+// other programs may search for them (upstream-behaviour 6.5).
 func TestEventsInUpstreamsWords(t *testing.T) {
 	no := errors.New("no")
 	many := make([]string, 22)
@@ -122,10 +122,10 @@ func TestEventsInUpstreamsWords(t *testing.T) {
 // namespace.
 func TestQueuedEventNamesNoServiceOfAnotherNamespace(t *testing.T) {
 	for busy, want := range map[string]string{
-		"ns/busy": "that of Service ns/busy.",
-		"n/busy":  "that of a Service of another namespace.",
+		"ns/busy": "the load balancer of Service ns/busy.",
+		"n/busy":  "the load balancer of a Service of another namespace.",
 	} {
-		if got := queuedEvent("ns/waiting", busy).Message; !strings.Contains(got, want) || want != "that of Service ns/busy." && strings.Contains(got, "busy") {
+		if got := queuedEvent("ns/waiting", busy).Message; !strings.Contains(got, want) || want != "the load balancer of Service ns/busy." && strings.Contains(got, "busy") {
 			t.Errorf("behind %s: %q, want %q in it", busy, got, want)
 		}
 	}

@@ -13,8 +13,8 @@ func withoutFinalizer(s *corev1.Service) { s.Finalizers = nil }
 
 var onlyA = Config{Policy: Policy{Classes: list("a"), ClassesOnly: true, Resync: 12 * time.Hour}}
 
-// A second daemon, which does not read the annotation, cleans up, too, and later makes
-// a load balancer for the Service. The old annotation must not make the first daemon
+// A second daemon does not read the annotation. It cleans up, too, and later makes a
+// load balancer for the Service. The old annotation must not lead the first daemon to
 // claim this load balancer.
 func TestAnnotationDoesNotOutliveTheFinalizer(t *testing.T) {
 	for _, restarts := range []bool{false, true} {

@@ -55,9 +55,9 @@ type life struct {
 	ended     func(service *corev1.Service) // runs at the end of each call, before the call returns to the controller; guarded by mu
 	version   int                           // of the last write; guarded by mu
 	// most is the maximum number of Services in one call; 0 means that each call is
-	// about one Service. answer, if not nil, returns the errors of a call about
-	// several Services.
-	most   int
+	// about one Service.
+	most int
+	// answer, if not nil, returns the errors of a call about several Services.
 	answer func(services []string, errs []error) []error
 }
 
@@ -98,9 +98,10 @@ func (s slowServices) PatchStatus(ctx context.Context, namespace, name string, p
 	return s.services.PatchStatus(ctx, namespace, name, p)
 }
 
-// onPatch refuses a patch if the field refuse or refuses says so. Otherwise it gives
-// the Service a new version, as an API server does. If the Service is being deleted and
-// no longer has a finalizer, onPatch deletes it.
+// onPatch refuses all patches while l.refuse is set, and patches that contain the text
+// in l.refuses. After any other patch, it gives the Service a new version, as an API
+// server does. If the Service is being deleted and no longer has a finalizer, onPatch
+// deletes it.
 func (l *life) onPatch(action clienttesting.Action) (bool, runtime.Object, error) {
 	if action.GetSubresource() != "status" {
 		l.t.Errorf("a patch of %s/%q, want all to go to the status", action.GetResource().Resource, action.GetSubresource())

@@ -16,19 +16,19 @@ import (
 type memory struct {
 	uid types.UID
 	// service is the Service of the last call. If the object no longer exists, the
-	// provider gets this copy to delete the load balancer.
+	// provider gets this copy when the load balancer has to be deleted.
 	service *corev1.Service
 	// shape is the shape of the Service in the last Ensure that did not fail.
 	// backends is the ID of the node set that the load balancer has. Each is empty if
 	// it is not known.
 	shape, backends string
 	ensuredAt       time.Time
-	// status is the status that the provider returned, or the status that the Service
-	// showed instead. It is nil if there is none yet.
+	// status is the status that the provider returned. If the provider returned no
+	// address, it is the status that the Service shows. It is nil if there is none yet.
 	status *corev1.LoadBalancerStatus
-	// published means that the Service has shown the value of the field status.
-	// contested means that the Service showed another status after that, and that the
-	// provider then returned the same status again.
+	// published means that the Service has shown this status. The field contested means
+	// that somebody else has changed the status of the Service since, but that the
+	// provider has returned this status again.
 	published, contested bool
 	// uncertain means that a call has failed, and that nobody knows how much of it
 	// was done.
@@ -39,21 +39,22 @@ type memory struct {
 	// confirmed this.
 	deleted bool
 	failure failure
-	// offered is the ID of a node set. An update with this set has failed since the
-	// last call of Ensure.
+	// offered is the ID of the node set in the last failed update. It is empty if no
+	// update has failed since the last call of Ensure.
 	offered string
-	// backendsUncertain means that a later call with another set has failed. The load
-	// balancer may have that other set instead of backends.
+	// backendsUncertain means that the load balancer may have another set than the one
+	// in the field backends, because a call with another set has failed.
 	backendsUncertain bool
-	// announced is the shape for which an event has announced the call.
+	// announced is the shape for which no more events announce a call.
 	announced string
 	recorded  recordedReason
-	// recordedUpdate is about failed updates while Ensure fails. The field recorded
-	// is about all other failures.
+	// recordedUpdate is the reason and the time of the last event about a failed
+	// update.
 	recordedUpdate recordedReason
-	// written has the status of each condition that was written. writtenAt is the
-	// time of the last such write. The map is replaced and never changed.
-	written   map[string]metav1.ConditionStatus
+	// written has the status with which each condition was last written. The map
+	// is never changed, only replaced.
+	written map[string]metav1.ConditionStatus
+	// writtenAt is the time of the last such write.
 	writtenAt time.Time
 	// unwritten means that the conditions of the last wait could not be written.
 	unwritten bool
@@ -74,9 +75,9 @@ type failure struct {
 	// shape is the shape of the Service in the failed call. A call for another shape
 	// is made at once.
 	shape string
-	// attempts is the number of calls in a row that have failed. delays is the number
-	// of those failures that have lengthened the delay. A failure that named a pause
-	// does not count in delays.
+	// attempts is the number of calls in a row that have failed. The field delays is
+	// the number of failures that lengthen the next delay. It leaves out failures after
+	// which the provider asked for a pause.
 	attempts, delays int
 	since            time.Time
 	// until is the earliest time at which the call may be made again.
@@ -92,8 +93,8 @@ type recordedReason struct {
 // isEmpty reports whether nothing is remembered.
 func (m memory) isEmpty() bool { return m.uid == "" && m.service == nil && m.recorded.reason == "" }
 
-// withFailure returns the memory after a call has failed. If the provider has asked
-// for a pause, the delay is that pause. It does not lengthen later delays.
+// withFailure returns the memory after a call has failed. If the provider has asked for
+// a pause, the delay is that pause, and later delays do not become longer.
 func (m memory) withFailure(p plan, r outcome) memory {
 	f, shape := m.failure, shapeFor(p.service)
 	during := p.do

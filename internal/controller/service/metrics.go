@@ -42,12 +42,12 @@ func newMetrics() *Metrics {
 		return metrics.NewCounter(&metrics.CounterOpts{Subsystem: subsystem, Name: name, Help: help, StabilityLevel: metrics.ALPHA})
 	}
 	return &Metrics{
-		// Upstream has the same names and buckets. As in upstream, these metrics count only
-		// updates.
+		// These four metrics have the same names and buckets as upstream's. Like
+		// upstream's, they count only updates.
 		updates:      count("loadbalancer_sync_total", "Updates of the nodes behind a load balancer"),
-		updateErrors: count("nodesync_error_total", "Updates of the nodes behind a load balancer that did not succeed"),
+		updateErrors: count("nodesync_error_total", "Failed updates of the nodes behind a load balancer"),
 		hostLatency:  latency("update_loadbalancer_host_latency_seconds", "Time that the cloud took to update the nodes behind one load balancer"),
-		nodeLatency:  latency("nodesync_latency_seconds", "Time from the moment that a set of nodes was known until one load balancer had it"),
+		nodeLatency:  latency("nodesync_latency_seconds", "Time from the moment that the daemon knew a new set of nodes until one load balancer had this set"),
 		duration: metrics.NewHistogramVec(&metrics.HistogramOpts{
 			Name:           "fairlead_load_balancer_call_duration_seconds",
 			Help:           "Time that the cloud took for one Service, by step",
@@ -56,16 +56,16 @@ func newMetrics() *Metrics {
 		}, []string{"step"}),
 		errors: metrics.NewCounterVec(&metrics.CounterOpts{
 			Name:           "fairlead_load_balancer_errors_total",
-			Help:           "Calls about load balancers that did not succeed, by step and result",
+			Help:           "Failed calls about load balancers, by step and result",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"step", "result"}),
 		backends: metrics.NewGaugeVec(&metrics.GaugeOpts{
-			Name: "fairlead_load_balancer_backends", Help: "Nodes in the set behind all load balancers", StabilityLevel: metrics.ALPHA,
+			Name: "fairlead_load_balancer_backends", Help: "Nodes that belong behind the load balancers", StabilityLevel: metrics.ALPHA,
 		}, nil),
 		waiting: waiting.New(
 			waiting.Metric{
 				Name: "fairlead_services_waiting",
-				Help: "Services whose load balancer is not in line, by the reason that their condition names, or Queued",
+				Help: "Services that wait for their load balancer, by the reason in their condition, or Queued",
 			},
 			waiting.Metric{
 				Name: "fairlead_services_waiting_oldest_seconds",
@@ -104,7 +104,7 @@ func (m *Metrics) observeCall(c measuredCall) {
 	}
 }
 
-// measuredCall is a call to the provider, for its metrics.
+// measuredCall has what the metrics need to know about a call to the provider.
 type measuredCall struct {
 	do     action
 	result result

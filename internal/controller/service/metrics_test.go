@@ -30,7 +30,7 @@ func TestWaitingServicesAreCounted(t *testing.T) {
 			fairlead_services_waiting_oldest_seconds `
 		l.after(2 * time.Minute)
 		expect("behind another", `
-			# HELP fairlead_services_waiting [ALPHA] Services whose load balancer is not in line, by the reason that their condition names, or Queued
+			# HELP fairlead_services_waiting [ALPHA] Services that wait for their load balancer, by the reason in their condition, or Queued
 			# TYPE fairlead_services_waiting gauge
 			fairlead_services_waiting{reason="Queued"} 1
 		`+oldest+"120\n")
@@ -50,7 +50,7 @@ func TestBackendsAreCountedWhileAControllerRuns(t *testing.T) {
 			}
 		}
 		const backends = `
-			# HELP fairlead_load_balancer_backends [ALPHA] Nodes in the set behind all load balancers
+			# HELP fairlead_load_balancer_backends [ALPHA] Nodes that belong behind the load balancers
 			# TYPE fairlead_load_balancer_backends gauge
 			fairlead_load_balancer_backends `
 		expect("before", "")
@@ -76,7 +76,7 @@ func TestUpstreamsMetrics(t *testing.T) {
 		# HELP service_controller_loadbalancer_sync_total [ALPHA] Updates of the nodes behind a load balancer
 		# TYPE service_controller_loadbalancer_sync_total counter
 		service_controller_loadbalancer_sync_total 2
-		# HELP service_controller_nodesync_error_total [ALPHA] Updates of the nodes behind a load balancer that did not succeed
+		# HELP service_controller_nodesync_error_total [ALPHA] Failed updates of the nodes behind a load balancer
 		# TYPE service_controller_nodesync_error_total counter
 		service_controller_nodesync_error_total 1
 	`

@@ -28,8 +28,8 @@ func (c *Controller) Keys() []string {
 	return keys
 }
 
-// Shadow calls the function look in place of each pass. Follow must be called first,
-// and Run must not be called.
+// Shadow calls the function look when a pass is due, and makes no pass. Follow must be
+// called first, and Run must not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	return c.loop.RunAs(ctx, look)
 }
@@ -88,8 +88,8 @@ func (p plan) written(service *corev1.Service) *corev1.Service {
 }
 
 // addTo adds the plan to the step that a dry run shows. Several plans can be added to
-// one step. If some of them delete something, the step has the action of the first of
-// these. Otherwise it has the action of the last plan that does something.
+// one step. The step then has the action of the first plan that deletes something. If
+// no plan does, it has the action of the last plan that does anything.
 func (p plan) addTo(s *step.Step, o observed) {
 	s.Writes = append(s.Writes, p.writes.list(p.do, o.service.Annotations)...)
 	if call := p.call(o); call != "" {
@@ -138,7 +138,7 @@ func (p plan) call(o observed) string {
 	return ""
 }
 
-// list returns the writes to the Service for the action. now has the present
+// list describes the writes of an action to the Service. The map now has the present
 // annotations of the Service.
 func (w writes) list(do action, now map[string]string) []string {
 	var all []string

@@ -151,8 +151,9 @@ func TestUpdateThatFailsWhileEnsureFailsIsMadeOnceForEachFailure(t *testing.T) {
 				updates++
 			}
 		}
-		// The replacement makes two sets: the new Node joins, and then the old Node leaves.
-		// Each set is tried once. Then there is one update for each failure of Ensure.
+		// The replacement makes two sets: the new Node joins, and then the old Node
+		// leaves. Each set is tried once. After each failure of Ensure, there is one
+		// more update.
 		if updates < 3 || updates > ensures+2 || ensures > 20 {
 			t.Errorf("%d updates beside %d calls of Ensure: %v", updates, ensures, l.calls)
 		}
@@ -169,7 +170,7 @@ func TestUpdateThatFailsWhileEnsureFailsIsMadeOnceForEachFailure(t *testing.T) {
 }
 
 // If calls take longer than the delay after a failure, the next Ensure is always due.
-// So the backends are updated before it.
+// So the update of the backends has to come before that Ensure.
 func TestBackendsFollowTheNodesWhileSlowCallsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(named("s1")), balanced(named("s2")), host("a"))
@@ -231,9 +232,9 @@ func TestRefusedConditionDoesNotDelayAnUpdate(t *testing.T) {
 	}
 }
 
-// Suppose that a Service shows that a call is about to be made. After that, the API
-// server refuses all writes, and all calls except the first fail. Then the controller
-// must not try all the time to write a newer condition.
+// A Service shows that a call is about to be made. During the first call, the API
+// server begins to refuse all writes, and all later calls fail. The controller must not
+// try all the time to write a newer condition.
 func TestRefusedConditionIsNotWrittenInALoop(t *testing.T) {
 	for name, refusal := range refusals() {
 		t.Run(name, func(t *testing.T) {
@@ -293,8 +294,8 @@ func TestPassThatYieldsIsUnfinishedOnlyWhileCallsFail(t *testing.T) {
 	}
 }
 
-// If the API server keeps refusing a write, that is reported on the Service, whatever
-// the status code of the refusal.
+// A write that the API server keeps refusing is reported on the Service, whatever the
+// status code of the refusal.
 func TestRefusedWritesAreReported(t *testing.T) {
 	for name, refusal := range refusals() {
 		t.Run(name, func(t *testing.T) {
@@ -334,8 +335,8 @@ func TestRefusedWritesAreReported(t *testing.T) {
 	}
 }
 
-// Azure's service gateway and kube-vip return the Service's own status. They write
-// the address with clients of their own.
+// The providers for Azure's service gateway and for kube-vip write the address with
+// clients of their own, and return the status that the Service already has.
 func TestAddressOfAProviderThatWritesItItselfStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{Policy: Policy{Resync: time.Hour}}, balanced(), host("a"))
@@ -376,7 +377,7 @@ func TestAddressOfAProviderThatWritesItItselfStays(t *testing.T) {
 	})
 }
 
-// at makes a Service show the address.
+// at returns an edit that makes a Service show the address.
 func at(ip string) func(*corev1.Service) {
 	return func(s *corev1.Service) {
 		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: ip}}
@@ -425,8 +426,8 @@ func TestDeletionHasTheNewestAddress(t *testing.T) {
 }
 
 // A new Service gets an early set, which is made before the nodes have settled. When
-// they have settled, the set is again the same as before the early set. The new Service
-// must get this set, too.
+// they have settled, the next set is the same as the one before the early set. The new
+// Service must get this set, too.
 func TestServiceWithAnEarlySetFollowsTheNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"), host("b"), balanced(named("old")))

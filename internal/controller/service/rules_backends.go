@@ -17,8 +17,8 @@ type BackendPolicy struct {
 	SkipUninitialized bool
 	// If WakeOnTaint is true, a new set is made when a Node gets or loses the
 	// autoscaler's taint. If WakeOnDeletion is true, a new set is made when a Node
-	// begins to be deleted. If a field is false, the change waits for the next change
-	// of another kind, as in upstream.
+	// begins to be deleted. If a field is false, such a change has no effect until a
+	// change of another kind makes a new set, as in upstream.
 	WakeOnTaint, WakeOnDeletion bool
 	// Claim says which Nodes belong to this daemon. If OwnOnly is set, only these
 	// Nodes are behind load balancers.
@@ -48,8 +48,9 @@ func (b BackendPolicy) isDisowned(node *corev1.Node) bool {
 }
 
 // isLeaving reports whether the Node's deletion, the autoscaler's taint or a missing
-// initialisation keeps the Node from being a backend. A kubelet cannot set and remove
-// these three, but it can set and remove the label that excludes its Node.
+// initialisation keeps the Node from being a backend. A kubelet cannot switch these
+// three on and off. It can do so with the label that excludes its Node, so this label
+// does not count here.
 func (b BackendPolicy) isLeaving(node *corev1.Node) bool {
 	return node.DeletionTimestamp != nil || nodefact.HasTaint(node, nodefact.TaintToBeDeleted) || b.SkipUninitialized && nodefact.IsUninitialized(node)
 }

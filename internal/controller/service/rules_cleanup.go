@@ -29,7 +29,7 @@ func cleanUp(o observed) plan {
 			memory: o.memory,
 		}
 	default:
-		return plan{do: forget, why: "nothing is left of a load balancer"}
+		return plan{do: forget, why: "the Service has no load balancer"}
 	}
 }
 
@@ -58,21 +58,21 @@ func removeOrphan(o observed) plan {
 	return withBackoff(o, plan{do: remove, why: why, service: o.withLastStatus(o.memory.service)})
 }
 
-// withLastStatus returns the Service with the last known address. Usually, that is the
-// address that the provider has returned. It is the address that the Service shows or
-// has shown if the provider has returned none, or if the shown address might be newer.
-// Some providers find the load balancer only by the last known address. The Service can
-// lack the address, because the API server removes it when the type changes. The
-// Service of the last call can also lack it, because the address was written after that
-// call.
+// withLastStatus returns the Service with the last known address, because some
+// providers find the load balancer only by that address. The Service itself may not
+// have it. The API server removes the address when the type changes, and the copy from
+// the last call may be older than the address. The last known address is usually the
+// one that the provider has returned. If the provider has returned none, or if the
+// address on the Service might be newer, it is the address that the Service shows or
+// has shown last.
 func (o observed) withLastStatus(service *corev1.Service) *corev1.Service {
 	status, m := service.Status.LoadBalancer, o.memory
 	if (len(status.Ingress) == 0 || service == m.service) && o.shown.uid == service.UID {
 		status = o.shown.status
 	}
-	// The provider may have written the shown address itself. The shown address might
-	// be newer than the returned one in two cases: a call has failed since, or the
-	// provider has accepted a changed address before.
+	// The shown address may be newer than the returned one if the provider itself has
+	// written it. This is possible if a call has failed since, or if the provider has
+	// accepted a changed address before.
 	mayBeNewer := len(status.Ingress) > 0 && (m.uncertain || !m.contested && m.askedAt.After(m.repairedAt))
 	if m.status != nil && len(m.status.Ingress) > 0 && !mayBeNewer {
 		status = *m.status
@@ -86,7 +86,7 @@ func reasonToLeave(service *corev1.Service) string {
 	if service.DeletionTimestamp != nil {
 		return "the Service is being deleted"
 	}
-	return "the Service is of another type now"
+	return "the Service has another type now"
 }
 
 // emptied returns an empty list if the Service shows an address, and nil otherwise.

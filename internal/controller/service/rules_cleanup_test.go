@@ -27,13 +27,13 @@ func TestCleanUp(t *testing.T) {
 		},
 		{
 			name: "ServiceOfAnotherTypeLosesItsLoadBalancer", service: balanced(finalized, internal),
-			want: "remove: the Service is of another type now | event DeletingLoadBalancer",
+			want: "remove: the Service has another type now | event DeletingLoadBalancer",
 		},
 		{
 			name: "ServiceOfAnotherTypeLosesItsConditions", service: balanced(conditioned, internal),
 			want: "release: the load balancer is gone | drop LoadBalancerServing, LoadBalancerProvisioning",
 		},
-		{name: "ServiceIsForgottenOnceNothingIsLeft", service: balanced(internal), want: "forget: nothing is left of a load balancer"},
+		{name: "ServiceIsForgottenOnceNothingIsLeft", service: balanced(internal), want: "forget: the Service has no load balancer"},
 		{
 			name: "LoadBalancerIsRemovedAlthoughTheFinalizerWasLost", service: balanced(terminating), memory: known(ready),
 			want: "remove: the Service is being deleted | event DeletingLoadBalancer",

@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
-// conditionPause is the shortest time between two writes of a condition that do not
-// change its status.
+// conditionPause is the shortest time between two writes of a condition whose status
+// stays the same.
 const conditionPause = time.Minute
 
 // serving returns the condition LoadBalancerServing of a Service that has a
@@ -32,8 +32,8 @@ func serving(o observed) metav1.Condition {
 }
 
 // waitingConditions returns the conditions of a Service that waits because of this
-// cause. Such a Service can also be one that waits until the load balancer of an
-// earlier Service with the same name is removed.
+// cause. This includes a Service that waits until the load balancer of an earlier
+// Service with the same name is removed.
 func waitingConditions(o observed, cause message.Cause) []metav1.Condition {
 	if o.service == nil {
 		return nil
@@ -52,9 +52,9 @@ func waitingConditions(o observed, cause message.Cause) []metav1.Condition {
 	return conditions
 }
 
-// outdated returns those of the wanted conditions that the Service does not show yet
-// and that may be written now. Some of the conditions may be written only later. later
-// is the time until all of these may be written, and 0 if there are none.
+// outdated returns the wanted conditions that the Service does not show yet and that
+// may be written now. If other conditions have to wait, the second result is the time
+// until all of them may be written. Otherwise it is 0.
 func outdated(o observed, wanted ...metav1.Condition) (differ []metav1.Condition, later time.Duration) {
 	for _, c := range wanted {
 		c.LastTransitionTime = metav1.NewTime(o.now)
@@ -77,8 +77,8 @@ func outdated(o observed, wanted ...metav1.Condition) (differ []metav1.Condition
 	return differ, later
 }
 
-// untilRewrite returns the time for which the reason and message of a condition must
-// still stay. The reason "Ensuring" may be replaced at once.
+// untilRewrite returns the time until the reason and message of a condition may change.
+// The reason "Ensuring" may be replaced at once.
 func (o observed) untilRewrite(shown *metav1.Condition) time.Duration {
 	if shown.Reason == reasonFirstCall.Name {
 		return 0
@@ -90,9 +90,9 @@ func (o observed) untilRewrite(shown *metav1.Condition) time.Duration {
 	return min(max(conditionPause-o.now.Sub(written), 0), conditionPause) // The clock of the process that has written the condition can be ahead.
 }
 
-// untilRepair returns the time until a condition may be written again. It is positive
-// if this process has written the same status a short time ago. In that case,
-// somebody else must have changed the condition.
+// untilRepair returns the time until a condition may be written again. If this process
+// has written the same status a short time ago, somebody else has changed the condition
+// since. Then the time is positive.
 func (o observed) untilRepair(c metav1.Condition) time.Duration {
 	if o.memory.uid != o.service.UID || o.memory.written[c.Type] != c.Status {
 		return 0

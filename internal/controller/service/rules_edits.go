@@ -14,13 +14,13 @@ import (
 // calls in a row, for a person who tries out an annotation. Then it allows one call in
 // two minutes, for a program that changes an annotation all the time. Calls for edits
 // are at least five seconds apart, so edits in quick succession share a call. The first
-// version of a Service and its deletion do not count. A removal counts only if no load
-// balancer was provided since the last removal.
+// version of a Service and its deletion do not count. The removal of a load balancer
+// counts only if it repeats an earlier removal, without a call of Ensure in between.
 var editLimit = allowance.Limit{Burst: 5, Every: 2 * time.Minute, Least: 5 * time.Second}
 
 // tried has the shape of a Service in the last call to the provider, and the allowance
-// for edits. It is kept longer than the memory, which ends with the load balancer.
-// Otherwise a Service would get a new allowance with each change of its type.
+// for edits. It is kept after the removal of the load balancer, when the memory is
+// dropped. Otherwise a Service would get a new allowance with each change of its type.
 type tried struct {
 	uid types.UID
 	// shape is the shape of the Service in the last call. After a removal, it is the
@@ -35,8 +35,7 @@ type tried struct {
 // removal is the value of tried.shape after a load balancer was removed.
 const removal = "removed"
 
-// after returns the value of t after the call of a plan. at is the time when the call
-// ended.
+// after returns the value of t after the call of a plan, which ended at the given time.
 func (t tried) after(p plan, at time.Time) tried {
 	if p.do == update {
 		return t
@@ -70,8 +69,8 @@ func untilEdit(o observed) time.Duration {
 }
 
 // withPauseBetweenEdits returns a plan to wait if p calls Ensure for an edit and the
-// Service was edited too often. Otherwise it returns p. The first edit after a long time
-// resets the delays after failures.
+// Service was edited too often. Otherwise it returns p. If the Service was not edited
+// for a long time, its next edit resets the delays after failures.
 func withPauseBetweenEdits(o observed, p plan) plan {
 	after := untilEdit(o)
 	switch {
@@ -90,8 +89,8 @@ func withPauseBetweenEdits(o observed, p plan) plan {
 }
 
 // withPauseBetweenRemovals returns a plan to wait if p repeats a removal too soon and
-// the Service is not being deleted. Otherwise it returns p. Somebody who keeps putting
-// the finalizer back would cause one removal after the other.
+// the Service is not being deleted. Otherwise it returns p. Without the pause, somebody
+// who keeps putting the finalizer back would cause one removal after the other.
 func withPauseBetweenRemovals(o observed, p plan) plan {
 	after := o.tried.edits.Next(editLimit).Sub(o.now)
 	isAgain := o.tried.uid == o.service.UID && o.tried.shape == removal && o.memory.failure.attempts == 0
@@ -105,8 +104,8 @@ func withPauseBetweenRemovals(o observed, p plan) plan {
 	return p
 }
 
-// recorded returns the event that says that an edit waits, and the value of t after
-// that event. It returns no event if such an event was recorded a short time ago.
+// recorded returns an event that reports that an edit waits, and the value of t after
+// this event. It returns no event if such an event was recorded a short time ago.
 func (t tried) recorded(now time.Time) (tried, []message.Event) {
 	if now.Sub(t.recordedAt) < repeatEvent {
 		return t, nil

@@ -9,7 +9,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 )
 
-// usedUp returns the allowance after this number of edits ten seconds ago.
+// usedUp returns the allowance of a Service that was edited this many times ten seconds
+// ago.
 func usedUp(edits int) (a allowance.Allowance) {
 	for range edits {
 		a = a.Used(editLimit, noon.Add(-10*time.Second))

@@ -28,15 +28,15 @@ type member struct {
 
 	uid        types.UID
 	providerID string
-	// scheme is the provider-ID scheme. foreign means that the Node does not belong
-	// to this daemon.
-	scheme  string
+	// scheme is the provider-ID scheme.
+	scheme string
+	// foreign means that the Node does not belong to this daemon.
 	foreign bool
 }
 
 // next returns the member after a decision about the current version of the Node. A
-// Node that has moved too often does not move now, and later is the time until it may
-// move. This limit does not apply to a Node for which isLeaving is true.
+// Node that has moved too often does not move now, and the second result is the time
+// until it may move. This limit does not apply to a Node for which isLeaving is true.
 func (m member) next(b BackendPolicy, node *corev1.Node, now time.Time) (next member, later time.Duration) {
 	is := b.isBackend(node)
 	switch wait := m.moves.Next(moveLimit).Sub(now); {
@@ -60,9 +60,9 @@ type membership struct {
 	set     nodeSet
 	// sum combines the digests of the set's Nodes with XOR.
 	sum [sha256.Size]byte
-	// schemes counts the Nodes in the set that have a provider ID. foreign counts the
-	// Nodes in the set that do not belong to this daemon. Both maps have one counter
-	// for each provider-ID scheme.
+	// schemes counts the Nodes in the set that have a provider ID. The map foreign
+	// counts the Nodes in the set that do not belong to this daemon. Both maps have one
+	// counter for each provider-ID scheme.
 	schemes, foreign map[string]int
 }
 
@@ -76,8 +76,8 @@ func newMembership(policy BackendPolicy) *membership {
 func (r *membership) id() string { return hex.EncodeToString(r.sum[:]) }
 
 // change decides again about Nodes that may have changed, and reports whether the set
-// has changed. names are sorted and have no duplicates. node returns the Node with a
-// name, or nil if there is none.
+// has changed. The names must be sorted and have no duplicates. The function node
+// returns the Node with a name, or nil if there is none.
 func (r *membership) change(names []string, node func(name string) *corev1.Node, now time.Time) bool {
 	nodes, rest := make([]*corev1.Node, 0, len(r.set.nodes)+len(names)), r.set.nodes
 	for _, name := range names {
@@ -127,7 +127,8 @@ func (r *membership) count(name string, m member, n int) {
 	if !m.is {
 		return
 	}
-	// With XOR, adding and removing are the same operation, in any order of the Nodes.
+	// With XOR, the same operation adds and removes a Node, and the order of the Nodes
+	// does not matter.
 	for i, b := range sha256.Sum256([]byte(name + "\x00" + m.providerID)) {
 		r.sum[i] ^= b
 	}
@@ -158,8 +159,9 @@ func (r *membership) nextMove() time.Time {
 }
 
 // foreignSchemes returns the sorted provider-ID schemes of those Nodes in the set that
-// probably do not belong to this daemon. Without a claim, nothing tells to whom a Node
-// belongs. In that case, foreignSchemes returns all schemes if there are several.
+// probably do not belong to this daemon. If this daemon claims no scheme, it cannot
+// tell which Nodes are its own. Then foreignSchemes returns all schemes if there are
+// several.
 func (r *membership) foreignSchemes() []string {
 	if len(r.foreign) == 0 && len(r.schemes) > 1 && len(r.policy.Claim.Schemes) == 0 {
 		return slices.Sorted(maps.Keys(r.schemes))

@@ -138,8 +138,9 @@ func TestMembershipEqualsThatOfAllNodes(t *testing.T) {
 				}
 			}
 			before := r.set.id
-			// The membership that is made in one step knows of no earlier moves. So
-			// enough time passes here that no Node has moved too often.
+			// A membership that is made in one step does not know how often Nodes have
+			// moved. So the test lets enough time pass that no Node has moved too
+			// often.
 			now = now.Add(moveLimit.Every)
 			differs := r.change(slices.Sorted(maps.Keys(changed)), func(name string) *corev1.Node { return all[name] }, now)
 			want := membershipOf(policy, slices.Collect(maps.Values(all))...)

@@ -9,8 +9,8 @@ package service
 // The update is made even if the next Ensure is already due. Otherwise the update might
 // never be made, because an Ensure is always due if calls take longer than the delays.
 //
-// Each set is tried once. If the update with a set fails, the same set is tried again
-// only after Ensure has failed once more. So the update needs no delay of its own.
+// If the update with a set fails, the same set is tried again only after the next
+// failure of Ensure. So the update needs no delay of its own.
 func offerBackends(o observed, p plan) plan {
 	m := o.memory
 	switch {

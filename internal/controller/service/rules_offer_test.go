@@ -8,8 +8,7 @@ import (
 func TestOfferBackends(t *testing.T) {
 	ready := balanced(finalized, addressed, conditioned)
 	old := func(m *memory) { m.backends = "old" }
-	// shown changes the memory, so that the Service counts as showing the failure
-	// already.
+	// shown records in the memory that the Service already shows the failure.
 	shown := func(m *memory) {
 		m.recorded = recordedReason{"CloudFailed", noon}
 		m.writtenAt = noon

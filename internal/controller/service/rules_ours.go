@@ -39,9 +39,10 @@ func (p Policy) isGivenAway(service *corev1.Service) bool {
 	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.DeletionTimestamp == nil && !p.serves(service.Spec.LoadBalancerClass)
 }
 
-// isOurs reports whether a Service is served here. It also returns true if the Service
-// was served here in the past, and a flag says that its load balancer should be cleaned
-// up. For any other Service, giveUp returns the plan (promise S4).
+// isOurs reports whether a Service is served here, or has to be cleaned up here. A
+// Service has to be cleaned up if it is being deleted or has got another type or class,
+// and if its class is one of Policy.Retired. For any other Service, giveUp returns the
+// plan (promise S4).
 func (p Policy) isOurs(service *corev1.Service) bool {
 	class := servedAs(service)
 	isLeft := service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer || !isSame(class, service.Spec.LoadBalancerClass)
@@ -63,10 +64,11 @@ func (p Policy) concerns(service *corev1.Service) bool {
 		(service.Spec.Type == corev1.ServiceTypeLoadBalancer || hasFinalizer(service) || len(ownConditions(service)) > 0)
 }
 
-// foreignAfter returns the UID of the Service if the last class of the Service is not
-// served here, and the empty string if it is served here. The API server removes the
-// class when the type changes. Without the class, the finalizer does not show which
-// controller serves the Service.
+// foreignAfter returns the UID of a foreign Service, and the empty string for any
+// other. A Service is foreign if the class that it has, or had last, is not served
+// here. The parameter before is the previous result. The class has to be remembered
+// because the API server removes it when the type changes, and because the finalizer
+// does not show which controller serves the Service.
 func (p Policy) foreignAfter(before types.UID, service *corev1.Service) types.UID {
 	class := service.Spec.LoadBalancerClass
 	isServed := p.serves(class) || class != nil && slices.Contains(p.Retired, *class)
@@ -89,10 +91,10 @@ func unnamed(service *corev1.Service) *string {
 	return new("")
 }
 
-// named returns the write that corrects AnnotationClass on a Service with the finalizer.
-// The value to write is the Service's class, or empty if the annotation has to be removed.
-// named returns nil if nothing has to be written. A daemon that serves Services without a
-// class never writes a class.
+// named returns the value that AnnotationClass should have on a Service that has or
+// gets the finalizer: the class of the Service, or the empty string to remove the
+// annotation. It returns nil if nothing has to be written. A daemon that serves
+// Services without a class never writes a class.
 func (p Policy) named(service *corev1.Service) *string {
 	class, shown := service.Spec.LoadBalancerClass, service.Annotations[AnnotationClass]
 	switch {
@@ -108,9 +110,9 @@ func (p Policy) named(service *corev1.Service) *string {
 }
 
 // stale returns the write that removes the annotation after somebody else has removed
-// the finalizer. Otherwise this daemon would treat a later load balancer of another
-// daemon as its own. The informer may have dropped the annotation, so the Service of
-// the last call shows whether the annotation was written.
+// the finalizer. If the annotation stayed, this daemon would treat a later load
+// balancer of another daemon as its own. The Service of the last call is checked, too,
+// because the informer may have dropped the annotation from the present one.
 func (o observed) stale() *string {
 	isKept := o.service.Spec.Type == corev1.ServiceTypeLoadBalancer
 	switch made := o.memory.service; {
@@ -128,8 +130,8 @@ func hasFinalizer(service *corev1.Service) bool {
 // giveUp returns the plan for a Service of another class. Usually, the plan is to leave
 // the Service alone. If this process has served the Service before, or if
 // AnnotationClass shows that this daemon has served it, giveUp first removes the load
-// balancer, the finalizer and the conditions. giveUp does not remove the address, which
-// now comes from the other controller.
+// balancer, the finalizer and the conditions. The address stays, because it now comes
+// from the other controller.
 func giveUp(o observed) plan {
 	had := o.memory.service
 	if had == nil && !o.foreign && o.policy.isOurs(o.service) {
@@ -145,10 +147,10 @@ func giveUp(o observed) plan {
 		return p
 	case hasFinalizer(o.service), len(ownConditions(o.service)) > 0, o.stale() != nil:
 		return plan{
-			do: release, why: "nothing is left of the load balancer that the Service had here",
+			do: release, why: "this daemon provides no load balancer for the Service any more",
 			writes: writes{release: hasFinalizer(o.service), class: cmp.Or(unnamed(o.service), o.stale()), drop: ownConditions(o.service)}, memory: o.memory,
 		}
 	default:
-		return plan{do: forget, why: "nothing is left of a load balancer"}
+		return plan{do: forget, why: "the Service has no load balancer"}
 	}
 }

@@ -27,11 +27,11 @@ func TestOurs(t *testing.T) {
 		{
 			name: "FinalizerIsRemovedAndTheAddressOfTheOtherClassStays", service: balanced(finalized, addressed, conditioned, class("theirs")),
 			memory: known(ready, func(m *memory) { m.deleted = true }),
-			want:   "release: nothing is left of the load balancer that the Service had here | drop LoadBalancerServing, LoadBalancerProvisioning | finalizer removed",
+			want:   "release: this daemon provides no load balancer for the Service any more | drop LoadBalancerServing, LoadBalancerProvisioning | finalizer removed",
 		},
 		{
 			name: "ServiceOfAnotherClassIsForgottenOnceNothingIsLeft", service: balanced(addressed, class("theirs")), memory: known(ready, func(m *memory) { m.deleted = true }),
-			want: "forget: nothing is left of a load balancer",
+			want: "forget: the Service has no load balancer",
 		},
 		{
 			name: "FailureWritesNoConditionOnAServiceOfAnotherClass", service: balanced(finalized, class("theirs")),
@@ -63,15 +63,15 @@ func TestServiceThatNamesTheClassOfItsLoadBalancer(t *testing.T) {
 		},
 		{
 			name: "OursIsCleanedUp", service: balanced(finalized, internal, madeAs("ours")),
-			want: "remove: the Service is of another type now | event DeletingLoadBalancer",
+			want: "remove: the Service has another type now | event DeletingLoadBalancer",
 		},
 		{
 			name: "OursKeepsItsLoadBalancerWithoutTheClass", service: balanced(finalized, madeAs("ours")),
-			want: "publish: the Service is to name the class of its load balancer | annotated",
+			want: "publish: the annotation with the class of the load balancer has to be corrected | annotated",
 		},
 		{
 			name: "RetiredIsCleanedUp", service: balanced(finalized, internal, madeAs("theirs")), edit: func(o *observed) { o.policy.Retired = list("theirs") },
-			want: "remove: the Service is of another type now | event DeletingLoadBalancer",
+			want: "remove: the Service has another type now | event DeletingLoadBalancer",
 		},
 	})
 }
@@ -92,7 +92,7 @@ func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
 		},
 		{
 			name: "OursFromBeforeTheFlagIsAnnotated", service: ready, memory: known(ready),
-			want: "publish: the Service is to name the class of its load balancer | annotated ours",
+			want: "publish: the annotation with the class of the load balancer has to be corrected | annotated ours",
 		},
 		{
 			name: "AnnotationIsNotPutBackWithinThePause", service: ready, memory: known(ready, func(m *memory) { m.namedAt = noon.Add(-repairPause + time.Second) }),
@@ -100,7 +100,7 @@ func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
 		},
 		{
 			name: "OursThatHasLostTheClassWithTheTypeIsCleanedUp", service: balanced(finalized, internal, madeAs("ours")),
-			want: "remove: the Service is of another type now | event DeletingLoadBalancer",
+			want: "remove: the Service has another type now | event DeletingLoadBalancer",
 		},
 		{
 			name: "AnnotationGoesWithTheFinalizer", service: balanced(finalized, internal, madeAs("ours")), memory: known(ready, func(m *memory) { m.deleted = true }),
@@ -116,7 +116,7 @@ func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
 		},
 		{
 			name: "GivenAwayIsReleased", service: balanced(finalized, addressed, madeAs("ours")), memory: known(ready, func(m *memory) { m.deleted = true }),
-			want: "release: nothing is left of the load balancer that the Service had here | finalizer removed | annotated",
+			want: "release: this daemon provides no load balancer for the Service any more | finalizer removed | annotated",
 		},
 		{
 			name: "OursThatIsDeletedWithAnotherClassIsCleanedUp", service: balanced(finalized, madeAs("ours"), class("theirs"), terminating),
@@ -143,8 +143,8 @@ func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
 }
 
 // Two managers never both act on a Service. A Service that has a load balancer of a
-// class always has a manager. Both statements are true for all classes, types and
-// annotations that the Service can have now, and even if no manager remembers anything.
+// class always has a manager. This is true for all classes, types and annotations of
+// the Service, even if no manager remembers anything.
 func TestTwoManagersNeverBothAct(t *testing.T) {
 	managers := map[string]Policy{
 		"a":        {Classes: list("a"), ClassesOnly: true},
@@ -212,8 +212,8 @@ func TestServiceThatLosesItsClassWhileNobodyWatches(t *testing.T) {
 	})
 }
 
-// A Service from before the flag was set gets the annotation in one write, and no other
-// write follows.
+// After ClassesOnly is switched on, a Service that already has a load balancer gets the
+// annotation in one write, and no other write follows.
 func TestServiceFromBeforeTheFlagIsAnnotatedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{Policy: Policy{Classes: list("a")}}, balanced(class("a")), host("a"))

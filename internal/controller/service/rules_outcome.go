@@ -24,10 +24,10 @@ type outcome struct {
 	nodes  nodeSet // the set that the provider got
 	// status is the status that Ensure returned.
 	status *corev1.LoadBalancerStatus
-	// cause and text say why the call has failed. pause is the time that the provider
-	// has asked to wait, or 0 if it did not ask.
+	// cause and text say why the call has failed.
 	cause message.Cause
 	text  string
+	// pause is the time that the provider has asked to wait, or 0 if it did not ask.
 	pause time.Duration
 }
 
@@ -73,10 +73,10 @@ func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
 	return m, nil
 }
 
-// withStatus returns the memory with the status after a call. given is the status in
-// the Service that the provider got. returned is the status that the provider returned.
-// Only a status that differs from given is new information, because providers that
-// write the address themselves return the Service's own status.
+// withStatus returns the memory with the status that a call has returned. The parameter
+// given is the status in the Service that the provider got. If both are equal, the
+// returned status says nothing new, because providers that write the address themselves
+// return the Service's own status.
 func (m memory) withStatus(given, returned corev1.LoadBalancerStatus) memory {
 	switch {
 	case isEqual(given, returned):
@@ -139,10 +139,10 @@ func (m memory) removed(p plan, r outcome) (memory, []message.Event) {
 	return m.withFailure(p, r), nil
 }
 
-// providedElsewhere reports whether the call has shown that somebody else provides load
-// balancers. known is false if the call has shown neither that nor the opposite. While
-// somebody else provides load balancers, a new Service shows no condition before the
-// provider is asked about that Service.
+// providedElsewhere reports whether somebody else provides load balancers, according to
+// this call. If the call does not show it, the second result is false. While somebody
+// else provides load balancers, a new Service shows no condition until the provider was
+// asked about it.
 func providedElsewhere(p plan, r outcome, m memory) (is, known bool) {
 	return m.elsewhere, m.elsewhere || p.do == ensure && r.result == succeeded
 }

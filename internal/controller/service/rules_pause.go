@@ -12,17 +12,18 @@ const (
 	maxPause = 5 * time.Second
 )
 
-// pause has the facts that decide how long a changed Node waits for other Nodes to
-// change. The zero value means that no set was made lately.
+// pause has the facts that decide how long a new set waits for further changes of
+// Nodes. The zero value means that no set was made lately.
 type pause struct {
 	made  time.Time     // when the last new set was made
 	quiet time.Duration // the time for which the Nodes had to stay unchanged before that set was made
 }
 
-// next returns the time for which the Nodes have to stay unchanged before the next set
-// is made, if a Node changes now. If no set was made for some time, the set is made at
-// once. Otherwise it is made only after a wait, so that Nodes that change together
-// share a set. Each such set doubles the wait before the next one, up to maxQuiet.
+// next is called when a Node changes. It returns the time for which the Nodes then have
+// to stay unchanged before the next set is made. If no set was made for some time, the
+// set is made at once. Otherwise it is made only after a wait, so that Nodes that
+// change together share a set. Each such set doubles the wait before the next one, up
+// to maxQuiet.
 func (p pause) next(now time.Time) time.Duration {
 	if now.Sub(p.made) >= maxPause {
 		return 0

@@ -94,7 +94,7 @@ func keepFinalizer(o observed) plan {
 // If somebody else changes the annotation, it is corrected again, at most once in
 // repairPause.
 func nameClass(o observed, class *string) plan {
-	p := plan{do: publish, why: "the Service is to name the class of its load balancer", memory: o.memory, writes: writes{class: class}}
+	p := plan{do: publish, why: "the annotation with the class of the load balancer has to be corrected", memory: o.memory, writes: writes{class: class}}
 	p.memory.namedAt = o.now
 	return p
 }
@@ -172,7 +172,7 @@ func repairAddress(o observed) plan {
 	case o.now.Before(next):
 		return plan{do: wait, why: "the address was put back, or the provider was asked for it, a short time ago", after: next.Sub(o.now), memory: o.memory}
 	case !o.memory.contested:
-		p := withBackoff(o, plan{do: ensure, why: "somebody has changed the address, and it may have been the provider", service: o.service, routine: true})
+		p := withBackoff(o, plan{do: ensure, why: "somebody has changed the address, maybe the provider itself", service: o.service, routine: true})
 		p.memory.askedAt = o.now
 		return p
 	}
@@ -184,8 +184,8 @@ func repairAddress(o observed) plan {
 	return p.withConditions(conditions, o.now)
 }
 
-// settled returns the plan to wait for a change, or for the next resync. If somebody
-// else provides the load balancer, the plan is first to remove this controller's
+// settled returns the plan to wait for a change, or for the next resync. But if
+// somebody else provides the load balancer, the plan first removes this controller's
 // conditions.
 func settled(o observed, why string) plan {
 	p := plan{do: doNothing, why: why, memory: o.memory}

@@ -76,7 +76,7 @@ func TestProvide(t *testing.T) {
 		},
 		{
 			name: "ProviderIsAskedAboutAChangedAddress", service: balanced(finalized, conditioned), memory: known(ready),
-			want: "ensure: somebody has changed the address, and it may have been the provider | routine",
+			want: "ensure: somebody has changed the address, maybe the provider itself | routine",
 		},
 		{
 			name: "ProviderIsNotAskedAgainWithinThePause", service: balanced(finalized, conditioned), memory: known(ready, func(m *memory) { m.askedAt = noon.Add(-time.Minute) }),

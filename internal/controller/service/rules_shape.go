@@ -9,9 +9,9 @@ import (
 )
 
 // shape has all fields of a Service from which a provider may build the load balancer.
-// Of the second group of fields, upstream compares only the number of IPFamilies. For
-// each field of a Service, the table in docs/compared-with-upstream.md says why shape
-// has it or does not have it.
+// Upstream does not compare the fields in the second group, except for the number of
+// IPFamilies. For each field of a Service, the table in docs/compared-with-upstream.md
+// says why shape has it or does not have it.
 type shape struct {
 	Annotations              map[string]string
 	Ports                    []corev1.ServicePort
@@ -75,8 +75,8 @@ func othersOf(annotations map[string]string) map[string]string {
 	return others
 }
 
-// shapeFor returns the shape under which a failed call about the Service is remembered.
-// If the load balancer has to be deleted, shapeFor returns a text with the UID instead,
+// shapeFor returns the shape to remember after a failed call about the Service. If the
+// load balancer has to be deleted, shapeFor returns a text with the UID instead,
 // because a deletion does not depend on the shape.
 func shapeFor(service *corev1.Service) string {
 	if service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer {

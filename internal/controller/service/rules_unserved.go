@@ -8,8 +8,7 @@ import (
 
 // unservedAfter is the time for which the finalizer may hold up the deletion of a
 // Service of another class before this controller reports it. The controller of that
-// class may use the same finalizer, which is also upstream's, and needs some time for
-// its own cleanup.
+// class may use the same finalizer, as upstream does, and needs some time to clean up.
 const unservedAfter = 10 * time.Minute
 
 // isHeld reports whether the finalizer holds up the deletion of the Service.
@@ -17,9 +16,9 @@ func isHeld(service *corev1.Service) bool {
 	return service.DeletionTimestamp != nil && hasFinalizer(service)
 }
 
-// leaveAlone returns the plan to leave a Service of another class alone. But the plan
-// reports a deletion that nobody finishes (promise V1). An event and a condition say
-// who can finish the deletion, at most once in repeatEvent.
+// leaveAlone returns the plan to leave a Service of another class alone. If nobody
+// finishes the deletion of the Service, an event and a condition say who can do so, at
+// most once in repeatEvent (promise V1).
 func leaveAlone(o observed) plan {
 	p := plan{do: doNothing, why: "the Service belongs to another load balancer class", memory: o.memory}
 	if !isHeld(o.service) {
@@ -28,7 +27,7 @@ func leaveAlone(o observed) plan {
 	if p.after = o.service.DeletionTimestamp.Add(unservedAfter).Sub(o.now); p.after > 0 {
 		return p
 	}
-	p.do, p.why, p.after = wait, "the finalizer keeps a Service of another load balancer class in deletion", repeatEvent
+	p.do, p.why, p.after = wait, "the finalizer holds up the deletion of a Service of another load balancer class", repeatEvent
 	if r := o.memory.recorded; !r.isNews(reasonCleanupHeld.Name, o.now) {
 		p.after = r.at.Add(repeatEvent).Sub(o.now)
 		return p

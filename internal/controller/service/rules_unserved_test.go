@@ -20,7 +20,7 @@ func TestUnserved(t *testing.T) {
 	told := func(ago time.Duration) memory {
 		return memory{recorded: recordedReason{reasonCleanupHeld.Name, noon.Add(-ago)}}
 	}
-	says := "wait: the finalizer keeps a Service of another load balancer class in deletion"
+	says := "wait: the finalizer holds up the deletion of a Service of another load balancer class"
 	retired := func(o *observed) { o.policy.Retired = list("theirs") }
 	runRows(t, []row{
 		{

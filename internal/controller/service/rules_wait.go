@@ -12,7 +12,7 @@ const (
 	longestRetry = 5 * time.Minute
 	// repeatEvent is the shortest time between two events with the same reason.
 	repeatEvent = 30 * time.Minute
-	// shortCall is the time below which a call counts as short. After a short call,
+	// shortCall is the limit below which a call counts as short. After a short call,
 	// the next Service gets its finalizer during the following call.
 	shortCall = time.Second
 	// slowCallAfter is the time after which the Service shows that a call takes long.
@@ -22,8 +22,7 @@ const (
 	queuedAfter = time.Minute
 )
 
-// retryDelay returns the delay after a failure. earlier is the number of failures
-// before it.
+// retryDelay returns the delay after a failure, given the number of earlier failures.
 func retryDelay(earlier int) time.Duration {
 	const doublings = 6 // With more doublings, the delay would not grow further.
 	return min(firstRetry<<min(earlier, doublings), longestRetry)
@@ -58,10 +57,10 @@ func waitFor(o observed, after time.Duration) plan {
 	return p
 }
 
-// isAwaited reports whether somebody waits for the next attempt. That is so if the
-// load balancer is new, has to change or has to be removed, and the calls have failed
-// only for a short time. If many Services fail for a long time, their retries must
-// not delay updates of the nodes of all other Services.
+// isAwaited reports whether somebody waits for the next attempt, because the load
+// balancer is new, has to change or has to be removed. It returns false if the calls
+// have failed for a longer time, so that the retries of many Services do not delay the
+// updates of nodes for all others.
 func isAwaited(o observed) bool {
 	f := o.memory.failure
 	return (f.during == remove || f.shape != o.memory.shape) && o.now.Sub(f.since) < longestRetry

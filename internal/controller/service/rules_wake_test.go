@@ -102,7 +102,7 @@ func memoriesOf(s *corev1.Service) []memory {
 	}
 }
 
-// each calls f with every Service that one edit of each group can make.
+// each calls f with every Service that results from one edit of each group.
 func each(f func(*corev1.Service)) {
 	var walk func(s *corev1.Service, rest [][]func(*corev1.Service))
 	walk = func(s *corev1.Service, rest [][]func(*corev1.Service)) {
@@ -119,8 +119,8 @@ func each(f func(*corev1.Service)) {
 	walk(balanced(version("1")), variants)
 }
 
-// effect returns the effect of a pass that has observed o. If the memory is empty,
-// the action forget does nothing.
+// effect returns the effect of a pass that has observed o. If the pass only forgets an
+// empty memory, the effect is "nothing".
 func effect(o observed) string {
 	p := decide(o)
 	if o.memory.isEmpty() && (p.do == forget || p.do == doNothing) {
@@ -201,8 +201,9 @@ func TestWhateverNodesChangeThePlanWakes(t *testing.T) {
 }
 
 // TestWhateverChangesTheSetInvalidatesIt compares all pairs of Nodes that differ in one
-// field, for each policy. If the sets differ, the change must make a new set necessary.
-// The only exceptions are the two fields for which a policy can let a change wait.
+// field, for each policy. If the sets differ, invalidates must report that the change
+// needs a new set. The only exceptions are changes of two fields, which a policy can
+// let wait.
 func TestWhateverChangesTheSetInvalidatesIt(t *testing.T) {
 	fields := []struct {
 		name string

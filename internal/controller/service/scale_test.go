@@ -51,8 +51,8 @@ func (l *life) untilAll(n, nodes int) time.Duration {
 }
 
 // A Node that joins alone does not wait for other Nodes. Each load balancer is updated
-// once. The time until all load balancers have the Node is little longer than the calls
-// take.
+// once. The time until all load balancers have the Node is at most a tenth longer than
+// all calls together.
 func TestNodeThatJoinsAloneDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, takes = 100, 30 * time.Millisecond
@@ -98,7 +98,7 @@ func TestNodesThatJoinTogetherAreTwoUpdatesAtMost(t *testing.T) {
 	}
 }
 
-// Nodes that keep joining do not keep the load balancers from being updated.
+// Load balancers are updated even if Nodes keep joining.
 func TestNodesThatKeepJoiningDoNotStopUpdates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))
@@ -109,7 +109,7 @@ func TestNodesThatKeepJoiningDoNotStopUpdates(t *testing.T) {
 		for i := range 300 { // for two minutes
 			l.create(host(fmt.Sprint("b", i)))
 			l.after(each)
-			// In 5 seconds 13 Nodes join, and one more may have joined since.
+			// 13 Nodes join in 5 seconds. One more may have joined during the update.
 			if got := len(l.balancers["u1"]); got < i+2-14 {
 				t.Fatalf("%d of %d nodes are behind the load balancer, want all but those of the last 5 seconds", got, i+2)
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/waiting"
 )
 
-// queuedReason is the reason under which the gauge of waiting Services counts a Service
-// that has the event LoadBalancerQueued.
+// queuedReason is the reason of a Service with the event LoadBalancerQueued, in the
+// gauge of waiting Services.
 const queuedReason = "Queued"
 
 // store has the memory between passes, and reports the waiting Services to the
@@ -62,8 +62,8 @@ func (s *store) memory(key string) memory {
 	return s.memories[key]
 }
 
-// outdated returns the keys of the Services whose last call has not failed, and whose
-// load balancers are not known to have this set of nodes.
+// outdated returns the keys of the Services whose load balancers may have other nodes
+// than this set. It leaves out Services whose last call has failed.
 func (s *store) outdated(set string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,8 +122,8 @@ func (s *store) noteTried(key string, p plan, at time.Time) {
 	s.tries[key] = s.tries[key].after(p, at)
 }
 
-// noteShown stores t, because t has the times at which the Service and an event last
-// reported that an edit waits.
+// noteShown stores the times at which the Service and an event last reported that an
+// edit waits.
 func (s *store) noteShown(key string, t tried) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,8 +157,8 @@ func (s *store) note(key string, service *corev1.Service, p Policy) {
 	delete(s.foreign, key)
 }
 
-// noteProvider records whether somebody else provides load balancers, if the call has
-// shown that.
+// noteProvider records whether somebody else provides load balancers, if the call shows
+// it.
 func (s *store) noteProvider(p plan, r outcome, m memory) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

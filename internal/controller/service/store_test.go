@@ -19,7 +19,7 @@ func TestWaitingServiceIsCountedOnce(t *testing.T) {
 		want := ""
 		if reason != "" {
 			want = `
-				# HELP fairlead_services_waiting [ALPHA] Services whose load balancer is not in line, by the reason that their condition names, or Queued
+				# HELP fairlead_services_waiting [ALPHA] Services that wait for their load balancer, by the reason in their condition, or Queued
 				# TYPE fairlead_services_waiting gauge
 				fairlead_services_waiting{reason="` + reason + `"} 1
 			`

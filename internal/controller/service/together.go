@@ -70,7 +70,7 @@ func (t *together) join(key string, p plan, set string) (lead *group, err error)
 	return t.forming, nil
 }
 
-// closeGroup makes the group take no more members.
+// closeGroup keeps further passes from joining the group.
 func (t *together) closeGroup(g *group) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,7 +79,8 @@ func (t *together) closeGroup(g *group) {
 	}
 }
 
-// isAlone reports whether the update with this set is made alone.
+// isAlone reports whether the update of this Service with this set needs a call of its
+// own.
 func (t *together) isAlone(key, set string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,7 +149,8 @@ func (c *Controller) gather(ctx context.Context, g *group, set string) {
 }
 
 // callTogether makes one call for all members of the group, and stores the outcome of
-// each of them. If the call says nothing about a member, that member gets its own pass.
+// each of them. If the call says nothing about a member, that member gets a call of its
+// own later.
 func (c *Controller) callTogether(ctx context.Context, g *group, set string) error {
 	services := make([]*corev1.Service, len(g.members))
 	stops := make([]func() []metav1.Condition, len(g.members))

@@ -288,9 +288,9 @@ func (w *world) isRight(p plan) {
 	w.t.Helper()
 	switch wants := w.service != nil && policy.isOurs(w.service) && w.service.Spec.Type == corev1.ServiceTypeLoadBalancer; {
 	case p.memory.elsewhere || w.tampered || w.given:
-		// Nothing is checked. If somebody removes the finalizer while no process runs,
-		// the only trace of the load balancer is lost. The same is true if somebody
-		// gives the Service to another class.
+		// Nothing is checked, because the only trace of the load balancer may be lost.
+		// It is lost if somebody removes the finalizer, or gives the Service to another
+		// class, while no process runs.
 	case wants && (!w.balancer || w.has != w.nodes || w.shape != shapeOf(w.service) || len(w.service.Status.LoadBalancer.Ingress) == 0):
 		w.t.Errorf("%v: load balancer %v with nodes %d of %d, status %+v", w.path, w.balancer, w.has, w.nodes, w.service.Status)
 	case wants && findCondition(w.service, ConditionProvisioning).Status != metav1.ConditionFalse:

@@ -11,10 +11,10 @@ const MemoryPath = "/debug/fairlead/v1/objects/"
 // events and conditions.
 type Memory struct {
 	Controller string `json:"controller"`
-	// Reason and Text say why the object waits, as far as the controller knows without a
-	// question to the cloud. Both are empty if the object does not wait. Text is also
-	// empty if the controller remembers only the reason. Reason is also empty if no event
-	// and no condition shows the wait.
+	// Reason and Text say why the object waits, as far as the controller knows without
+	// asking the cloud. Both are empty if the object does not wait. Text is also empty
+	// if the controller remembers only the reason. Reason is also empty if no event and
+	// no condition shows the wait.
 	Reason string `json:"reason,omitempty"`
 	Text   string `json:"message,omitempty"`
 	// Since is the time when the wait began.
@@ -37,12 +37,13 @@ type Memory struct {
 // Evidence has the cloud's answers about a Node while the Node's kubelet was silent.
 type Evidence struct {
 	// Absences is the number of answers in a row that have said that the instance does
-	// not exist. Of is the number of such answers that are needed before the Node is
-	// deleted.
+	// not exist.
 	Absences int `json:"absences"`
-	Of       int `json:"of"`
-	// Since is the time of the first of these answers. For is the time for which the
-	// answers have to stay the same.
+	// Of is the number of such answers that a deletion of the Node needs.
+	Of int `json:"of"`
+	// Since is the time of the first of these answers.
 	Since time.Time `json:"since,omitzero"`
-	For   string    `json:"for,omitempty"`
+	// For is the time for which the answer has to stay the same before the Node is
+	// deleted.
+	For string `json:"for,omitempty"`
 }

@@ -26,9 +26,9 @@ func Condition[T, S ~string](kind T, status S, reason string) string {
 	return fmt.Sprintf("condition %s=%s (%s)", kind, status, reason)
 }
 
-// Entries returns the writes that a change of labels or annotations makes. The
-// parameter what is "label" or "annotation". A nil value means that the entry is
-// removed.
+// Entries describes the writes that change labels or annotations. The parameter what is
+// "label" or "annotation". The map now has the present entries, and the map change has
+// the new values. A nil value removes the entry.
 func Entries(what string, now map[string]string, change map[string]*string) []string {
 	var writes []string
 	for _, key := range slices.Sorted(maps.Keys(change)) {
@@ -45,8 +45,8 @@ func Entries(what string, now map[string]string, change map[string]*string) []st
 	return writes
 }
 
-// Taints returns the writes that a change of a Node's taints makes. If after is nil,
-// nothing changes.
+// Taints describes the writes that change a Node's taints. If the parameter after is
+// nil, nothing changes.
 func Taints(before []corev1.Taint, after *[]corev1.Taint) []string {
 	if after == nil {
 		return nil
@@ -65,8 +65,8 @@ func Taints(before []corev1.Taint, after *[]corev1.Taint) []string {
 	return writes
 }
 
-// Addresses returns the writes that a change of a Node's addresses makes. If after is
-// nil, nothing changes.
+// Addresses describes the writes that change a Node's addresses. If the parameter after
+// is nil, nothing changes.
 func Addresses(before, after []corev1.NodeAddress) []string {
 	if after == nil {
 		return nil

@@ -26,7 +26,7 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 	}
 	switch p.do { //nolint:exhaustive // the caller carries out ask
 	case write:
-		logger.Info("Wrote where a volume is", "labels", p.labels, "nodeAffinity", p.affinity != nil, "why", p.why)
+		logger.Info("Labelled a volume", "labels", p.labels, "nodeAffinity", p.affinity != nil, "why", p.why)
 	case wait:
 		logger.V(2).Info("Volume waits", "why", p.why, "after", p.after)
 	default:
@@ -39,9 +39,9 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 	return loop.Result{After: p.after}, nil
 }
 
-// write patches the volume. If the API server refuses the patch for its content or for
-// missing permissions, write returns a plan that reports the refusal on the volume. A
-// volume that is gone needs nothing.
+// write patches the volume. If the API server refuses the patch because of its content
+// or because a permission is missing, write returns a plan that reports the refusal on
+// the volume. A volume that is gone needs nothing.
 func (c *Controller) write(ctx context.Context, o observed, p plan) (plan, error) {
 	err := c.volumes.Patch(ctx, kube.VolumePatch{Volume: o.volume, Labels: pointers(p.labels), NodeAffinity: p.affinity})
 	switch {

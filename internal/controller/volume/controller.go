@@ -26,7 +26,7 @@ const (
 	workers = 4
 	// maxDecisions is the maximum number of decisions in one pass. A pass decides once
 	// before it asks the cloud, and once after that. It decides once more each time
-	// that it finds the volume replaced by another one.
+	// that another volume has replaced this one.
 	maxDecisions = 4
 )
 
@@ -98,8 +98,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	return c.loop.Run(ctx)
 }
 
-// Follow watches all volumes until stop is called. known reports whether the
-// controller has seen all existing volumes. Run calls Follow itself.
+// Follow watches all volumes until stop is called. The returned function, known,
+// reports whether the controller has seen all existing volumes. Run calls Follow
+// itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
 	registration, err := c.informer.AddEventHandler(c.handler())
 	if err != nil {

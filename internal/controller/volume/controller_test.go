@@ -125,8 +125,8 @@ func (b *bed) answer(f func(ctx context.Context, v *corev1.PersistentVolume) (ma
 	b.says = f
 }
 
-// saw fails the test unless the questions and events since the last call of saw are the
-// wanted ones.
+// saw fails the test unless the questions and events since its last call are the wanted
+// ones.
 func (b *bed) saw(asked, events []string) {
 	b.t.Helper()
 	time.Sleep(time.Second) // The gateway delays failures that it cannot classify.
@@ -139,8 +139,8 @@ func (b *bed) saw(asked, events []string) {
 	b.asked = nil
 }
 
-// recorded fails the test unless the events since the last call of recorded are the
-// wanted ones. The caller holds b.mu.
+// recorded fails the test unless the events since its last call are the wanted ones.
+// The caller holds b.mu.
 func (b *bed) recorded(events []string) {
 	b.t.Helper()
 	if diff := cmp.Diff(events, b.events); diff != "" {
@@ -149,8 +149,8 @@ func (b *bed) recorded(events []string) {
 	b.events = nil
 }
 
-// shows fails the test unless want has the labels of the volume and, by key, the values
-// of its node affinity.
+// shows fails the test unless the volume has the labels and the node affinity in want.
+// The node affinity about a label has the key "affinity LABEL".
 func (b *bed) shows(name string, want map[string]string) {
 	b.t.Helper()
 	synctest.Wait()

@@ -20,8 +20,8 @@ type observed struct {
 	answer *answer
 }
 
-// given is the kind of the cloud's answer about a volume. The zero value means no
-// answer, so that nothing is written by mistake.
+// given is the kind of the cloud's answer about a volume. The zero value stands for no
+// answer, so that an answer without a kind causes no write.
 type given string
 
 const (
@@ -35,7 +35,7 @@ type answer struct {
 	uid    types.UID // of the volume
 	given  given
 	labels map[string]string // only if given is labelled
-	// text, pause and slow are only set if given is refused.
+	// The next three fields are set only if there is no answer.
 	text  string        // the provider's own words
 	pause time.Duration // the time that the cloud has asked to wait; 0: it did not ask
 	slow  bool          // the call is still under way

@@ -102,7 +102,7 @@ func TestDecide(t *testing.T) {
 		{"VolumeThatHasFailedWaits", volume(), failed, nil, summary{Do: wait, Why: "it failed", After: time.Minute}},
 		{"VolumeThatReplacesAFailedOneDoesNotWait", volume(replaced), failed, nil, summary{Do: ask, Why: "the volume has neither a zone nor a region"}},
 		{"AnswerAboutAnotherVolumeOfTheNameDoesNotCount", volume(replaced), memory{}, in("a"), summary{Do: ask, Why: "the volume has neither a zone nor a region"}},
-		{"RemovedLabelsAreNotWrittenAgainAtOnce", volume(), memory{uid: "u1", written: now.Add(-time.Minute)}, nil, summary{Do: wait, Why: "somebody has removed the labels, which are not written again so soon", After: 4 * time.Minute}},
+		{"RemovedLabelsAreNotWrittenAgainAtOnce", volume(), memory{uid: "u1", written: now.Add(-time.Minute)}, nil, summary{Do: wait, Why: "somebody has removed the labels, and it is too early to write them again", After: 4 * time.Minute}},
 		{"RemovedLabelsAreWrittenAgainLater", volume(), memory{uid: "u1", written: now.Add(-putBackAfter)}, nil, summary{Do: ask, Why: "the volume has neither a zone nor a region"}},
 		{"VolumeOfOthersIsLeftAlone", volume(), memory{}, &answer{uid: "u1", given: foreign}, summary{Do: leave, Why: "the volume does not belong to the provider"}},
 		{"ZoneAndRegionAreWritten", volume(), memory{}, in("a"), summary{Do: write, Why: wrote, Labels: both, Term: []corev1.NodeSelectorRequirement{inRegion, where(zone, corev1.NodeSelectorOpIn, "a")}}},
@@ -113,21 +113,21 @@ func TestDecide(t *testing.T) {
 		{"OtherLabelsAreNotWritten", volume(), memory{}, says(map[string]string{zone: "a", "vendor.example/rack": "7"}), summary{Do: write, Why: wrote, Labels: map[string]string{zone: "a"}, Term: []corev1.NodeSelectorRequirement{where(zone, corev1.NodeSelectorOpIn, "a")}}},
 		{"AffinityThatAgreesIsNotWrittenOver", volume(bound(term(where(zone, corev1.NodeSelectorOpIn, "a", "b")))), memory{}, in("a"), summary{Do: write, Why: wrote, Labels: both}},
 		{"AffinityThatContradictsGetsNoLabel", volume(bound(term(where(zone, corev1.NodeSelectorOpIn, "b")))), memory{}, in("a"), summary{
-			Do: wait, Why: "The cloud says that this volume is in topology.kubernetes.io/region=r1, topology.kubernetes.io/zone=a, and its node affinity excludes all nodes there. The volume gets no labels. Check its ID; a node affinity cannot be changed, so create the PersistentVolume again.",
+			Do: wait, Why: "The cloud says that this volume is in topology.kubernetes.io/region=r1, topology.kubernetes.io/zone=a, and its node affinity excludes all nodes there. The volume gets no labels. Check the volume's ID. A node affinity cannot be changed, so create the PersistentVolume again.",
 			Event: "VolumeTopologyContradicted", After: time.Second,
 		}},
 		{"AnswerWithoutZoneAndRegionIsReported", volume(), memory{}, says(map[string]string{zone: "", "a": "b"}), summary{
-			Do: wait, Why: "The cloud's answer about this volume cannot be used: it names neither a zone nor a region. The volume gets no labels. It is asked again; to place the volume yourself, set its labels and its node affinity.",
+			Do: wait, Why: "The cloud's answer about this volume cannot be used: it names neither a zone nor a region. The volume gets no labels. The cloud is asked again. To place the volume yourself, set its labels and its node affinity.",
 			Event: "VolumeTopologyUnknown", After: time.Second,
 		}},
 		{"FailureIsReported", volume(), memory{}, &answer{uid: "u1", text: "no"}, summary{
-			Do: wait, Why: "The cloud could not be asked for the zone and region of this volume, so it gets no labels. It is asked again. (no)", Event: "VolumeTopologyUnknown", After: time.Second,
+			Do: wait, Why: "The cloud could not be asked for the zone and region of this volume, so it gets no labels. The cloud is asked again. (no)", Event: "VolumeTopologyUnknown", After: time.Second,
 		}},
 		{"SlowAnswerIsAwaited", volume(), failed, &answer{uid: "u1", text: "no", slow: true}, summary{
-			Do: wait, Why: "The cloud could not be asked for the zone and region of this volume, so it gets no labels. It is asked again. (no)", Event: "VolumeTopologyUnknown", After: slowPause,
+			Do: wait, Why: "The cloud could not be asked for the zone and region of this volume, so it gets no labels. The cloud is asked again. (no)", Event: "VolumeTopologyUnknown", After: slowPause,
 		}},
 		{"PauseOfTheCloudCounts", volume(), failed, &answer{uid: "u1", text: "no", pause: time.Hour}, summary{
-			Do: wait, Why: "The cloud could not be asked for the zone and region of this volume, so it gets no labels. It is asked again. (no)", Event: "VolumeTopologyUnknown", After: time.Hour,
+			Do: wait, Why: "The cloud could not be asked for the zone and region of this volume, so it gets no labels. The cloud is asked again. (no)", Event: "VolumeTopologyUnknown", After: time.Hour,
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

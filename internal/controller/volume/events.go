@@ -17,12 +17,12 @@ var (
 	}
 	reasonContradicted = message.Reason{
 		Name: "VolumeTopologyContradicted", On: "PersistentVolume", Type: corev1.EventTypeWarning,
-		When: "No node can be where the cloud says that the volume is and satisfy the volume's node affinity. The volume gets no labels, because its pods could then not be scheduled anywhere.",
-		Do:   "Check the volume's ID in the PersistentVolume. A node affinity cannot be changed, so create the PersistentVolume again with the right one or without one.",
+		When: "The node affinity of the volume contradicts the place that the cloud names: no node can satisfy both. The volume gets no labels, because with these labels its pods could not be scheduled anywhere.",
+		Do:   "Check the volume's ID in the PersistentVolume. A node affinity cannot be changed, so create the PersistentVolume again, with the right node affinity or without any.",
 	}
 	reasonUnwritten = message.Reason{
 		Name: "VolumeLabelsFailed", On: "PersistentVolume", Type: corev1.EventTypeWarning,
-		When: "The API server refused the labels or the node affinity of the volume. They are tried again with growing pauses, up to 15 minutes.",
+		When: "The API server refused the labels or the node affinity of the volume. The write is tried again with growing pauses, up to 15 minutes.",
 		Do:   "Check the RBAC rules of the cloud-controller-manager, the admission policies and the webhooks.",
 	}
 )
@@ -41,21 +41,21 @@ type held struct {
 
 // refusal returns the cause of the wait after a failed question to the cloud.
 func refusal(a answer) held {
-	event := reasonUnknown.Event(fmt.Sprintf("The cloud could not be asked for the zone and region of this volume, so it gets no labels. It is asked again. (%s)", a.text))
+	event := reasonUnknown.Event(fmt.Sprintf("The cloud could not be asked for the zone and region of this volume, so it gets no labels. The cloud is asked again. (%s)", a.text))
 	return held{event, a.pause, a.slow}
 }
 
 // unusable returns the cause of the wait after an answer that cannot be written.
 func unusable(wrong string) held {
 	return held{event: reasonUnknown.Event(fmt.Sprintf("The cloud's answer about this volume cannot be used: %s. The volume gets no labels. "+
-		"It is asked again; to place the volume yourself, set its labels and its node affinity.", wrong))}
+		"The cloud is asked again. To place the volume yourself, set its labels and its node affinity.", wrong))}
 }
 
 // contradicted returns the cause of the wait after an answer that contradicts the
 // volume's node affinity.
 func contradicted(t topology) held {
 	return held{event: reasonContradicted.Event(fmt.Sprintf("The cloud says that this volume is in %s, and its node affinity excludes all nodes there. "+
-		"The volume gets no labels. Check its ID; a node affinity cannot be changed, so create the PersistentVolume again.", t))}
+		"The volume gets no labels. Check the volume's ID. A node affinity cannot be changed, so create the PersistentVolume again.", t))}
 }
 
 // unwritten returns the cause of the wait after a write that the API server has

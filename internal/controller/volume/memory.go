@@ -11,12 +11,14 @@ import (
 // zero value is an empty memory.
 type memory struct {
 	uid types.UID
-	// failures counts the failed attempts since the last success, except attempts after
-	// which the function hold chooses a special pause. until is the earliest time of
-	// the next attempt. why is the message about the failure.
+	// failures counts the failed attempts since the last success. It leaves out
+	// attempts after which the cloud has asked for a pause, and calls that are still
+	// under way.
 	failures int
-	until    time.Time
-	why      string
+	// until is the earliest time of the next attempt.
+	until time.Time
+	// why is the message about the failure.
+	why string
 	// recorded is the reason of the last event, and recordedAt is its time.
 	recorded   string
 	recordedAt time.Time
@@ -25,7 +27,7 @@ type memory struct {
 }
 
 // of returns the memory of this volume. If m is about an earlier volume with the same
-// name, of returns an empty memory.
+// name, the result is an empty memory.
 func (m memory) of(v *corev1.PersistentVolume) memory {
 	if m.uid != v.UID {
 		return memory{uid: v.UID}

@@ -12,8 +12,8 @@ import (
 // Keys returns the names of all volumes.
 func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
 
-// Shadow calls the function look in place of each pass. Follow must be called first,
-// and Run must not be called.
+// Shadow calls the function look when a pass is due, and makes no pass. Follow must be
+// called first, and Run must not be called.
 func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 	return c.loop.RunAs(ctx, look)
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// Plan returns the same single step for a volume each time, and writes nothing.
+// Plan returns one step for a volume, and writes nothing. Each call returns the same
+// step.
 func TestPlan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("bare"), named("labelled", has(map[string]string{zone: "a", region: "r1"})))
@@ -72,7 +73,8 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%d calls of the cloud in 10 minutes, want growing pauses", n)
 		}
 		cancel()
-		// The bubble waits for the queue's goroutines. Run ends them, because ctx has ended.
+		// The synctest bubble ends only after the queue's goroutines. Run ends them at
+		// once, because ctx has ended.
 		_ = c.loop.Run(ctx)
 		stop()
 		informers.Shutdown()

@@ -27,7 +27,7 @@ func TestRecall(t *testing.T) {
 		"Nothing":  {memory{uid: "u-v"}, nil, at, step.Memory{}},
 		"Labelled": {wrote, map[string]string{zone: "a"}, at, step.Memory{Said: "the place of the volume is known", SaidAt: at}},
 		"SomebodyHasRemovedTheLabels": {wrote, nil, at.Add(time.Minute), step.Memory{
-			Do: "ask the cloud", Text: "somebody has removed the labels, which are not written again so soon", NextLook: at.Add(putBackAfter),
+			Do: "ask the cloud", Text: "somebody has removed the labels, and it is too early to write them again", NextLook: at.Add(putBackAfter),
 			Said: "the place of the volume is known", SaidAt: at,
 		}},
 		"LabelsMayBeWrittenAgain": {wrote, nil, at.Add(putBackAfter), step.Memory{Said: "the place of the volume is known", SaidAt: at}},
@@ -43,8 +43,8 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// Recall returns nothing for a volume that is gone, and nothing for a new volume with the
-// name of an earlier one.
+// Recall returns nothing for a volume that is gone. It also returns nothing for a new
+// volume with the name of an earlier one.
 func TestRecallOfVolumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("v1"), named("v2", has(map[string]string{zone: "a"})))

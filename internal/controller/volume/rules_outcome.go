@@ -12,12 +12,13 @@ const (
 	firstPause   = time.Second
 	longestPause = 15 * time.Minute
 	// slowPause is the pause before the cloud is asked again if a call is still under
-	// way. The gateway keeps a late answer for two minutes.
+	// way. The gateway keeps the late answer for two minutes, so the next question
+	// finds it.
 	slowPause = 30 * time.Second
 	// repeatEvent is the shortest time between two events with the same reason.
 	repeatEvent = 30 * time.Minute
-	// putBackAfter is the shortest time between two writes of the labels, if somebody
-	// removes them each time (promise S4 b).
+	// putBackAfter is the shortest time between two writes of labels that somebody
+	// keeps removing (promise S4 b).
 	putBackAfter = 5 * time.Minute
 )
 
@@ -59,7 +60,7 @@ func (m memory) pause(now time.Time) (after time.Duration, why string) {
 		return after, m.why
 	}
 	if after := m.written.Add(putBackAfter).Sub(now); !m.written.IsZero() && after > 0 {
-		return after, "somebody has removed the labels, which are not written again so soon"
+		return after, "somebody has removed the labels, and it is too early to write them again"
 	}
 	return 0, ""
 }

@@ -18,8 +18,9 @@ const zoneDelimiter = "__"
 // topology is the place of a volume: its region, its zones, or both.
 type topology []place
 
-// place is one label of a volume. key is the key of the label, and label is its value.
-// values are the values of the same label on the nodes where the volume can be used.
+// place is one label of a volume: its key, and its value in the field label. The field
+// values has the values that the same label has on the nodes where the volume can be
+// used.
 type place struct {
 	key, label string
 	values     []string // sorted
@@ -27,8 +28,9 @@ type place struct {
 
 // topologyOf reads the labels that a provider has returned. It replaces former names of
 // labels by the present names. It ignores other labels, because nodes need not have
-// them. It also ignores empty values, because a volume with an empty label fits no node.
-// wrong says why the answer is unusable. It is empty if the answer can be used.
+// them. It also ignores empty values, because a volume with an empty label fits no
+// node. If the answer cannot be used, the second result says why. Otherwise, that
+// result is empty.
 func topologyOf(answer map[string]string) (t topology, wrong string) {
 	for _, k := range topologyKeys {
 		now, former := answer[k.key], answer[k.former]
@@ -58,8 +60,8 @@ func topologyOf(answer map[string]string) (t topology, wrong string) {
 	return t, ""
 }
 
-// wrong returns the reason for which the API server would refuse the label, or for which
-// no node would match it. It returns an empty string if nothing is wrong.
+// wrong says why the API server would refuse the label, or why no node would match it.
+// It returns an empty string if nothing is wrong.
 func (p place) wrong() string {
 	for _, value := range append([]string{p.label}, p.values...) {
 		if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
@@ -99,8 +101,8 @@ func (t topology) String() string {
 	return strings.Join(all, ", ")
 }
 
-// agrees reports whether a node can be in this topology and satisfy the node
-// affinity. If none could, the label would keep all pods of the volume from being
+// agrees reports whether the node affinity allows a node in this topology. If it allows
+// none, the labels of the topology would keep all pods of the volume from being
 // scheduled.
 func agrees(affinity *corev1.VolumeNodeAffinity, t topology) bool {
 	if affinity == nil || affinity.Required == nil {
@@ -111,8 +113,8 @@ func agrees(affinity *corev1.VolumeNodeAffinity, t topology) bool {
 	})
 }
 
-// fits reports whether one of the values satisfies each of the term's requirements that
-// are about the label.
+// fits reports whether one of the label's values satisfies what the term requires of
+// the label.
 func (p place) fits(term corev1.NodeSelectorTerm) bool {
 	return slices.ContainsFunc(p.values, func(value string) bool {
 		return !slices.ContainsFunc(term.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool {
@@ -133,7 +135,7 @@ func isAbout(r corev1.NodeSelectorRequirement, key string) bool {
 }
 
 // satisfies reports whether a node with this value satisfies the requirement. It
-// returns false for a comparison of numbers, which says nothing about a zone.
+// returns false for Gt and Lt, because zones and regions are not numbers.
 func satisfies(r corev1.NodeSelectorRequirement, value string) bool {
 	switch r.Operator { //nolint:exhaustive // all others are not satisfied
 	case corev1.NodeSelectorOpIn:

@@ -34,8 +34,9 @@ type wait struct {
 // Metric names and explains one metric.
 type Metric struct{ Name, Help string }
 
-// New returns gauges. The metric count has the label reason. The metric oldest is in
-// seconds. The caller has to register the gauges.
+// New returns gauges. The first metric counts the waiting objects and has the label
+// "reason". The second one is the longest wait in seconds. The caller has to register
+// the gauges.
 func New(count, oldest Metric, c clock.PassiveClock) *Gauges {
 	return &Gauges{
 		count:  metrics.NewDesc(count.Name, count.Help, []string{"reason"}, nil, metrics.ALPHA, ""),
@@ -45,7 +46,8 @@ func New(count, oldest Metric, c clock.PassiveClock) *Gauges {
 	}
 }
 
-// Start makes the gauges visible. The returned function empties and hides them.
+// Start makes the gauges visible. The function stop hides them again, and forgets the
+// waiting objects.
 func (g *Gauges) Start() (stop func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

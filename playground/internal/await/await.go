@@ -16,8 +16,8 @@ const (
 	answerTimeout = 5 * time.Second
 )
 
-// Until calls the function ready again and again until it returns nil. If ctx ends first, the
-// returned error contains the last error of ready and the cause of ctx.
+// Until repeats a check until it returns nil. If ctx ends first, the returned error contains
+// the last error of the check and the cause of ctx.
 func Until(ctx context.Context, what string, ready func(context.Context) error) error {
 	last := errors.New("none")
 	err := wait.PollUntilContextCancel(ctx, period, true, func(outer context.Context) (bool, error) {

@@ -12,8 +12,8 @@ import (
 // Run is the playground's command that runs a child.
 const Run = "run"
 
-// Names of the components. The sub-commands of Run and the processes have the same names, but the
-// process of a kubelet has the name kubelet-NODE.
+// Names of the components. They are also the names of the sub-commands of Run and of the
+// processes, except that the process of a kubelet has the name kubelet-NODE.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"

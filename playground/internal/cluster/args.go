@@ -31,8 +31,8 @@ func etcdArgs(l layout, at listeners) []string {
 func apiServerArgs(c Config, l layout, at listeners) []string {
 	args := append(serving(l, at.apiServer),
 		"--advertise-address=127.0.0.1",
-		// There must be no reconciler: it would publish the API server's address, but the API server
-		// refuses to publish a loopback address.
+		// A reconciler would try to publish the API server's address and would fail, because that
+		// is a loopback address.
 		"--endpoint-reconciler-type=none",
 		"--etcd-servers="+at.etcdURL(),
 		"--etcd-cafile="+l.etcdPKI("ca.crt"),
@@ -63,8 +63,8 @@ func controllerManagerArgs(c Config, l layout, at listeners) []string {
 	args := append(client(l, child.ControllerManager), serving(l, at.controllerManager)...)
 	args = append(args,
 		"--leader-elect=false",
-		// Each controller in it fetches a token when the controller starts. At the default rate, this
-		// takes five seconds in all.
+		// Each controller of this process fetches a token when it starts. With the default limits,
+		// this takes five seconds in all.
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 		"--cloud-provider=external",
@@ -99,8 +99,8 @@ func serving(l layout, port int) []string {
 	}
 }
 
-// client returns the flags that make a component use its kubeconfig. The component also uses it to
-// authenticate and authorize its callers.
+// client returns the flags that make a component use its kubeconfig. With the same kubeconfig, the
+// component asks the API server who its callers are and what they may do.
 func client(l layout, component string) []string {
 	kubeconfig := l.kubeconfig(component)
 	return []string{

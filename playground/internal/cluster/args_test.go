@@ -19,8 +19,7 @@ func example() Config {
 
 var at = listeners{etcd: 1, apiServer: 2, controllerManager: 3, scheduler: 4}
 
-// value returns the value of the last flag with that name. If a flag is
-// repeated, its last value counts.
+// value returns the value of a flag. If the flag is repeated, the last value counts.
 func value(args []string, flag string) string {
 	for _, arg := range slices.Backward(args) {
 		if name, value, _ := strings.Cut(arg, "="); name == flag {

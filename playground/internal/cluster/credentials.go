@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	// The administrator's user, group and kubeconfig, and the context of all kubeconfigs.
+	// The user, the group and the kubeconfig of the administrator, and the name of the
+	// context in each kubeconfig.
 	adminUser   = "admin"
 	adminGroup  = "system:masters"
 	adminFile   = "admin"
@@ -65,9 +66,9 @@ func ensureCredentials(c Config, l layout, now time.Time) (*credentials, error) 
 	return &credentials{authority: authority, tokens: tokens}, err
 }
 
-// writeEtcdCertificates writes the certificates of etcd and of its client, the API server. etcd
-// lets everybody with a certificate of its authority do everything. The cluster's authority also
-// signs the certificates of kubelets and users, so etcd has its own authority.
+// writeEtcdCertificates writes the certificates of etcd and of its client, the API server.
+// Whoever has a certificate of etcd's authority can do everything in etcd. The cluster's
+// authority also signs the certificates of kubelets and users, so etcd has its own authority.
 func writeEtcdCertificates(l layout, now time.Time) error {
 	authority, err := pki.LoadOrCreate(l.in("pki", "etcd"), now)
 	if err != nil {
@@ -88,8 +89,9 @@ func writeEtcdCertificates(l layout, now time.Time) error {
 	return nil
 }
 
-// serverIdentity returns the identity that kube-apiserver, kube-controller-manager and
-// kube-scheduler share, because all of them serve on the loopback interface.
+// serverIdentity returns the identity of kube-apiserver, kube-controller-manager and
+// kube-scheduler. They can share one, because all of them serve on the loopback
+// interface.
 func serverIdentity(services netip.Prefix) pki.Identity {
 	return pki.Identity{
 		Name:  "playground",

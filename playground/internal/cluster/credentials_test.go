@@ -92,7 +92,7 @@ func TestTokensOfOurUsersOnly(t *testing.T) {
 	}
 }
 
-// etcd lets everybody with a certificate of its authority do everything. Kubelets and
+// Whoever has a certificate of etcd's authority can do everything in etcd. Kubelets and
 // users have certificates of the cluster's authority, so etcd has its own authority.
 func TestEtcdTrustsTheAPIServerAlone(t *testing.T) {
 	l := layout{t.TempDir()}

@@ -10,10 +10,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// probe returns a function that makes checks of the server, each for one path. A
-// check succeeds if the server answers a GET of its path with 200. The server's
-// certificate must be signed by the cluster's authority, or by the authority that
-// tls names.
+// probe returns a function that turns a path of the server into a check. The check
+// succeeds if the server answers a GET of the path with 200. The server's certificate
+// must be signed by the authority in tls or, if tls has none, by the cluster's
+// authority.
 func (c *Cluster) probe(server string, tls rest.TLSClientConfig) (func(path string) func(context.Context) error, error) {
 	tls.CAFile = cmp.Or(tls.CAFile, c.layout.pki("ca.crt"))
 	client, err := rest.HTTPClientFor(&rest.Config{Host: server, TLSClientConfig: tls})

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// fresh is how long an answer is reused. So several browsers cost no more than one.
+	// fresh is the time for which an answer is reused, so that several browsers cause
+	// no more requests than one.
 	fresh = 500 * time.Millisecond
 	// timeout is the time that the API server has to answer.
 	timeout = 5 * time.Second
@@ -82,8 +83,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // isLocal reports whether a request was sent to a loopback address by a program other than a
-// browser. The check is needed because a website can make a browser on this machine send requests,
-// and can point its own name at this machine.
+// browser. Without this check, a website could read the description through a browser on this
+// machine, for example after pointing its own host name at this machine.
 func isLocal(r *http.Request) bool {
 	at, err := netip.ParseAddrPort(r.Host)
 	return err == nil && at.Addr().IsLoopback() && r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Site") == ""

@@ -205,8 +205,8 @@ func heldNode(n corev1.Node, events []Event) (Held, bool) {
 	return Held{"Node", n.Name, reason, message, events[newest].Time}, true
 }
 
-// heldService returns the deletion of a Service, if it has begun. The daemon's conditions
-// say why it waits.
+// heldService returns the deletion of a Service, if it has begun. The conditions that the
+// daemon has written say why the deletion waits.
 func heldService(s corev1.Service) (Held, bool) {
 	if s.DeletionTimestamp == nil {
 		return Held{}, false

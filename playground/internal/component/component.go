@@ -25,7 +25,8 @@ var upstream = []struct {
 	{child.Scheduler, func() *cobra.Command { return scheduler.NewSchedulerCommand() }},
 }
 
-// NewCommand returns the command `playground run COMPONENT …`, hidden because only the playground itself calls it.
+// NewCommand returns the command `playground run COMPONENT …`. It is hidden, because only the
+// playground itself calls it.
 func NewCommand() *cobra.Command {
 	run := &cobra.Command{
 		Use:    child.Run + " COMPONENT",

@@ -60,8 +60,8 @@ func etcdConfig(o child.EtcdOptions) (*embed.Config, error) {
 	config.ClientTLSInfo = transport.TLSInfo{
 		CertFile: o.CertFile, KeyFile: o.KeyFile, TrustedCAFile: o.CAFile, ClientCertAuth: true,
 	}
-	// The data must survive the end of the process. The page cache is enough for
-	// that. The data need not survive a crash of the machine.
+	// Without fsync, the data stays in the page cache, so it survives the end of the
+	// process. It need not survive a crash of the machine.
 	config.UnsafeNoFsync = true
 	return config, nil
 }

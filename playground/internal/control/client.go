@@ -64,10 +64,9 @@ func (c *Client) Restart(ctx context.Context, name string, how Manner) error {
 type Manner string
 
 const (
-	// Politely sends SIGTERM. If the child takes too long to end, it then sends
-	// SIGKILL.
+	// Politely means SIGTERM, and later SIGKILL if the child takes too long to end.
 	Politely Manner = ""
-	// AtOnce sends SIGKILL.
+	// AtOnce means SIGKILL.
 	AtOnce Manner = "?kill"
 )
 

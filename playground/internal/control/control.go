@@ -47,8 +47,8 @@ func Listen(ctx context.Context, dir string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	// The path is valid only until release is called. Close would remove the file at this path, which
-	// could be another file by then.
+	// Closing the listener must not remove the file at this path: once release has closed the
+	// folder, the path could lead to another file.
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	return listener, nil
 }
@@ -63,8 +63,8 @@ func Serve(ctx context.Context, listener net.Listener, children Children) error 
 	return nil
 }
 
-// shortPath returns a short path of the socket that leads through an open file descriptor
-// of the folder. The short path is needed because the path of a Unix socket can have only
+// shortPath returns a short path of the socket. The path leads through an open file
+// descriptor of the folder. It is needed because the path of a Unix socket can have only
 // about a hundred characters, and test folders can have longer paths.
 func shortPath(dir string) (path string, release func(), err error) {
 	folder, err := os.Open(dir)

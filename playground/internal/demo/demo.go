@@ -46,7 +46,7 @@ type demo struct {
 	// the session ends.
 	background func(work func(context.Context) error)
 
-	// view describes the cluster to the page of the cloud.
+	// view serves the description of the cluster to the cloud's page.
 	view     *clusterview.Server
 	cloud    *simulator.Client
 	cloudURL string
@@ -80,8 +80,8 @@ func Run(ctx context.Context, o Options) error {
 	})
 }
 
-// show goes through the scenes. If a scene fails, it prints an autopsy, which helps to find
-// the reason.
+// show goes through the scenes. If a scene fails, show prints an autopsy, which helps to
+// find the reason.
 func (d *demo) show(ctx context.Context, scenes []scene) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, d.Timeout, fmt.Errorf("not done after %s (--timeout)", d.Timeout))
 	defer cancel()
@@ -97,7 +97,7 @@ func (d *demo) show(ctx context.Context, scenes []scene) error {
 	return nil
 }
 
-// check prints each check and its result. It returns an error if one has failed.
+// check prints each check and its result. It returns an error if a check has failed.
 func (d *demo) check() error {
 	wrong := 0
 	d.printf("\n")
@@ -154,8 +154,8 @@ Ctrl-C ends it all.
 `, e.Kubeconfig, d.cloudURL, aligned(commands), d.session.LogDir)
 }
 
-// questions returns command lines of the program fairlead. If that program is not in the same
-// folder as simcloud, questions returns none.
+// questions returns commands of the program fairlead for the user to try. If that program is
+// not in the same folder as simcloud, questions returns none.
 func (d *demo) questions() [][]string {
 	program := filepath.Join(filepath.Dir(d.Simcloud), "fairlead")
 	if _, err := os.Stat(program); err != nil {

@@ -38,7 +38,7 @@ type facts struct {
 	left []simulator.LoadBalancer
 }
 
-// check is one expectation. If the expectation is not met, problem says why.
+// check is one expectation. If it is not met, the field problem says why.
 type check struct {
 	what    string
 	problem string

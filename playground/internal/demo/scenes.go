@@ -65,8 +65,8 @@ func (d *demo) end() []scene {
 	return []scene{{[]string{ccm, simcloud}, d.find(d.release)}}
 }
 
-// find returns a function that plays a scene: it calls the function look, and prints the line
-// that look returns.
+// find returns a function that plays a scene. That function prints the line that look
+// returns.
 func (d *demo) find(look func(context.Context) (string, error)) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return d.steps.Find(func() (string, error) { return look(ctx) })

@@ -38,8 +38,7 @@ type Follower struct {
 	silent   bool               // the cloud did not answer the last call, and this was reported
 }
 
-// New returns a follower of cloud. It calls the function note to report what it
-// does.
+// New returns a follower of cloud. The follower calls note to report what it does.
 func New(cloud Cloud, nodes Nodes, note func(format string, args ...any)) *Follower {
 	return &Follower{
 		cloud: cloud, nodes: nodes, note: note,

@@ -34,10 +34,10 @@ type action struct {
 	why      string
 }
 
-// plan returns the actions that are due. They boot a kubelet for each running instance without one,
-// if possible. They kill the kubelets of instances that are stopped or gone. The keys of the map
-// machines are the IDs of all instances that were booted and might run again. Kills come first, so
-// that the names of the killed nodes are free for the boots.
+// plan returns the actions that are due. First, they kill the kubelets of instances that are
+// stopped or gone, because a new node may need the name of a killed one. Then they boot a kubelet
+// for each running instance that has none, if possible. The keys of machines are the IDs of all
+// instances that were booted and might run again.
 func plan(instances []simulator.Instance, machines map[string]machine) []action {
 	known := make(map[string]simulator.Instance, len(instances))
 	for _, i := range instances {
@@ -70,8 +70,8 @@ func plan(instances []simulator.Instance, machines map[string]machine) []action 
 	return actions
 }
 
-// ending returns the action that ends the machine of a booted instance; false if no action is
-// needed.
+// ending returns the action that ends the machine of a booted instance. The second result
+// is false if no action is needed.
 func ending(id string, m machine, known map[string]simulator.Instance) (a action, ends bool) {
 	i, exists := known[id]
 	gone := !exists || i.State == simulator.Terminated

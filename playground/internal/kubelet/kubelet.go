@@ -1,8 +1,9 @@
 // Package kubelet runs the kubelet code of Kubernetes without containers. It registers the Node, reports its status,
 // renews its lease, and accepts pods, which run only on a fake container runtime.
 //
-// All files of the kubelet are below the working directory, under the path /proc/self/cwd. This
-// path is short, because the path of a Unix socket can have only about a hundred characters.
+// The kubelet keeps all its files below the working directory. It uses the short path
+// /proc/self/cwd for that directory, because the path of a Unix socket can have only about a
+// hundred characters.
 package kubelet
 
 import (
@@ -88,8 +89,8 @@ func flags(o child.KubeletOptions) *options.KubeletFlags {
 	return f
 }
 
-// configuration returns the default configuration, but switches off everything that needs
-// containers, privileges, or the whole machine.
+// configuration returns the default configuration, but switches off everything that
+// needs containers, privileges or the whole machine.
 func configuration(o child.KubeletOptions) (*kubeletconfig.KubeletConfiguration, error) {
 	c, err := options.NewKubeletConfiguration()
 	if err != nil {

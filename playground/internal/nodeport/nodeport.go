@@ -38,7 +38,7 @@ type Responder struct {
 	problems map[door]string // the reported errors, by the port that could not be opened
 }
 
-// New returns a responder for the nodes of cluster. It calls the function note to report problems
+// New returns a responder for the nodes of cluster. The responder calls note to report problems
 // to the user.
 func New(cluster Cluster, clock clock.WithTicker, note func(format string, args ...any)) *Responder {
 	return &Responder{
@@ -47,7 +47,8 @@ func New(cluster Cluster, clock clock.WithTicker, note func(format string, args 
 	}
 }
 
-// Run answers until ctx ends. The logger of ctx logs each port that Run opens or closes.
+// Run answers until ctx ends. It logs each port that it opens or closes, with the logger
+// of ctx.
 func (r *Responder) Run(ctx context.Context) error {
 	w, err := newWatch(r.cluster)
 	if err != nil {
@@ -117,8 +118,8 @@ func (r *Responder) answers(ctx context.Context) map[door]answer {
 	return all
 }
 
-// openDoor opens a port. If this fails, it reports the error, but only once. The next pass tries
-// again.
+// openDoor opens a port. If this fails, the next pass tries again. The same error is reported
+// only once.
 func (r *Responder) openDoor(ctx context.Context, a action) {
 	s, err := open(ctx, a.door, a.answer)
 	told := r.problems[a.door]

@@ -22,9 +22,9 @@ type action struct {
 	why    string
 }
 
-// plan returns the actions that open the wanted ports and close all others. The
-// argument open has the ports that are open now, with their answers. The plan
-// closes ports before it opens others.
+// plan returns the actions that open the wanted ports and close all others. The second
+// argument has the ports that are open now, with their answers. The plan closes ports
+// before it opens others.
 func plan(wanted, open map[door]answer) []action {
 	var ends, rest []action
 	for _, d := range sorted(open) {

@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// healthPort is the default port on which kube-proxy serves its own and its node's health.
+	// healthPort is the default port on which kube-proxy serves its own health and that of its
+	// node.
 	healthPort = 10256
 	// leaving is the taint of a node that the cluster autoscaler is about to remove. Load
 	// balancers that check kube-proxy's health notice the taint before the node is
@@ -50,8 +51,9 @@ type answer struct {
 	body   string
 }
 
-// wanted applies kube-proxy's rules. It returns the ports of all nodes whose machines run. If two
-// nodes have the same address, the node whose name sorts first gets the ports.
+// wanted returns the ports that kube-proxy's rules require, and the answer of each port. Only
+// nodes whose machines run have ports. If two nodes have the same address, the node whose name
+// sorts first gets the ports.
 func wanted(s seen) map[door]answer {
 	doors := map[door]answer{}
 	behind := map[types.NamespacedName][]*discoveryv1.EndpointSlice{} // by Service
@@ -80,7 +82,8 @@ func wanted(s seen) map[door]answer {
 	return doors
 }
 
-// addressOf returns the address at which a node listens; false if the address is not on this machine.
+// addressOf returns the address at which a node listens. It returns false if the address is not on
+// this machine.
 func addressOf(n *corev1.Node) (netip.Addr, bool) {
 	for _, a := range n.Status.Addresses {
 		if ip, err := netip.ParseAddr(a.Address); a.Type == corev1.NodeInternalIP && err == nil && machines.Contains(ip) {
@@ -90,7 +93,7 @@ func addressOf(n *corev1.Node) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// serviceDoors adds the ports that a node opens for a Service. The argument behind has the
+// serviceDoors adds the ports that a node opens for a Service. The second argument has the
 // EndpointSlices of the Service.
 func serviceDoors(service *corev1.Service, behind []*discoveryv1.EndpointSlice, node string, add func(corev1.Protocol, int32, answer)) {
 	if t := service.Spec.Type; t != corev1.ServiceTypeNodePort && t != corev1.ServiceTypeLoadBalancer {
@@ -119,8 +122,8 @@ func serviceDoors(service *corev1.Service, behind []*discoveryv1.EndpointSlice, 
 	}
 }
 
-// endpointsOf returns the endpoints of the IPv4 slices with a port for which the function having
-// returns true. A slice without ports counts as a slice with all ports.
+// endpointsOf returns the endpoints of those IPv4 slices that have the wanted port. The second
+// argument reports whether a port is the wanted one. A slice whose Ports are nil has all ports.
 func endpointsOf(behind []*discoveryv1.EndpointSlice, having func(discoveryv1.EndpointPort) bool) []discoveryv1.Endpoint {
 	var all []discoveryv1.Endpoint
 	for _, slice := range behind {
@@ -142,7 +145,7 @@ func on(node string, endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
 }
 
 // takesTraffic reports whether one of the endpoints gets traffic. Ready endpoints get traffic. If
-// none is ready, endpoints that are terminating but still serving get it.
+// none is ready, the terminating endpoints that are still serving get the traffic.
 func takesTraffic(endpoints []discoveryv1.Endpoint) bool {
 	return slices.ContainsFunc(endpoints, func(e discoveryv1.Endpoint) bool {
 		c := e.Conditions

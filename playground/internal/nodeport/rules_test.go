@@ -45,8 +45,8 @@ func unready(e discoveryv1.Endpoint) discoveryv1.Endpoint {
 	return e
 }
 
-// ending returns the endpoint as a terminating endpoint. If serves is true, it is
-// still serving.
+// ending returns the endpoint as a terminating endpoint. The second argument says
+// whether it is still serving.
 func ending(e discoveryv1.Endpoint, serves bool) discoveryv1.Endpoint {
 	e.Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: &serves, Terminating: new(true)}
 	return e

@@ -23,13 +23,13 @@ func To(out io.Writer, clock clock.PassiveClock) *Steps {
 	return &Steps{out: out, clock: clock}
 }
 
-// Do calls the function step. If step succeeds, Do prints the text reached. If
-// step fails, Do prints nothing, because the caller reports the error.
+// Do calls the function. If the function succeeds, Do prints the text. If it fails, Do
+// prints nothing, because the caller reports the error.
 func (s *Steps) Do(reached string, step func() error) error {
 	return s.Find(func() (string, error) { return reached, step() })
 }
 
-// Find is like Do for a step that returns the text to print.
+// Find is like Do, but the step itself returns the text to print.
 func (s *Steps) Find(step func() (reached string, err error)) error {
 	began := s.clock.Now()
 	reached, err := step()

@@ -29,8 +29,8 @@ type Session struct {
 }
 
 // Run creates a session in dataDir and calls body with it. If dataDir is empty, it uses a temporary
-// folder. The context of body ends when ctx ends, when a child dies, or when work that body has
-// started with Session.Go fails. When body returns, Run kills all children. If the folder is
+// folder. The context of body ends when ctx ends, when a child dies, or when a function that body
+// has passed to Session.Go fails. When body returns, Run kills all children. If the folder is
 // temporary, Run also removes it.
 func Run(ctx context.Context, dataDir string, body func(context.Context, *Session) error) (err error) {
 	dir, remove, err := folder(dataDir)
@@ -66,8 +66,8 @@ func Run(ctx context.Context, dataDir string, body func(context.Context, *Sessio
 	return err
 }
 
-// Go runs work in a new goroutine. If work returns an error, the session ends. The session waits
-// until work has returned.
+// Go calls a function in a new goroutine. If the function returns an error, the session ends.
+// The session waits until the function has returned.
 func (s *Session) Go(work func() error) {
 	s.work.Go(func() {
 		if err := work(); err != nil {
@@ -76,8 +76,8 @@ func (s *Session) Go(work func() error) {
 	})
 }
 
-// Logged returns a function that calls work with a logger in its context. The logger writes to
-// the log with the given name, in the folder of the children's logs.
+// Logged returns a function that does the work with a logger in its context. The logger
+// writes to the log with the given name, in the folder of the children's logs.
 func (s *Session) Logged(name string, work func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		log, err := os.OpenFile(s.Children.LogOf(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

@@ -131,7 +131,8 @@ func TestLoggedWorkHasALogBesideTheChildrens(t *testing.T) {
 }
 
 // TestLocksOfOthers replaces a lock with files that another user of the machine could put there.
-// The functions must not wait for these files, and must not remove or write anything.
+// The functions sweep and lock must not wait for these files, and must not remove or write
+// anything.
 func TestLocksOfOthers(t *testing.T) {
 	for name, put := range map[string]func(lock string) error{
 		"Pipe": func(lock string) error { return syscall.Mkfifo(lock, 0o600) },

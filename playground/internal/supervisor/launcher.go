@@ -45,7 +45,8 @@ func (l *launcher) start(cmd *exec.Cmd) error {
 	return <-result
 }
 
-// stop ends the thread. Then the kernel kills all children that still run.
+// stop ends the thread that has started the children. The kernel then kills all
+// children that still run.
 func (l *launcher) stop() {
 	l.once.Do(func() { close(l.requests) })
 	<-l.done

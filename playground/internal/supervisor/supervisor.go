@@ -66,8 +66,8 @@ type child struct {
 	wanted  bool          // false from the moment that the child is asked to end
 }
 
-// New returns a supervisor that keeps the logs of its children in the folder logs. It calls died for each child that
-// ends without a request. died may be called by any goroutine.
+// New returns a supervisor that keeps the logs of its children in the folder logs. If a child ends
+// without a request, the supervisor calls died, in any goroutine.
 func New(logs string, died func(error)) *Supervisor {
 	return &Supervisor{logs: logs, died: died, launcher: newLauncher(), children: map[string]*child{}}
 }
@@ -104,8 +104,8 @@ func (s *Supervisor) Resume(name string) error {
 	return s.launchLocked(c)
 }
 
-// Stop sends signal to a child, and returns when the child's process is gone. If ctx ends first,
-// the child is killed. Stopping a stopped child is not an error.
+// Stop sends a signal to a child, and returns when the child's process is gone. If ctx ends
+// first, the child is killed. Stopping a stopped child is not an error.
 func (s *Supervisor) Stop(ctx context.Context, name string, signal syscall.Signal) error {
 	s.mu.Lock()
 	c := s.children[name]
@@ -119,7 +119,8 @@ func (s *Supervisor) Stop(ctx context.Context, name string, signal syscall.Signa
 	if process == nil {
 		return nil
 	}
-	// An error means that the process has just ended by itself, which is also a success.
+	// Signal fails only if the process has just ended by itself, so its error does not
+	// matter.
 	_ = process.Signal(signal)
 	select {
 	case <-reaped:

@@ -43,8 +43,8 @@ func (w *World) SetFault(ctx context.Context, f conformance.Fault) (restore func
 	}), nil
 }
 
-// ClearFaults implements conformance.FaultClearer. It clears only faults of the
-// suite.
+// ClearFaults implements conformance.FaultClearer. It clears only the faults that
+// the suite has set.
 func (w *World) ClearFaults(ctx context.Context) error {
 	if w.door != nil {
 		w.door.clear()

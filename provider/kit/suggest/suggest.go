@@ -11,7 +11,8 @@ import (
 const distance = 2
 
 // Near returns the known words that are closest to the word. At most two letters may
-// differ, and in a short word at most half of the letters. Case is ignored.
+// differ. In a word with fewer than four letters, at most half of the letters may
+// differ. Case is ignored.
 func Near(word string, known []string) (near []string) {
 	best := min(distance, len(word)/2)
 	for _, candidate := range known {

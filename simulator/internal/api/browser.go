@@ -16,10 +16,10 @@ import (
 // The host of a request must be an IP address, localhost, a name that ends in
 // .localhost, or an allowed name. An attacker can point any other name at this machine.
 // A request with such a name is refused even if it does not seem to come from a
-// browser: when a browser reads from such a name over plain HTTP, it sends none of the
-// headers that this function checks. For other hosts, the headers of a browser say
-// which website sends the request. A request from another website is refused, unless
-// the user has followed a link to the page.
+// browser. The reason is that a browser sends none of the headers that this function
+// checks when it reads from such a name over plain HTTP. For other hosts, the headers
+// of a browser say which website sends the request. A request from another website is
+// refused, unless the user has followed a link to the page.
 func refusedBrowser(r *http.Request, allowed []string) string {
 	const page = "/" // only browsers request it
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")

@@ -14,8 +14,8 @@ type kind struct {
 	endpoints []endpoint
 	// collection returns all resources of the kind, for watchers.
 	collection view.Collection
-	// identify adds to the subject of a call both the ID and the name of each resource
-	// that the subject selects.
+	// identify completes the subject of a call: it adds the ID and the name of each
+	// resource that the subject selects.
 	identify func(context.Context, state.Subject) state.Subject
 	// note writes the ID or name of the resource into a record.
 	note func(*wire.CallRecord, string)

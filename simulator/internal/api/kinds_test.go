@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// TestEveryKindIsListedAndWatched checks that each kind has one list, and that
-// a watch sends the kind under the path of that list.
+// TestEveryKindIsListedAndWatched checks that each kind has one list, and that a
+// watch sends the kind under the name of that list.
 func TestEveryKindIsListedAndWatched(t *testing.T) {
 	for _, k := range newServer(state.Limits{}).kinds() {
 		lists := []string{}

@@ -18,9 +18,8 @@ import (
 // listQuery is a state.Query that is being read.
 type listQuery struct{ state.Query }
 
-// readListQuery parses the parameters of a request for a list. All lists have
-// some parameters in common. The argument extra names the additional parameters
-// of this list.
+// readListQuery parses the parameters of a request for a list. It accepts the
+// parameters that all lists have, and those that the argument extra names.
 func (s *Server) readListQuery(raw string, extra []string) (state.Query, error) {
 	q := listQuery{state.Query{Limit: s.pageSize}}
 	values, err := url.ParseQuery(raw)

@@ -52,7 +52,7 @@ func (s *Server) readRouteChanges(_ *http.Request, body []byte) (operation, erro
 // create or delete a route.
 func checkRouteChanges(w wire.RouteChanges) error {
 	if n := len(w.Changes); n == 0 || n > wire.MaxRouteChanges {
-		return input.Invalid("changes", "%d are asked for; a call takes 1 to %d", n, wire.MaxRouteChanges)
+		return input.Invalid("changes", "%d are given; a call takes 1 to %d", n, wire.MaxRouteChanges)
 	}
 	for n, c := range w.Changes {
 		if (c.Create == nil) == (c.Delete == "") {

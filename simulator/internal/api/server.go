@@ -188,8 +188,7 @@ func (s *Server) carryOut(ctx context.Context, op operation, f faults.Fate) (rep
 	return answer, err
 }
 
-// wait returns when no fault delays the call any more, or when its caller has
-// gone away.
+// wait waits until no fault delays the call, or until its caller has gone away.
 func (s *Server) wait(ctx context.Context, f faults.Fate) {
 	if f.Delay > 0 {
 		timer := s.clock.NewTimer(f.Delay)

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// tenure says whether a fault can be cleared or is permanent.
+// tenure is the permanence of a fault: it can be cleared, or it is permanent.
 type tenure int
 
 const (
@@ -25,7 +25,7 @@ const (
 	standing         // part of the cloud, cannot be cleared
 )
 
-// Set holds the faults that are set. Decide says what they do to a call.
+// Set has the faults that are set. Decide returns their effect on a call.
 type Set struct {
 	seed uint64
 
@@ -108,7 +108,7 @@ func (s *Set) Clear(name string) error {
 	return nil
 }
 
-// ClearAll switches all faults off except the standing ones.
+// ClearAll switches off all faults, except the standing ones.
 func (s *Set) ClearAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// FuzzFault checks that a second check of an accepted fault changes nothing, and that
-// the fault delays no call by a negative time.
+// FuzzFault checks two properties of each accepted fault: a second check changes
+// nothing, and the fault never delays a call by a negative time.
 func FuzzFault(f *testing.F) {
 	for _, seed := range []string{
 		`{"name":"slow","kind":"latency","latency":"30ms","jitter":"1s"}`, `{"name":"q","kind":"throttle","rate":1e-300}`,

@@ -31,8 +31,7 @@ type Forwarder struct {
 	config Config
 
 	plane atomic.Pointer[traffic.Plane] // nil: no traffic is carried
-	// changed wakes followClock, which then determines the time of the next update
-	// again.
+	// changed wakes followClock, which then computes the time of the next update anew.
 	changed chan struct{}
 
 	carrying sync.Mutex
@@ -113,9 +112,9 @@ func (f *Forwarder) Apply(ctx context.Context) {
 	}
 }
 
-// carry updates the traffic to the present state. It returns the time at which the next
-// update is due, or zero if none is due. It also reports whether the state has changed
-// since the last update.
+// carry makes the traffic agree with the present state. It returns the time of the next
+// update, or the zero time if none is due. It also reports whether the state has
+// changed since the last update.
 func (f *Forwarder) carry(ctx context.Context) (next time.Time, changed bool) {
 	f.carrying.Lock()
 	defer f.carrying.Unlock()

@@ -44,7 +44,7 @@ func wantedBalancer(b state.ActiveLoadBalancer, drain time.Duration) traffic.Bal
 	return w
 }
 
-// wantedBackend returns the backend for an instance. The argument i is nil if the
+// wantedBackend returns the backend for an instance. The pointer is nil if the
 // instance does not exist.
 func wantedBackend(id string, i *wire.Instance) traffic.Backend {
 	backend := traffic.Backend{ID: id}

@@ -2,5 +2,5 @@
 // fault, the state file. Its errors name the field that is wrong.
 //
 // It does not depend on any kind of resource. It imports no other package of the
-// simulator. All of them except wire may import it.
+// simulator. All packages of the simulator except wire may import it.
 package input

@@ -47,8 +47,8 @@ func (b balancer) shown() wire.LoadBalancer {
 type ActiveLoadBalancer struct {
 	wire.LoadBalancer
 
-	// Instances[n] is the instance of Backends[n]; nil if it does not exist. Callers
-	// must not change the instances.
+	// Instances[n] is the instance of Backends[n], or nil if that instance does not
+	// exist. Callers must not change the instances.
 	Instances []*wire.Instance
 }
 

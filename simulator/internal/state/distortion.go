@@ -73,7 +73,7 @@ func (v Distortions) leavesOut(i identity) bool {
 	return false
 }
 
-// cut returns how many items of a page with n items are left.
+// cut returns how many of n items are left on a truncated page.
 func (v Distortions) cut(n int) int {
 	for _, d := range v.truncated {
 		n -= min(n, max(1, int(d.fraction*float64(n))))

@@ -20,7 +20,8 @@ const (
 
 func (s series) id(number int) string { return fmt.Sprintf("%s%08d", s, number) }
 
-// number returns the number in an ID; false if the ID is not of this series.
+// number returns the number in an ID, or false if the ID does not belong to this
+// series.
 func (s series) number(id string) (int, bool) {
 	const width = 8 // at least this many digits
 	digits, ok := strings.CutPrefix(id, string(s))
@@ -31,8 +32,8 @@ func (s series) number(id string) (int, bool) {
 	return number, err == nil
 }
 
-// words returns the name of the kind of resource, and the JSON key of its last
-// number in a saved state.
+// words returns the name of the kind of resource, and the JSON key under which a
+// saved state stores the last number.
 func (s series) words() (what, last string) {
 	switch s {
 	case loadBalancerIDs:

@@ -17,7 +17,7 @@ const (
 	defaultType   = "small"
 )
 
-// newInstance returns the instance for a request to create i. It has no ID yet.
+// newInstance returns the instance that a request asks to create. It has no ID yet.
 func newInstance(i wire.Instance) (wire.Instance, error) {
 	switch {
 	case i.ID != "":

@@ -33,8 +33,8 @@ func (s *Store) ListInstances(ctx context.Context, q Query, v Distortions) ([]wi
 	return all, next
 }
 
-// IdentifyInstances adds to a subject both the ID and the name of each instance that it
-// selects.
+// IdentifyInstances completes a subject: it adds the ID and the name of each instance
+// that the subject selects.
 func (s *Store) IdentifyInstances(ctx context.Context, about Subject) Subject {
 	return identified(ctx, s, s.instances, about)
 }
@@ -126,8 +126,8 @@ func (s *Store) put(ctx context.Context, now time.Time, m machine) (wire.Instanc
 	return m.Instance, nil
 }
 
-// checkHolders requires that no other instance has an IP address of m. s.mu is
-// held.
+// checkHolders requires that no other instance has an IP address of this machine. s.mu
+// is held.
 func (s *Store) checkHolders(m machine) error {
 	if m.State == wire.Terminated || m.State == removed {
 		return nil // a terminated instance no longer has its addresses

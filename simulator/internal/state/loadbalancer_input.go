@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// newLoadBalancer returns the load balancer for a request to create l. It has no ID and
-// no address yet.
+// newLoadBalancer returns the load balancer that a request asks to create. It has no ID
+// and no address yet.
 func newLoadBalancer(l wire.LoadBalancer) (wire.LoadBalancer, error) {
 	switch {
 	case l.ID != "":

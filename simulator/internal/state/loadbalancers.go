@@ -33,8 +33,8 @@ func (s *Store) ListLoadBalancers(ctx context.Context, q Query, v Distortions) (
 	return all, next
 }
 
-// IdentifyLoadBalancers adds to a subject both the ID and the name of each load
-// balancer that it selects.
+// IdentifyLoadBalancers completes a subject: it adds the ID and the name of each load
+// balancer that the subject selects.
 func (s *Store) IdentifyLoadBalancers(ctx context.Context, about Subject) Subject {
 	return identified(ctx, s, s.loadBalancers, about)
 }
@@ -165,7 +165,7 @@ func (s *Store) putBalancer(ctx context.Context, now time.Time, b balancer, numb
 // held.
 func (s *Store) checkBalancer(l wire.LoadBalancer) error {
 	if n, most := len(l.Backends), s.config.Limits.Backends; most > 0 && n > most {
-		return conflict(wire.CodeQuotaExceeded, "load balancer %s is to have %d backends, and the quota is %d for each", l.Name, n, most)
+		return conflict(wire.CodeQuotaExceeded, "load balancer %s would have %d backends; the quota is %d for each load balancer", l.Name, n, most)
 	}
 	if l.StaticIP != "" && s.staticIPs.row(l.StaticIP) == nil {
 		return input.Invalid("staticIP", "%s does not exist", l.StaticIP)

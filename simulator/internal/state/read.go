@@ -21,8 +21,8 @@ type Query struct {
 	After string // the last ID of the previous page
 }
 
-// look passes a table to the function show in the form that the caller sees. The
-// function must not keep the table, but it may keep the rows.
+// look calls the given function with a table as the caller sees it. The function must
+// not keep the table, but it may keep the rows.
 func look[T any](ctx context.Context, s *Store, of *table[T], v Distortions, show func(*table[T])) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,8 +37,8 @@ func look[T any](ctx context.Context, s *Store, of *table[T], v Distortions, sho
 	show(seen)
 }
 
-// mix combines two tables. Resources that match the distortion come from past, and all
-// others from present.
+// mix combines two tables. It takes the resources that match the distortion from the
+// second table, and all others from the first one.
 func mix[T any](present, past *table[T], d distortion) *table[T] {
 	mixed := present.where(func(row *T) bool { return !d.matches(present.identify(*row)) })
 	for _, row := range past.all() {
@@ -90,8 +90,8 @@ func page[T any](ctx context.Context, s *Store, of *table[T], q Query, v Distort
 	return rows, next
 }
 
-// identified adds to a subject both the ID and the name of each resource that it
-// selects.
+// identified completes a subject: it adds the ID and the name of each resource that the
+// subject selects.
 func identified[T any](ctx context.Context, s *Store, of *table[T], about Subject) Subject {
 	full := Subject{IDs: slices.Clone(about.IDs), Names: slices.Clone(about.Names), Tags: about.Tags}
 	look(ctx, s, of, Distortions{}, func(t *table[T]) {
@@ -103,7 +103,8 @@ func identified[T any](ctx context.Context, s *Store, of *table[T], about Subjec
 	return full
 }
 
-// named returns the rows that a subject selects by its IDs, or by its names and tags.
+// named returns the rows that have one of the subject's IDs, and the rows that match its
+// names and tags.
 func named[T any](about Subject, t *table[T]) []*T {
 	var rows []*T
 	for _, id := range about.IDs {

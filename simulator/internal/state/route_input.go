@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// newRoute returns the route for a request to create r. It has no ID yet.
+// newRoute returns the route that a request asks to create. It has no ID yet.
 func newRoute(r wire.Route) (wire.Route, error) {
 	switch {
 	case r.ID != "":
@@ -50,8 +50,9 @@ func checkedRoute(r wire.Route) (wire.Route, error) {
 	return r, input.CheckTags(r.Tags)
 }
 
-// checkedDestination checks a destination and returns it in its stored form. It accepts
-// a range, and a name that cannot be a mistyped range.
+// checkedDestination checks a destination and returns it in its stored form. It accepts a
+// range or a name. A name must begin with a letter and contain neither "/" nor ":",
+// because it could be a mistyped range otherwise.
 func checkedDestination(text string) (string, error) {
 	if prefix, err := netip.ParsePrefix(text); err == nil {
 		return prefix.Masked().String(), nil
@@ -59,7 +60,7 @@ func checkedDestination(text string) (string, error) {
 	if input.CheckWord("destination", text) == nil && unicode.IsLetter([]rune(text)[0]) && !strings.ContainsAny(text, "/:") {
 		return text, nil
 	}
-	return "", input.Invalid("destination", "%q is not a range such as 10.244.1.0/24, nor a name of ranges such as pl-00000001", text)
+	return "", input.Invalid("destination", "%q is neither a range such as 10.244.1.0/24 nor the name of a list of ranges such as pl-00000001", text)
 }
 
 // restorableRoute checks a saved route, puts it into its stored form and updates its

@@ -35,8 +35,8 @@ func (s *Store) ListRoutes(ctx context.Context, q Query, v Distortions) ([]wire.
 	return all, next
 }
 
-// IdentifyRoutes adds to a subject both the ID and the name of each route that it
-// selects.
+// IdentifyRoutes completes a subject: it adds the ID and the name of each route that
+// the subject selects.
 func (s *Store) IdentifyRoutes(ctx context.Context, about Subject) Subject {
 	return identified(ctx, s, s.routes, about)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// Saved is the state that is kept across restarts. Faults, counters and the past
-// are not kept.
+// Saved is the state that is kept across restarts. Faults, counters and past changes are
+// not kept.
 type Saved struct {
 	// LastInstance, LastLoadBalancer and so on are the last numbers that were used in
 	// IDs. They are saved because no ID may be used twice.
@@ -31,7 +31,7 @@ type Saved struct {
 // is always a next number.
 const maxNumber = 1 << 53
 
-// saved is the state as it is now. s.mu is held.
+// saved returns the present state. s.mu is held.
 func (s *Store) saved() Saved {
 	return Saved{
 		LastInstance: s.lastInstance, Instances: s.instances.all(),

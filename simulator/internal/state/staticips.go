@@ -54,8 +54,8 @@ func (s *Store) ListStaticIPs(ctx context.Context, q Query, v Distortions) ([]wi
 	return s.shownStaticIPs(rows), next
 }
 
-// IdentifyStaticIPs adds to a subject both the ID and the name of each static IP that
-// it selects.
+// IdentifyStaticIPs completes a subject: it adds the ID and the name of each static IP
+// that the subject selects.
 func (s *Store) IdentifyStaticIPs(ctx context.Context, about Subject) Subject {
 	return identified(ctx, s, s.staticIPs, about)
 }

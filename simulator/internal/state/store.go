@@ -19,11 +19,11 @@ type Config struct {
 	Clock  clock.Clock
 	Delays Delays
 	Limits Limits
-	// Save makes the state durable; nil keeps the state in memory. Its argument
-	// is a function that returns the state to save.
+	// Save makes the state durable. Its argument is a function that returns the state to
+	// save. If Save is nil, the state is only in memory.
 	Save func(func() Saved) error
-	// IsForeign reports whether an address belongs to another cloud. If it is nil, no
-	// address does.
+	// IsForeign reports whether an address belongs to another cloud. If IsForeign is nil,
+	// no address belongs to another cloud.
 	IsForeign func(context.Context, netip.Addr) bool
 }
 
@@ -92,9 +92,9 @@ func New(config Config) *Store {
 	return s
 }
 
-// Revision returns the revision of the state. While the revision stays the
-// same, nothing has changed. Revision also returns the time at which the state
-// will next change by itself; zero if it will not.
+// Revision returns the revision of the state. While the revision stays the same, nothing
+// has changed. Revision also returns the time of the next change that happens without a
+// call; zero if there is none.
 func (s *Store) Revision(ctx context.Context) (revision int64, nextMove time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,9 +102,9 @@ func (s *Store) Revision(ctx context.Context) (revision int64, nextMove time.Tim
 	return s.revision, s.nextMove
 }
 
-// settle applies the changes that are due, and returns the present time. It need not
-// save them: the saved state has the times of these changes, so they are made again
-// after a restart. s.mu is held.
+// settle applies the changes that are due, and returns the present time. It does not save
+// them, because they are made again after a restart: the saved state has their times.
+// s.mu is held.
 func (s *Store) settle(ctx context.Context) time.Time {
 	now := s.clock.Now()
 	if s.nextMove.IsZero() || now.Before(s.nextMove) {

@@ -2,8 +2,8 @@ package state
 
 import "slices"
 
-// Subject says which resources a call is about: they have one of the IDs or one of
-// the names, and all of the tags.
+// Subject selects the resources that a call is about. Each of them has one of the IDs or
+// names, and all of the tags.
 type Subject struct {
 	IDs, Names []string
 	Tags       map[string]string

@@ -9,8 +9,8 @@ import (
 // maxPast is the default for the maximum number of remembered changes of a table.
 const maxPast = 10_000
 
-// table holds the resources of one kind by ID, and their recent past. A row is
-// never changed, only replaced, so that it may be read without a lock.
+// table holds the resources of one kind by ID, and their recent changes. A row is never
+// changed, only replaced, so that it may be read without a lock.
 type table[T any] struct {
 	rows map[string]*T
 	ids  []string    // IDs of all rows, ascending
@@ -68,14 +68,15 @@ func (t *table[T]) replace(id string, row *T) {
 }
 
 // exchange replaces a row, and returns the change. The caller must pass the change to
-// the method remember or to the function keep.
+// t.remember, or to the function keep.
 func (t *table[T]) exchange(at time.Time, id string, row *T) change[T] {
 	made := change[T]{at: at, id: id, before: t.rows[id]}
 	t.replace(id, row)
 	return made
 }
 
-// remember adds a change to t.past. At the limit it drops the oldest tenth.
+// remember adds a change to t.past. If t.past is full, remember first drops the oldest
+// tenth of it.
 func (t *table[T]) remember(made change[T]) {
 	if len(t.past) >= t.longest {
 		t.past = slices.Delete(t.past, 0, t.longest/10)
@@ -84,8 +85,8 @@ func (t *table[T]) remember(made change[T]) {
 	t.changes++
 }
 
-// since returns the changes that followed the first n changes. It returns false if they
-// are not all known.
+// since returns the changes that followed the first n changes. It returns false if it
+// does not know all of these changes.
 func (t *table[T]) since(n int64) ([]change[T], bool) {
 	first := t.changes - int64(len(t.past))
 	if n < first || n > t.changes {
@@ -94,8 +95,8 @@ func (t *table[T]) since(n int64) ([]change[T], bool) {
 	return t.past[n-first:], true
 }
 
-// asOf returns the table at an earlier time, or at the earliest time that is
-// remembered.
+// asOf returns the table as it was at the given time. If that is too long ago, it returns
+// the earliest state that is remembered.
 func (t *table[T]) asOf(at time.Time) *table[T] {
 	was := newTable(t.identify)
 	was.ids = slices.Clone(t.ids)
@@ -109,7 +110,7 @@ func (t *table[T]) asOf(at time.Time) *table[T] {
 	return was
 }
 
-// where returns a table of the rows for which the function keep returns true.
+// where returns a table with the rows for which keep(row) is true.
 func (t *table[T]) where(keep func(*T) bool) *table[T] {
 	kept := newTable(t.identify)
 	for _, id := range t.ids {

@@ -43,8 +43,8 @@ func (s *Store) ListVolumes(ctx context.Context, q Query, v Distortions) ([]wire
 	return all, next
 }
 
-// IdentifyVolumes adds to a subject both the ID and the name of each volume that it
-// selects.
+// IdentifyVolumes completes a subject: it adds the ID and the name of each volume
+// that the subject selects.
 func (s *Store) IdentifyVolumes(ctx context.Context, about Subject) Subject {
 	return identified(ctx, s, s.volumes, about)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// Watch selects the changes of instances that a caller waits for.
+// Watch says which changes of instances a caller waits for.
 type Watch struct {
 	// Since is a place in the log of changes. If it is empty, the caller gets the
 	// present place at once, and no changes.
@@ -20,9 +20,9 @@ type Watch struct {
 	Wait time.Duration
 }
 
-// WatchInstances waits until an instance has changed, and returns the instances that
-// have changed. It returns no instances if none changes before the time w.Wait is over
-// or the context ends.
+// WatchInstances waits until an instance has changed, and returns the instances that have
+// changed. It returns no instances if none has changed within w.Wait, or before the
+// context ends.
 func (s *Store) WatchInstances(ctx context.Context, w Watch, v Distortions) (wire.InstanceChanges, error) {
 	end := s.clock.Now().Add(w.Wait)
 	for {
@@ -44,8 +44,8 @@ func (s *Store) WatchInstances(ctx context.Context, w Watch, v Distortions) (wir
 	}
 }
 
-// expected says what to wait for: a change by a call, and the time of a change without
-// a call.
+// expected says when to look again: after a call has changed something, or when something
+// changes by itself.
 type expected struct {
 	changed <-chan struct{}
 	move    time.Time // when it will change by itself; zero if it will not

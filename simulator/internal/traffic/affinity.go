@@ -24,7 +24,7 @@ type visit struct {
 	at      time.Time
 }
 
-// fewVisits is the number of visits up to which no old visits are removed.
+// fewVisits is the smallest number of visits at which old ones are removed.
 const fewVisits = 1024
 
 func newStickiness(c clock.PassiveClock) *stickiness {

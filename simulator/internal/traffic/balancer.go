@@ -21,7 +21,7 @@ type balancer struct {
 	tallies map[string]*tally      // guarded by mu; by backend
 }
 
-// door says at which protocol, address and port a front listens.
+// door is the protocol, address and port at which a front listens.
 type door struct {
 	protocol Protocol
 	at       netip.AddrPort
@@ -115,8 +115,8 @@ func (b *balancer) prepare(w Balancer) (superfluous []*probe) {
 	return superfluous
 }
 
-// probed returns the target to check for the health of a backend at a listener. It
-// returns false if the backend is not checked there.
+// probed returns the target of a backend's health checks at a listener. It returns false
+// if the backend is not checked there.
 func (w Balancer) probed(l Listener, backend Backend) (probeTarget, bool) {
 	switch {
 	case !backend.Address.IsValid() || backend.Off != "":

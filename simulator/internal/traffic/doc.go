@@ -16,7 +16,8 @@
 //   - When Apply returns, no new connection goes to a removed backend.
 //   - Traffic from outside the source ranges is refused. Without ranges, all
 //     traffic is refused.
-//   - If no backend takes it, a connection is reset, and a datagram is dropped.
+//   - A connection that no backend takes is reset. A datagram that no backend takes
+//     is dropped.
 //   - All sockets and goroutines end with Close.
 //
 // A new backend is checked at once, and gets connections after its first

@@ -118,9 +118,9 @@ func client(address net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// connect tries one member after the other until one takes a connection. It returns
-// that member, and the link that the function hold makes of the connection. It returns
-// nil if no member takes one.
+// connect tries one member after the other until one takes the connection. It returns
+// that member, and the link that the function hold has returned. It returns nil if no
+// member takes the connection.
 func (f *front) connect(client netip.Addr, hold func(*member, net.Conn) link) (link, *member) {
 	var tried []*member
 	for {

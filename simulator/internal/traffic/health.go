@@ -147,5 +147,5 @@ func (p *probe) check(ctx context.Context) error {
 	return err
 }
 
-// maxHealthAnswer is the maximum number of bytes that are read of an answer.
+// maxHealthAnswer is the maximum number of bytes that are read from an answer.
 const maxHealthAnswer = 64 << 10

@@ -86,8 +86,8 @@ func TestRemovedBackendIsNotCheckedAnyMore(t *testing.T) {
 	diff(t, "connections of a backend that was removed and added again", int64(0), report(t, p, w.ID).Backends[0].Connections)
 }
 
-// nodeHealth serves health checks as kube-proxy does for externalTrafficPolicy Local,
-// and answers with the status. It returns the port.
+// nodeHealth serves health checks as kube-proxy does for externalTrafficPolicy Local, and
+// answers with the given HTTP status. It returns the port.
 func nodeHealth(t *testing.T, at netip.Addr, status *atomic.Int64) uint16 {
 	t.Helper()
 	const port = 31999

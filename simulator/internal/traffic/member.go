@@ -19,9 +19,9 @@ type member struct {
 	// dials counts connections that are being opened. A connection is added only
 	// with pool.mu held, and only while the member belongs to the pool.
 	dials sync.WaitGroup
-	// stay is the context for opening connections. It is canceled when the member
-	// leaves the pool. While the member drains, stay is another context, which is
-	// canceled when the drain ends.
+	// stay is the context for opening connections. It is canceled when the member leaves
+	// the pool. A draining member has a new context, which is canceled when the drain
+	// ends.
 	stay   context.Context    // guarded by pool.mu
 	giveUp context.CancelFunc // guarded by pool.mu
 

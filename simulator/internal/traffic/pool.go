@@ -53,9 +53,9 @@ func (p *pool) admits(client netip.Addr) bool {
 }
 
 // pick returns the member for the next connection of a client, and the context for
-// opening the connection. It skips the members that were tried already. It returns nil
-// if no other member can take connections. The caller must call dials.Done of the
-// member once the member has admitted the connection or the attempt has failed.
+// opening the connection. It skips the members that were tried already. It returns nil if
+// no other member can take connections. The caller must call Done on the member's dials
+// once the member has admitted the connection or the attempt has failed.
 func (p *pool) pick(client netip.Addr, tried []*member) (*member, context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,9 +89,8 @@ func (p *pool) choose(favourite string, tried []*member) *member {
 	return nil
 }
 
-// set replaces the members. A member that is no longer wanted keeps its
-// connections for the drain time. After set returns, that member gets no new
-// connections.
+// set replaces the members. A member that is no longer wanted keeps its connections for
+// the drain time. It gets no new connections after set has returned.
 func (p *pool) set(ranges []netip.Prefix, wanted []membership, drain time.Duration) {
 	for m, stay := range p.replace(ranges, wanted) {
 		if drain == 0 {

@@ -11,9 +11,9 @@ type cutLink struct{ wasCut bool }
 
 func (l *cutLink) cut() { l.wasCut = true }
 
-// If a backend is removed while a connection to it is being opened, set waits until the
-// attempt has failed or the member has admitted the connection. If the drain time is 0,
-// the member does not admit the connection.
+// If a backend is removed while a connection to it is being opened, pool.set waits until
+// the attempt has failed or the member has admitted the connection. If the drain time is
+// 0, the member does not admit the connection.
 func TestSetWaitsForConnectionsThatAreBeingOpened(t *testing.T) {
 	for _, drain := range []time.Duration{0, time.Hour} {
 		t.Run(drain.String(), func(t *testing.T) { removeWhileOpening(t, drain) })

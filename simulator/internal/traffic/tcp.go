@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// dialTimeout is the time that one backend has to accept a connection.
+	// dialTimeout is the longest time to wait until one backend accepts a connection.
 	dialTimeout = 5 * time.Second
 	// acceptPause is the pause after an error of Accept, for example because the
 	// process has no file descriptors left.

@@ -127,8 +127,9 @@ func TestUDP(t *testing.T) {
 	awaitListener(t, p, w.ID, "the count of dropped datagrams", func(l ListenerReport) bool { return l.Rejected > 0 })
 }
 
-// awaitListener waits until is returns true for the first listener. Nobody knows when a
-// datagram that gets no answer has been read and counted.
+// awaitListener waits until the report about the first listener is as the caller wants
+// it. A test has to wait because nothing tells it when a datagram without an answer has
+// been counted.
 func awaitListener(t *testing.T, p *Plane, id, what string, is func(ListenerReport) bool) {
 	t.Helper()
 	await(t, what, func() (string, bool) {

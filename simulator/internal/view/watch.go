@@ -20,8 +20,8 @@ const (
 	// minPause is the shortest time between two rounds of a watch. In each round,
 	// a watch sends the changes since the last round.
 	minPause = 200 * time.Millisecond
-	// MaxIdle is the longest time between two rounds, unless pauseFactor makes it
-	// longer. This limit is needed because a resource that changes by itself does
+	// MaxIdle is the longest time between two rounds, unless pauseFactor requires a
+	// longer pause. This limit is needed because a resource that changes by itself does
 	// not wake a watch.
 	MaxIdle = time.Second
 	// pauseFactor keeps a watch from using much of the machine's time. After a round,
@@ -29,7 +29,8 @@ const (
 	// for at most maxPause.
 	pauseFactor = 20
 	maxPause    = 5 * time.Second
-	// WriteTimeout is the time that a watcher has to read the data of one round.
+	// WriteTimeout is the longest time that a watcher may take to read the data of one
+	// round.
 	WriteTimeout = 10 * time.Second
 )
 

@@ -49,8 +49,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// Since leaves out a request that the API server had received before the mark, even if the
-// request was written to the log after the mark.
+// File.Since leaves out a request that the API server had received before the mark, even
+// if the request was written to the log after the mark.
 func TestRequestThatBeganBeforeTheMark(t *testing.T) {
 	at := func(received, answered string) string {
 		return strings.Replace(written, "{", `{"requestReceivedTimestamp":"2026-01-01T00:00:`+received+`Z","stageTimestamp":"2026-01-01T00:00:`+answered+`Z",`, 1)

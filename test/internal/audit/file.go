@@ -53,13 +53,13 @@ func (f File) Since(mark int64) (Requests, error) {
 // maxLine is longer than most lines of the log.
 const maxLine = 256 << 10
 
-// compared is the number of lines whose times timeAt compares. The API server can write
-// a line later than the line of a request that it has answered later.
+// compared is the number of lines whose times timeAt compares. One line is not enough,
+// because the API server does not always write the lines in the order of its answers.
 const compared = 20
 
-// timeAt returns the latest time at which one of the last requests before the mark was
-// answered. It returns the zero time if there is no request, or if the request's line is
-// longer than maxLine.
+// timeAt compares the last lines before the mark, and returns the latest time at which
+// one of their requests was answered. It returns the zero time if there is no line, or if
+// the last line is longer than maxLine.
 func timeAt(file *os.File, mark int64) (time.Time, error) {
 	from := max(mark-maxLine, 0)
 	before := make([]byte, mark-from)

@@ -49,7 +49,7 @@ type Planned struct {
 }
 
 // Plan runs the sub-command "plan" with the arguments of a daemon of this setup, and with
-// the additional arguments in more. It returns the output and the exit code.
+// additional arguments. It returns the output and the exit code.
 func (b *Bed) Plan(t *testing.T, s daemon.Setup, more ...string) (p Planned, code int) {
 	t.Helper()
 	argv := slices.Concat([]string{"plan", "--output=json"}, b.arguments(t, s, daemon.FreePort(t)), more)
@@ -85,7 +85,7 @@ func (b *Bed) arguments(t *testing.T, s daemon.Setup, port int) []string {
 	}, s.Flags...)
 }
 
-// named returns the path of the program under another name.
+// named gives the program another name, and returns its new path.
 func named(t *testing.T, program, name string) string {
 	t.Helper()
 	if name == "" {

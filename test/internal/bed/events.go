@@ -17,9 +17,9 @@ import (
 // NodeSource is the source of the node controller's events.
 const NodeSource = "cloud-node-controller"
 
-// Events returns the events about a Node that the node controller has recorded.
-// Each event is a string such as "Normal Synced: …". An event that was recorded n
-// times is in the result n times.
+// Events returns the events about a Node that the node controller has recorded. Each
+// event is a string such as "Normal Synced: …". An event that was recorded several times
+// is repeated in the result.
 func (b *Bed) Events(ctx context.Context, node string) ([]string, error) {
 	return b.EventsOf(ctx, NodeSource, node)
 }

@@ -77,8 +77,8 @@ func (g *guard) look(node *corev1.Node) {
 	}
 }
 
-// Spare records that the provider of this Node has no provider IDs, so that the
-// guard does not require one.
+// Spare tells the guard that this Node needs no provider ID, because its provider has
+// none.
 func (g *guard) Spare(node string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

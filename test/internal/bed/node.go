@@ -20,7 +20,8 @@ import (
 
 // Kubelet creates an instance and waits until its kubelet has registered the Node. It
 // checks that the kubelet has set the taint. A Node with a provider ID may lack the
-// taint. No kubelet of a bed sets a provider ID, so a daemon has initialised that Node.
+// taint: a daemon has already initialised it, because no kubelet of a bed sets a provider
+// ID.
 func (b *Bed) Kubelet(t *testing.T, i simulator.Instance) simulator.Instance {
 	t.Helper()
 	return b.Kubelets(t, i)[0]

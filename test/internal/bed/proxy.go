@@ -31,8 +31,8 @@ func startProxy(t *testing.T, server, caFile string) *proxy.Proxy {
 }
 
 // AwaitPlace waits until the trap has the request at this place. If the first request of
-// its kind does not come, the test fails. If a later one does not come, AwaitPlace skips
-// the test: it might have been a retry when the requests were counted.
+// its kind does not come, the test fails. If a later request does not come, AwaitPlace
+// skips the test: the request may have been a retry when the requests were counted.
 func AwaitPlace(t *testing.T, trap *proxy.Trap, place proxy.Place) {
 	t.Helper()
 	if place.N == 1 {

@@ -36,9 +36,9 @@ type Setup struct {
 	// Settings are additional lines of the provider's configuration.
 	Settings string
 	// FastPaths lets the simulated provider offer its list and its watch of instances,
-	// and its calls about many Services or routes. The calls of the list and the watch
-	// can come at any time, and the others are about several objects. So a test that
-	// counts the calls about one object leaves FastPaths off.
+	// and its calls about many Services or routes. Calls of the list and of the watch can
+	// come at any time, and the other calls are about several objects at once. So a test
+	// that counts the calls about one object leaves FastPaths off.
 	FastPaths bool
 	// API is a proxy of the API server; nil for none.
 	API *proxy.Proxy
@@ -71,8 +71,8 @@ func (s Setup) ProviderName() string {
 	return "simulated"
 }
 
-// Config returns the provider's configuration. The argument usual is the URL of the cloud
-// if s.Cloud is empty.
+// Config returns the provider's configuration. The cloud's URL is s.Cloud, or the
+// argument if s.Cloud is empty.
 func (s Setup) Config(usual string) string {
 	if s.Static != "" {
 		return s.Static

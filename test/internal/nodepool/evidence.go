@@ -82,9 +82,8 @@ func (m *Member) About(all []Answer) []Answer {
 	return slices.DeleteFunc(slices.Clone(all), func(a Answer) bool { return a.instance != m.Instance.ID && a.instance != m.Instance.Name })
 }
 
-// AwaitAsked waits until the cloud has been asked about each of the members. The argument
-// times is the least number of questions about each member. Earlier questions do not
-// count.
+// AwaitAsked waits until the cloud has been asked about each member at least this many
+// times. Earlier questions do not count.
 func (p *Pool) AwaitAsked(t *testing.T, times int, members ...*Member) {
 	t.Helper()
 	before := len(AnswersOf(t, p.Cloud))
@@ -99,8 +98,8 @@ func (p *Pool) AwaitAsked(t *testing.T, times int, members ...*Member) {
 	})
 }
 
-// AwaitAbsences waits until the cloud has said of each member's instance that it does not
-// exist. The argument times is the least number of such answers about each member.
+// AwaitAbsences waits until the cloud has answered, at least this many times for each
+// member, that the member's instance does not exist.
 func (p *Pool) AwaitAbsences(t *testing.T, times int, members ...*Member) {
 	t.Helper()
 	expect.Within(t, 2*time.Minute, func(context.Context) error {
@@ -181,8 +180,8 @@ func (p *Pool) judgeDeletions(t *testing.T) {
 	}
 }
 
-// Preconditions returns the UID that a deletion names. It returns a problem if the
-// deletion does not name both UID and resourceVersion.
+// Preconditions returns the UID in the preconditions of a deletion. It returns a problem
+// if the preconditions lack the UID or the resourceVersion.
 func Preconditions(r audit.Request) (uid types.UID, problem string) {
 	var options metav1.DeleteOptions
 	if err := json.Unmarshal(r.Body, &options); err != nil {
@@ -209,8 +208,9 @@ func (p *Pool) since(at time.Time) time.Time {
 	return since
 }
 
-// unproven says what the evidence for a deletion lacked, according to the cloud's own
-// answers. Evidence from before the Node or the daemon existed does not count.
+// unproven returns what was missing in the evidence for a deletion, or "" if nothing
+// was missing. It reads only the cloud's own answers. Evidence from before the Node
+// or the daemon existed does not count.
 func (m *Member) unproven(all []Answer, deleted, since time.Time) string {
 	if m.CreationTimestamp.After(since) {
 		since = m.CreationTimestamp.Time
@@ -245,9 +245,9 @@ func (m *Member) unproven(all []Answer, deleted, since time.Time) string {
 	return ""
 }
 
-// span returns the time for which the cloud had said absent. A Node without a witness is
-// deleted when its time is over. The last answer may be older, because it may have come
-// late.
+// span returns how long the cloud had said absent, from the first answer to the last
+// one. A Node without a witness is deleted when its time is over, even if the last
+// answer is older. So for such a Node, the time ends with the deletion.
 func (r Rules) span(absent []Answer, deleted time.Time) time.Duration {
 	until := absent[len(absent)-1].ended
 	if r.Alone {
@@ -256,8 +256,9 @@ func (r Rules) span(absent []Answer, deleted time.Time) time.Duration {
 	return until.Sub(absent[0].Began)
 }
 
-// between returns a function that reports whether a call was made between two others: it
-// began after the first one had returned, and returned before the last one began.
+// between returns a function that reports whether a call was made between two other
+// calls. The call must begin after the first call has returned, and must return before
+// the last call begins.
 func between(first, last Answer) func(Answer) bool {
 	return func(a Answer) bool { return !a.Began.Before(first.ended) && !a.ended.After(last.Began) }
 }

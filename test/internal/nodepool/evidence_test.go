@@ -14,7 +14,8 @@ import (
 // Each row lists the cloud's answers, one a second: A says that the Node's instance is
 // absent, P that it is present, and W that another instance is present. A minus means
 // that the daemon began after the first answer. A deletion needs three absences, and W
-// between the last two. With the rule Compared, up to two more absences may follow W.
+// between the last two. If the rule Compared is set, up to two more absences may
+// follow W.
 func TestUnproven(t *testing.T) {
 	for name, row := range map[string]struct {
 		answers  string

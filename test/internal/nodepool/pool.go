@@ -199,8 +199,9 @@ func together(all []*Member, do func(int, *Member)) {
 	workers.Wait()
 }
 
-// Reports writes the condition Ready as a kubelet would have written it at this time, or
-// as the control plane writes it for a silent kubelet.
+// Reports writes the condition Ready with this status and this time of the last
+// heartbeat. The status Unknown is the one that the control plane writes for a silent
+// kubelet.
 func (p *Pool) Reports(t *testing.T, status corev1.ConditionStatus, heartbeat time.Time, members ...*Member) {
 	t.Helper()
 	reason := map[corev1.ConditionStatus]string{

@@ -78,7 +78,7 @@ func Condition(node *corev1.Node) *corev1.NodeCondition {
 }
 
 // Missing lists the parts that the Node still needs before it may be released for
-// scheduling. The argument nameless means that the Node's provider has no provider IDs.
+// scheduling. If nameless is true, the Node's provider has no provider IDs.
 func Missing(node *corev1.Node, nameless bool) []string { //nolint:revive // flag-parameter: a fact of the provider
 	var missing []string
 	if node.Spec.ProviderID == "" && !nameless {

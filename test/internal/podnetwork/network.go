@@ -41,7 +41,7 @@ type Network struct {
 	*bed.Bed
 
 	Cloud *bed.Cloud
-	// Standing lists the routes that stay, whatever happens to the Nodes.
+	// Standing has the routes that stay, whatever happens to the Nodes.
 	Standing []string
 }
 
@@ -109,11 +109,10 @@ func Owned(cluster, node string) map[string]string {
 	return map[string]string{simulated.TagCluster: cluster, simulated.TagNode: node}
 }
 
-// line returns a route for comparison: its destination and the ID of its
-// target.
+// line returns a route as text, so that routes can be compared.
 func line(destination, target string) string { return destination + " " + target }
 
-// Lines returns the routes for comparison, sorted.
+// Lines returns the routes as text, sorted, so that they can be compared.
 func Lines(routes []simulator.Route) []string {
 	var all []string
 	for _, r := range routes {
@@ -138,8 +137,8 @@ func NodesWithCIDRs(ctx context.Context, b *bed.Bed) ([]corev1.Node, error) {
 	return list.Items, nil
 }
 
-// wanted returns the routes that the Nodes must have, for comparison. Each Node must have
-// an instance in this cloud.
+// wanted returns the routes that the Nodes must have, as text. Each Node must have an
+// instance in this cloud.
 func (n *Network) wanted(ctx context.Context) ([]string, error) {
 	nodes, err := NodesWithCIDRs(ctx, n.Bed)
 	if err != nil {
@@ -196,7 +195,8 @@ func networkCondition(node *corev1.Node) string {
 	return "none"
 }
 
-// The condition NetworkUnavailable as upstream writes it.
+// Reachable and Unreachable are the texts of the condition NetworkUnavailable as
+// upstream writes it.
 const (
 	Reachable   = "False RouteCreated: RouteController created a route"
 	Unreachable = "True NoRouteCreated: RouteController failed to create a route"
@@ -225,8 +225,7 @@ func (n *Network) AwaitReachable(t *testing.T, within time.Duration) {
 }
 
 // ConditionsWritten returns the writes of the condition NetworkUnavailable, in order:
-// for each write, the name of the Node and the status. A request that failed has written
-// nothing.
+// for each write, the name of the Node and the status. Failed requests do not count.
 func ConditionsWritten(t *testing.T, b *bed.Bed, mark int64) []string {
 	t.Helper()
 	var all []string

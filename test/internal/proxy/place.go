@@ -7,8 +7,8 @@ import (
 )
 
 // Place identifies a request in a sequence of requests that is repeated. The request is
-// the N-th of its kind, counted from 1. N does not count requests of other kinds, because
-// a retry of one of those would change it.
+// the N-th of its kind, counted from 1. Requests of other kinds do not count, because a
+// retry of such a request would change N.
 type Place struct {
 	Kind string
 	N    int

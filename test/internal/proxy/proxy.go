@@ -133,8 +133,8 @@ func detached(r *http.Request) (free *http.Request, done context.CancelFunc) {
 	if err != nil {
 		panic(http.ErrAbortHandler) // The sender has not sent the whole body.
 	}
-	// WithoutCancel alone is not enough: if a context cannot be canceled, ReverseProxy
-	// itself ends the request when the sender has gone.
+	// WithoutCancel alone is not enough: if the context of a request cannot be
+	// canceled, ReverseProxy ends the request when its sender has gone.
 	ctx, done := context.WithCancel(context.WithoutCancel(r.Context()))
 	free = r.WithContext(ctx)
 	free.Body = io.NopCloser(bytes.NewReader(body))

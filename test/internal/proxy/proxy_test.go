@@ -18,7 +18,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
 )
 
-// server counts the requests that it carries out, and answers with their bodies.
+// server counts the requests that it carries out. It answers each request with the
+// request's own path and body.
 type server struct {
 	*httptest.Server
 	carriedOut atomic.Int64

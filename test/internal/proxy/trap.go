@@ -42,7 +42,7 @@ type Trap struct {
 	n      int // matching requests still to come, including the one to trap; guarded by book.mu
 	at     Point
 	sprung chan struct{}
-	// Release or Cut closes decision. Cut writes the field cut before that.
+	// Release or Cut closes decision. Cut sets the field cut first.
 	decision chan struct{}
 	decide   sync.Once
 	cut      bool

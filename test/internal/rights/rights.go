@@ -40,7 +40,7 @@ func (r Right) String() string {
 	return s
 }
 
-// Covers reports whether the request needs this right.
+// Covers reports whether this right is the one that the request needs.
 func (r Right) Covers(q audit.Request) bool {
 	if r.verb == "approve" { // The API server asks for the right to approve when an approval is written.
 		return Right{account: r.account, verb: "update", group: r.group, resource: "certificatesigningrequests", subresource: "approval"}.Covers(q)
@@ -90,8 +90,8 @@ func (a Access) of(role *unstructured.Unstructured) []Right {
 	return all
 }
 
-// holder returns the controller's account that has a role, or "" if the daemon's
-// user has the role.
+// holder returns the name of the service account that has a role. It returns "" if
+// the daemon's user has the role.
 func (a Access) holder(role *unstructured.Unstructured) string {
 	for _, o := range a {
 		var binding rbacv1.ClusterRoleBinding

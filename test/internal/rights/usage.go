@@ -34,8 +34,8 @@ func (u *Usage) Record(test string, all audit.Requests) {
 	}
 }
 
-// String returns a line for each right, with the number of tests that use it and the
-// names of up to three.
+// String returns a line for each right. The line has the number of tests that use
+// the right, and the names of up to three of these tests.
 func (u *Usage) String() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 )
 
 // absentFor is the time for which a provider with a cache returns "absent" from the
-// cache. For young Nodes of such a provider, the tests require evidence over a longer
+// cache. Tests with such a provider set --node-deletion-young-absent-for to a longer
 // time.
 const absentFor = 12 * time.Second
 

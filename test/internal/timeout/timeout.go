@@ -13,7 +13,7 @@ const most = 4
 
 // Timeout is a time in which something should happen. It is extended while processes have
 // to wait for a CPU. Otherwise it would be too short for a busy machine, or too long for
-// an idle one. With a long timeout, a test could not tell whether a change is noticed at
+// an idle one. With a long timeout, a test could not see whether a change is noticed at
 // once or only by a periodic comparison.
 type Timeout struct {
 	within, stalledBefore time.Duration
@@ -30,9 +30,9 @@ func (t Timeout) IsOver() bool {
 	return time.Since(t.began) > t.extended(stalled()-t.stalledBefore)
 }
 
-// extended returns the length of the timeout if processes have been stalled for this long
-// since its beginning. A second in which processes wait for a CPU counts as a quarter of
-// a second.
+// extended returns the length of the timeout. The argument stalled is how long processes
+// have had to wait for a CPU since the beginning. A second in which processes wait for a
+// CPU counts as a quarter of a second.
 func (t Timeout) extended(stalled time.Duration) time.Duration {
 	return min(t.within+stalled*(most-1)/most, t.within*most)
 }
@@ -57,8 +57,8 @@ func Closed(within time.Duration, done <-chan struct{}) bool {
 // Elapsed returns the time since the beginning.
 func (t Timeout) Elapsed() time.Duration { return time.Since(t.began) }
 
-// stalled returns the time in which at least one process had to wait for a CPU, since the
-// machine was started. It returns 0 if the kernel does not measure that. See
+// stalled returns how long, since the machine was started, at least one process has had
+// to wait for a CPU. It returns 0 if the kernel does not measure that. See
 // Documentation/accounting/psi.rst of Linux.
 func stalled() time.Duration {
 	text, err := os.ReadFile("/proc/pressure/cpu")

@@ -22,7 +22,7 @@ import (
 )
 
 // Name is the provider's name. Its provider IDs are the same as those of the provider
-// "simulated", because both name instances of the simulated cloud.
+// "simulated", because both are providers for the simulated cloud.
 const Name = "listing"
 
 func init() { //nolint:gochecknoinits // the contract asks a provider to register itself on import

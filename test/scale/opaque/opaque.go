@@ -41,7 +41,8 @@ func register(name string, opaque func(error) error) {
 	})
 }
 
-// cloud is the provider. For instances and routes it offers nothing beyond the contract.
+// cloud is the provider. For instances and routes, it offers only the interfaces of
+// k8s.io/cloud-provider.
 type cloud struct {
 	cloudprovider.Interface
 

@@ -6,5 +6,6 @@
 // change an object that one of our calls is still changing. If work does not return
 // in time during a stop, the lease is not released. It expires.
 //
-// Only package app imports this package, which uses neither flags nor controllers.
+// Only package app imports this package. The package uses neither flags nor
+// controllers.
 package election

@@ -13,18 +13,17 @@ import (
 // releaseTimeout stays well below that.
 const drainTimeout = 8 * time.Second
 
-// Hold and Run return one of these errors if they return before the work has
-// returned.
+// Hold and Run return one of these errors if work may still be in flight.
 var (
 	ErrNotDrained = errors.New("work was still in flight when the time to stop was over; the lease is left to expire")
 	ErrLeaseLost  = errors.New("leaderelection lost")
 )
 
-// Hold runs the function work and waits until ctx ends, even if work returns
-// earlier. Then it waits until work has returned, but at most for drainTimeout. If
-// work has returned by then, Hold returns nil, and only in this case may another
-// replica take over. When lost is closed, another replica might already be at work,
-// so Hold ends the context of work and returns at once.
+// Hold runs the function work and waits until ctx ends, even if work returns earlier.
+// Then it waits until work has returned, but at most for drainTimeout. If work has
+// returned by then, Hold returns nil. Only then may another replica take over. If
+// the channel lost is closed, another replica might already be at work. Then Hold ends
+// the context of work and returns at once.
 func Hold(ctx context.Context, lost <-chan struct{}, work func(context.Context)) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()

@@ -23,9 +23,8 @@ import (
 )
 
 const (
-	// expiredTolerance is the time for which a leader still reports that it is
-	// healthy after its lease has expired. Within that time, the process should end
-	// by itself.
+	// expiredTolerance is how long a leader still reports that it is healthy after
+	// its lease has expired. Within that time, the process should end by itself.
 	expiredTolerance = 20 * time.Second
 	// releaseTimeout bounds the requests that release the lease.
 	releaseTimeout = 5 * time.Second
@@ -138,15 +137,16 @@ func (e *Election) RunWithin(ctx context.Context, main *Election, work func(cont
 func (e *Election) Check() *leaderelection.HealthzAdaptor { return e.watchdog }
 
 // release empties the lease if this replica holds it. Another replica then need not
-// wait until the lease expires. The elector has an option for this. With that
-// option, it would not check whether another replica has taken the lease in the
+// wait until the lease expires. The elector has an option for this, but with that
+// option it does not check whether another replica has taken the lease in the
 // meantime. A standby replica also calls release, because an interrupted request may
 // have given it the lease.
 func (e *Election) release(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	// If an interrupted renewal has reached the server, the first attempt conflicts.
+	// If an interrupted renewal has reached the server, the first attempt fails with
+	// a conflict.
 	// If the server is being restarted, it might answer again within three seconds.
 	again := func(err error) bool { return ctx.Err() == nil && (apierrors.IsConflict(err) || e.elector.IsLeader()) }
 	err := retry.OnError(wait.Backoff{Steps: 6, Duration: 100 * time.Millisecond, Factor: 2}, again, func() error {
@@ -171,6 +171,6 @@ func (e *Election) release(ctx context.Context) {
 	}
 }
 
-// Contending reports whether this replica leads or stands by. Before it has read the
-// lease, it does neither.
+// Contending reports whether this replica leads or stands by. It returns false until
+// this replica has seen a leader.
 func (e *Election) Contending() bool { return e.known.Load() }

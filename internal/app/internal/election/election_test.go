@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/lease"
 )
 
-// replica returns a replica that takes part in the election for l.
+// replica returns a replica that takes part in the election for the Lease.
 func replica(t *testing.T, l *electiontest.Lease, identity string) (*Election, *electiontest.Lock) {
 	t.Helper()
 	k := l.Lock(identity)
@@ -86,7 +86,7 @@ func TestLostLeaseEndsTheWorkAtOnce(t *testing.T) {
 	})
 }
 
-// A leader was frozen. When it continues, another replica holds the lease.
+// A leader that was frozen finds that another replica holds the lease.
 func TestLeaseOfAnotherEndsTheWorkAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &electiontest.Lease{}
@@ -102,8 +102,8 @@ func TestLeaseOfAnotherEndsTheWorkAtOnce(t *testing.T) {
 	})
 }
 
-// No change begins between the deadline of the renewal and the end of the work. The
-// elector still tries to renew the lease during that time.
+// No change begins after the deadline of the renewal, although the elector still
+// tries to renew the lease.
 func TestNoChangeBeginsUnderAnOldLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, k := replica(t, &electiontest.Lease{}, "a")

@@ -9,10 +9,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/lease"
 )
 
-// watchedLock is the lock that the elector uses. With each renewal, it also renews
-// the lease.Lease that allows changes. A leader that was frozen might find that
-// another replica holds the lock. In that case, watchedLock reports the loss at
-// once, while the elector would try to renew the lock until its deadline.
+// watchedLock is the lock that the elector uses. When the elector renews the lock,
+// watchedLock also renews the lease.Lease. Changes wait until the lease.Lease is valid.
+// A leader that was frozen might find that another replica holds the lock. Then
+// watchedLock reports the loss at once. The elector alone would try to renew the lock
+// until the deadline of the renewal.
 type watchedLock struct {
 	resourcelock.Interface
 

@@ -14,9 +14,9 @@ const (
 )
 
 // Place returns the placement of a controller in the plan of a leader migration.
-// Without a migration, plan is nil. As with upstream, the last entry for the
-// controller counts. The function is() reports whether the name of an entry is one
-// of the controller's names.
+// Without a migration, plan is nil. As with upstream, the last entry for the controller
+// counts. Place calls the given function to find out whether the name of an entry is
+// one of the controller's names.
 func Place(plan *cmconfig.LeaderMigrationConfiguration, component string, is func(name string) bool) Placement {
 	placed := UnderMainLease
 	if plan == nil {

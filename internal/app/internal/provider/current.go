@@ -11,8 +11,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 )
 
-// Current holds the provider in use. The provider can be replaced until Take is
-// called. After that it is initialised, and a process initialises only one provider.
+// Current holds the provider in use. Until Take is called, another provider can replace
+// it. Afterwards it is initialised and can no longer be replaced, because a process
+// initialises only one provider.
 type Current struct {
 	factory *Factory
 	timeout time.Duration
@@ -24,8 +25,8 @@ type Current struct {
 }
 
 // NewCurrent returns the Current of a provider that the factory has made. The
-// timeout bounds each step of a change to another configuration. To try another
-// configuration, the program that self describes is started again.
+// argument timeout bounds each step of a change to another configuration. The
+// argument self says how to start this program again, to try another configuration.
 func NewCurrent(f *Factory, made Made, timeout time.Duration, self Self) *Current {
 	return &Current{factory: f, timeout: timeout, self: self, made: made}
 }
@@ -39,7 +40,7 @@ func (c *Current) Take() Made {
 	return c.made
 }
 
-// leads reports whether the provider has been taken.
+// leads reports whether this replica leads, which means that Take has been called.
 func (c *Current) leads() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,8 +57,9 @@ func (c *Current) get() Made {
 // provider is in use.
 func (c *Current) Drop() { c.get().Drop() }
 
-// replace makes next the current provider, and drops the former provider. If the
-// current provider can no longer be replaced, replace drops next and returns false.
+// replace puts another provider in the place of the current one, and drops the former
+// one. If the current provider can no longer be replaced, replace drops the other
+// provider and returns false.
 func (c *Current) replace(next Made) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +86,8 @@ func (c *Current) rotate(ctx context.Context) (outcome, error) {
 	return c.remake(ctx)
 }
 
-// remake carries out one plan of decide after another, until a plan ends the change.
+// remake takes the steps that the function decide returns, one after the other, until a
+// step ends the change.
 func (c *Current) remake(ctx context.Context) (outcome, error) {
 	o := observed{leads: c.leads()}
 	var next Made

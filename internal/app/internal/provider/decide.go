@@ -1,14 +1,15 @@
 package provider
 
-// observed has the facts about new content of the provider's files. It is for a
-// provider in use that cannot load the content by itself.
+// observed has what is known about new content of the provider's files. It is needed
+// only if the provider in use cannot load this content by itself.
 type observed struct {
 	leads bool   // the provider in use has been initialised and cannot be replaced
 	tried answer // the answer of a separate process
 	made  answer // the answer of this process
 }
 
-// answer reports whether a provider can be made from the new content.
+// answer is the answer to the question whether a provider can be made from the new content, as far as that is
+// known.
 type answer int
 
 const (
@@ -37,8 +38,7 @@ type plan struct {
 // decide returns the next step. A leader ends only if a provider was made from the
 // new content. That provider is made by another process with the same arguments, or
 // by this process if no other can be started. A factory refuses if the content is
-// wrong or the cloud is down. In both cases, the next process would not start
-// either.
+// wrong or the cloud is down. In both cases, a new process would not start either.
 func decide(o observed) plan {
 	switch {
 	case o.tried == accepted:

@@ -30,8 +30,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// Whatever is observed, the decisions come to an end after at most four steps. A process
-// never ends without a provider that was made from the new content.
+// Whatever the answers are, the change ends after at most four steps. The process ends
+// only if a provider was made from the new content.
 func TestDecideEnds(t *testing.T) {
 	for _, leads := range []bool{false, true} {
 		for tried := range unable + 1 {

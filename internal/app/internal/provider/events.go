@@ -20,7 +20,7 @@ var (
 	}
 	configChanged = message.Reason{
 		Name: "CloudConfigChanged", On: "Lease", Type: corev1.EventTypeNormal,
-		When: "The provider's files have changed, and it cannot take new content while it works. The process releases its lease, if it leads, and ends, to be started again.",
+		When: "The provider's files have changed, and the provider reads them only at its start. The process ends, so that it is started again. If it leads, it releases its lease first.",
 	}
 )
 

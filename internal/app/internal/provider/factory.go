@@ -59,9 +59,9 @@ type Factory struct {
 	Clients cloudprovider.ControllerClientBuilder
 	// Informers returns informers that only the provider and added controllers use.
 	Informers func() (informers.SharedInformerFactory, error)
-	// Asked gets a value when a provider requests that its configuration is read
-	// again. The channel has a buffer for one value, and is nil if nobody receives
-	// from it.
+	// Asked is a channel that gets a value when a provider requests that its
+	// configuration is read again. It has a buffer for one value, and is nil if
+	// nobody receives from it.
 	Asked chan struct{}
 }
 
@@ -90,7 +90,7 @@ func (f *Factory) makeLasting(ctx, lasting context.Context) (Made, error) {
 	}
 	defer done()
 	// This context ends when the provider has been made. Goroutines of the provider
-	// use lasting, which ends later.
+	// use the context lasting, which ends later.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	given := Deps{
@@ -99,15 +99,15 @@ func (f *Factory) makeLasting(ctx, lasting context.Context) (Made, error) {
 	}
 	made.Cloud, err = cloud.Make(ctx, func(ctx context.Context) (cloudprovider.Interface, error) { return f.make(ctx, given) })
 	if err != nil {
-		// made is not returned, because a factory that did not return in time may still use
-		// made's informers.
+		// The provider's informers are not returned, because a factory that has
+		// not returned in time may still use them.
 		return Made{}, fmt.Errorf("%s: %w", f.describe(), err)
 	}
 	return made, f.acceptUntagged(ctx, made.Cloud.HasClusterID())
 }
 
-// asks returns the function Deps.Changed of a provider. The provider calls it to
-// request that its configuration is read again. The function does nothing once the
+// asks returns the function that a provider gets as Deps.Changed. The provider calls it
+// to request that its configuration is read again. The function does nothing once the
 // provider has been dropped.
 func (f *Factory) asks(lasting context.Context) func() {
 	return func() {
@@ -128,8 +128,7 @@ func (f *Factory) make(ctx context.Context, d Deps) (cloudprovider.Interface, er
 	return f.New(ctx, d)
 }
 
-// open opens the configuration file. Without a file, the result config is a nil
-// interface.
+// open opens the configuration file. If there is no file, config is a nil interface.
 func (f *Factory) open() (config io.Reader, done func(), err error) {
 	if f.ConfigFile == "" {
 		return nil, func() {}, nil

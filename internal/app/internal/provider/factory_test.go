@@ -157,7 +157,8 @@ func TestProviderByFunction(t *testing.T) {
 	}
 }
 
-// lasting returns a function that makes a provider and records its context Lasting.
+// lasting returns a function that makes a provider. That function also records the
+// context Deps.Lasting in the slice into.
 func lasting(into *[]context.Context, err error) func(context.Context, Deps) (cloudprovider.Interface, error) {
 	return func(_ context.Context, d Deps) (cloudprovider.Interface, error) {
 		*into = append(*into, d.Lasting)

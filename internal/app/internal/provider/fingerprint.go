@@ -12,8 +12,8 @@ import (
 )
 
 // VolumeOf returns the folder of a file in a mounted Secret or ConfigMap. For any
-// other file, it returns the file itself, because the provider does not use the
-// other files in a folder of the host.
+// other file, it returns the file itself, because the other files in its folder are
+// not the provider's.
 func VolumeOf(file string) string {
 	if _, err := os.Lstat(filepath.Join(filepath.Dir(file), "..data")); err == nil {
 		return filepath.Dir(file)

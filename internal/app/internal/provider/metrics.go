@@ -19,7 +19,7 @@ func NewMetrics(register func(...metrics.Registerable)) Metrics {
 		}, []string{"result"}),
 		stale: metrics.NewGauge(&metrics.GaugeOpts{
 			Name:           "fairlead_cloud_config_stale",
-			Help:           "1 while the provider works with another configuration than its files have, because they are refused or cannot be read",
+			Help:           "1 while the provider works with its former configuration, because the changed files are refused or cannot be read",
 			StabilityLevel: metrics.ALPHA,
 		}),
 	}

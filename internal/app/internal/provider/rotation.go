@@ -188,7 +188,8 @@ func (r *Rotation) change(ctx context.Context, now string) {
 		again := r.refused == now
 		r.refused, r.refusedAt = now, r.clock.Now()
 		r.setState(refusedText)
-		// The error may contain secrets, and more people read events than logs.
+		// The event does not contain the error, because the error may contain secrets,
+		// and more people read events than logs.
 		logger.Error(err, "The provider refused its new configuration; the former one stays in use")
 		if again {
 			return
@@ -196,7 +197,7 @@ func (r *Rotation) change(ctx context.Context, now string) {
 		r.record(configRefused.Event(
 			"The provider refused its new configuration, and the former one stays in use. The log says why. Correct the files."))
 	case restart:
-		r.record(configChanged.Event("The provider's configuration has changed. The process ends, to be started again with the new configuration. If it leads, it releases its lease first."))
+		r.record(configChanged.Event("The provider's configuration has changed. The process ends, so that it is started again with the new configuration. If it leads, it releases its lease first."))
 		sleep.For(ctx, eventTime)
 		r.fail(ErrRotated)
 	}

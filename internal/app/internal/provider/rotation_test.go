@@ -27,9 +27,9 @@ import (
 
 var errRefused = errors.New("line 3: no such region")
 
-// In each row, checks has one letter for each check. The letter is the content of
-// the files. "!" means that they cannot be read. "+" means that refusalExpiry has
-// passed, so refused content is tried again.
+// In each row, the field checks has one letter for each check of the files. The letter
+// stands for their content. "!" means that the files cannot be read. "+" means that
+// refusalExpiry has passed, so refused content is tried again.
 func TestRotation(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

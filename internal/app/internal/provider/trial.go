@@ -14,8 +14,8 @@ import (
 )
 
 // trialVariable is the environment variable of a trial: a process that makes the
-// provider, prints an answer, and ends. Its value is the key with which the answer
-// begins.
+// provider, prints an answer, and ends. Its value is a key. The line of the answer
+// begins with this key.
 const trialVariable = "FAIRLEAD_TRY_PROVIDER"
 
 // Self has the path and the arguments with which this program was started. The zero

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// connectionsAtOnce bounds the memory that connections use. A client can send a
-// megabyte of a request header that never ends, and the server can wait for ever for
-// the body of a request that it has already answered.
+// connectionsAtOnce bounds the memory that connections use. A client can send a request
+// header of a megabyte that never ends. The server can also wait for ever for the body
+// of a request that it has already answered.
 const connectionsAtOnce = 128
 
-// bounded is a listener that keeps at most limit connections. When a client opens
-// one more, it is accepted. Then the oldest connection of the host with the most
-// connections is closed. So a host that opens many connections loses its own
+// bounded is a listener that keeps at most limit connections. If a client opens one
+// more, the new connection is accepted, and the oldest connection of the host with
+// the most connections is closed. So a host that opens many connections loses its own
 // connections. The kubelet and Prometheus keep theirs.
 type bounded struct {
 	net.Listener

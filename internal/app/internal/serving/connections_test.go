@@ -26,8 +26,8 @@ func dial(t *testing.T, url string) net.Conn {
 	return c
 }
 
-// isOpen reports whether the server waits for the rest of the request. If the connection
-// is open, isOpen returns after this time.
+// isOpen reports whether the server waits for the rest of the request. isOpen returns
+// when the connection is closed or the given time has passed.
 func isOpen(t *testing.T, c net.Conn, after time.Duration) bool {
 	t.Helper()
 	if err := c.SetReadDeadline(time.Now().Add(after)); err != nil {

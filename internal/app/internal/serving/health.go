@@ -182,7 +182,7 @@ func (a *apiServerCheck) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, apiServerTimeout)
 	defer cancel()
 	err := a.client.Get().AbsPath("/healthz").Do(ctx).Error()
-	// A forbidden request has also reached the API server.
+	// If the request is forbidden, the API server can be reached.
 	if err != nil && !apierrors.IsForbidden(err) {
 		return fmt.Errorf("API server: %w", err)
 	}

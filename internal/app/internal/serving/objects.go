@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
-// Objects is a function that returns what the controllers remember about an object.
-// It returns nil if they remember nothing. The result leads reports whether the
+// Objects is a function that returns what the controllers remember about an object. It
+// returns nil if they remember nothing. The second result reports whether the
 // controllers run in this process. The function must be fast, do no I/O and change
 // nothing.
 type Objects func(kind, key string) (remembered any, leads bool)
@@ -79,10 +79,10 @@ func (h *objectsHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !leads:
 		http.Error(w, "no controllers run in this replica", http.StatusServiceUnavailable)
 	case what == nil:
-		http.Error(w, "no controller remembers anything of this object", http.StatusNotFound)
+		http.Error(w, "no controller remembers anything about this object", http.StatusNotFound)
 	default:
 		w.Header().Set("Content-Type", "application/json")
-		// An error here means that the caller has gone.
+		// An error here means that the caller has closed the connection.
 		_ = json.NewEncoder(printable.JSON(w)).Encode(objectMemory{h.version, kind, key, what})
 	}
 }

@@ -22,8 +22,8 @@ type Component struct {
 }
 
 // install adds /flagz and /statusz as in the components of Kubernetes, unless their
-// feature gates are off. All other paths of m must already be there, because
-// /statusz lists them.
+// feature gates are off. It must be called after all other paths were added to m,
+// because /statusz lists them.
 func (c Component) install(m *mux.PathRecorderMux) {
 	if utilfeature.DefaultFeatureGate.Enabled(zpagesfeatures.ComponentFlagz) {
 		flagz.Install(m, c.Name, flags(c.Flags))
@@ -46,8 +46,8 @@ type flags func() map[string]string
 // GetFlagz implements flagz.Reader.
 func (f flags) GetFlagz() map[string]string { return f() }
 
-// effective has the version of the program. A cloud-controller-manager emulates no
-// version of Kubernetes.
+// effective gives /statusz the version of the program. A cloud-controller-manager
+// emulates no version of Kubernetes.
 type effective struct {
 	compatibility.EffectiveVersion // /statusz calls only the two methods below
 

@@ -27,8 +27,8 @@ type place struct {
 	lost    bool // guarded by of.mu
 }
 
-// take returns a place. It returns nil if all places are taken by requests that have
-// arrived.
+// take returns a place. If requests that have arrived hold all places, it returns
+// nil.
 func (p *places) take(w http.ResponseWriter) *place {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,8 +41,9 @@ func (p *places) take(w http.ResponseWriter) *place {
 		oldest := p.reading[0]
 		p.reading = p.reading[1:]
 		oldest.lost = true
-		// The response writer is still valid, because its handler has not returned:
-		// otherwise leave would have removed the place.
+		// The response writer is still valid, because the handler of this
+		// request has not returned. Before the handler returns, it calls leave,
+		// which removes the place from p.reading.
 		_ = http.NewResponseController(oldest.request).SetReadDeadline(clock.RealClock{}.Now())
 	}
 	taken := &place{of: p, request: w}
@@ -50,9 +51,9 @@ func (p *places) take(w http.ResponseWriter) *place {
 	return taken
 }
 
-// arrived must be called once no more of the request will be read. It reports
-// whether the request still has its place. If so, the request keeps the place until
-// leave.
+// arrived reports whether the request still has its place. If so, the request keeps
+// the place until leave is called. The handler must call arrived when it has finished
+// reading the request.
 func (p *place) arrived() bool {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()

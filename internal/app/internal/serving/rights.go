@@ -21,9 +21,9 @@ import (
 const questionsAtOnce, questionsPerSecond = 20, 10
 
 // authorized bounds the questions to the API server about the rights of a user. A
-// caller that reaches the port can invent any number of paths, and each path causes
-// a question. Without the bound, the questions about Prometheus would wait behind
-// those questions in the client's queue.
+// caller that reaches the port can invent any number of paths, and each path causes a
+// question. Without the bound, a question about the rights of Prometheus would wait
+// in the client's queue behind all these questions.
 type authorized struct {
 	authorizer.Authorizer // the server calls only Authorize
 

@@ -34,10 +34,10 @@ type Config struct {
 	Authorization  *apiserveroptions.DelegatingAuthorizationOptions
 	Debugging      *componentbaseconfig.DebuggingConfiguration
 	Component      Component
-	// Metrics are the program's own registries.
+	// Metrics has the registries of the program's own metrics.
 	Metrics []metrics.Gatherer
-	// Objects returns what the controllers remember about an object. If it is nil,
-	// this is not served.
+	// Objects returns what the controllers remember about an object. If it is nil, the
+	// server has no page for that.
 	Objects Objects
 }
 

@@ -25,11 +25,11 @@ const (
 	remembered = 4096
 )
 
-// reviewed bounds the questions to the API server about unknown credentials. A
-// caller that reaches the port can send any number of them. The library does not
-// help: it does not remember answers that give a reason, and the API server's
-// answers give one. If credentials are refused without a question, no error is
-// returned, because the library writes each error to the log.
+// reviewed bounds the questions to the API server about unknown credentials. A caller
+// that reaches the port can send any number of them. The library asks about them each
+// time, because it does not remember a refusal that gives a reason, and the API server
+// always gives one. When reviewed refuses credentials without a question, it returns no
+// error, because the library writes each error to the log.
 type reviewed struct {
 	next     authenticator.Request
 	refused  *cache.LRUExpireCache // hashes of credentials
@@ -52,8 +52,8 @@ func newReviewed(next authenticator.Request, refusal time.Duration, c clock.Pass
 
 // AuthenticateRequest implements authenticator.Request.
 func (a *reviewed) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
-	// The library would also ask about the credentials that a web socket sends in
-	// this header. No path here serves web sockets.
+	// Web sockets can carry credentials in this header, and the library would ask
+	// about them, too. No path here serves web sockets.
 	r.Header.Del("Sec-WebSocket-Protocol")
 	credentials := r.Header.Get("Authorization")
 	if credentials == "" {

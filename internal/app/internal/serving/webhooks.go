@@ -32,13 +32,14 @@ const (
 	// reviewsAtOnce bounds the memory of requests. Any caller that reaches the port
 	// can send requests.
 	reviewsAtOnce = 16
-	// readTimeout is the time that a request has to arrive. The API server sends a
-	// request without pauses.
+	// readTimeout is the longest time that a request may take to arrive. The API
+	// server sends a request without pauses.
 	readTimeout = 5 * time.Second
 	// reviewTimeout is the longest time that the API server waits for a webhook.
 	reviewTimeout = 30 * time.Second
-	// The first firstFailures failures that callers cause are all logged. After
-	// them, one per second is logged. The metrics count all failures.
+	// firstFailures is the number of failures caused by callers that are logged
+	// without a limit. After these, one failure per second is logged. The metrics
+	// count all failures.
 	firstFailures = 10
 	// quoteLimit is the maximum length of a quotation from a request. errorLimit is
 	// the maximum length of an error in an answer and in the log. Both are in bytes.
@@ -130,10 +131,10 @@ func onlyFor(callers authenticator.Request, h http.Handler) http.Handler {
 	})
 }
 
-// limitRead gives the request readTimeout to arrive. Without this limit, the server
-// would wait for ever for the rest of a request that it has refused. In tests, a
-// response writer may have no connection. Then no limit can be set, and none is
-// needed.
+// limitRead makes the reading of the request fail after readTimeout. Without this
+// limit, the server would wait for ever for the rest of a request that it has refused.
+// In tests, a response writer may have no connection. Then no limit can be set, and
+// none is needed.
 func limitRead(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetReadDeadline(clock.RealClock{}.Now().Add(readTimeout))
 }
@@ -217,13 +218,14 @@ func (v *reviewer) answer(w http.ResponseWriter, r *http.Request) ([]byte, *fail
 	defer place.leave()
 	request, wrong := readReview(r)
 	if !place.arrived() {
-		return nil, &failure{http.StatusTooManyRequests, errors.New("this request was slow to arrive, and others came")}
+		return nil, &failure{http.StatusTooManyRequests, errors.New("this request arrived too slowly, and another request needed its place")}
 	}
 	if wrong != nil {
 		return nil, wrong
 	}
-	// The whole request has arrived. Without this reset, the deadline could pass
-	// during the call and end the request's context.
+	// The whole request has arrived, so the deadline for reading is removed.
+	// Otherwise this deadline could pass while the webhook works, and end the
+	// request's context.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	return v.review(r, request)
 }

@@ -2,8 +2,8 @@ package settings
 
 import "github.com/spf13/pflag"
 
-// The annotations of a flag for the reference page. They do not record which flags
-// are upstream's. The tests have a list of those.
+// These are the keys of annotations that the reference page shows with a flag. No
+// annotation says that a flag is upstream's: the tests have a list of upstream's flags.
 const (
 	annotationDeviation = "fairlead.dev/deviation"
 	annotationIgnored   = "fairlead.dev/ignored"

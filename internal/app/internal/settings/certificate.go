@@ -26,11 +26,11 @@ func newCertificate() Certificate { return Certificate{limits: certificate.Defau
 func (c *Certificate) addFlags(sections *cliflag.NamedFlagSets) {
 	fs := sections.FlagSet(CertificateController)
 	fs.BoolVar(&c.limits.DenyForeign, "deny-foreign-csr", c.limits.DenyForeign,
-		"Deny a kubelet's request for a serving certificate that can never be approved, or that names what the cloud does not give to the instance. With false the request waits, and an event on the node says why.")
+		"Deny a kubelet's request for a serving certificate if it can never be approved, or has a name or an address that the instance does not have in the cloud. With false the request waits, and an event on the node says why.")
 	fs.DurationVar(&c.limits.Longest, flagCertificateLongest, c.limits.Longest,
 		"Longest time for which a kubelet may request a serving certificate. kube-controller-manager may sign for less.")
 	fs.IntVar(&c.limits.PendingPerNode, flagCertificatePending, c.limits.PendingPerNode,
-		"How many undecided requests of one node are looked at: the newest.")
+		"How many undecided requests of one node are looked at. If there are more, only the newest are.")
 	fs.IntVar(&c.limits.ApprovalsPerMinute, flagCertificateRate, c.limits.ApprovalsPerMinute,
 		"How many serving certificates are approved at once, and how many more in each minute.")
 }

@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// A number that the provider declares replaces the default of a flag, but not a
-// value that was set.
+// If the provider declares how many concurrent calls are safe, this number replaces the
+// default of a flag, but not a value from the command line.
 func TestDeclaredConcurrency(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

@@ -94,7 +94,7 @@ func (c *Controllers) validate() []error {
 		}
 	}
 	if !slices.ContainsFunc(c.chosen, func(entry string) bool { return !strings.HasPrefix(entry, "-") }) {
-		errs = append(errs, fmt.Errorf("--controllers: %q starts with no controller from which one could be taken away: '*,-foo' is all but foo, 'foo' is foo alone; there are %s",
+		errs = append(errs, fmt.Errorf("--controllers: %q runs no controller: '*,-foo' runs all but foo, 'foo' runs foo alone; there are %s",
 			strings.Join(c.chosen, ","), c.names()))
 	}
 	if c.resync < 0 {
@@ -154,8 +154,8 @@ func upToTwice(d time.Duration) time.Duration {
 }
 
 // ByAnyName returns the name of the controller with the given name, alias or client
-// name. A client name counts only if a single controller has it. The default leader
-// migration of all controller managers uses client names.
+// name. A client name counts only if exactly one controller has it. Client names are
+// accepted, because controller managers use them in their default leader migration.
 func (c *Controllers) ByAnyName(name string) (string, bool) {
 	if canonical, ok := c.canonical(name); ok {
 		return canonical, true

@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// The flags in both lists name files that are read at the start. The files of the
-// flags in the list files are always read. Those of the flags in servedFiles are
-// read only if the process serves something.
+// The flags in both lists name files that are read at the start. The files of the flags
+// in the first list are always read. The files of the flags in servedFiles are read
+// only if the process serves something.
 var (
 	files       = []string{"cloud-config", "kubeconfig"}
 	servedFiles = []string{
@@ -75,8 +75,8 @@ func isPipe(file string) bool {
 	return err == nil && info.Mode()&fs.ModeNamedPipe != 0
 }
 
-// isUnreadable reports whether the error is about a file that cannot be read. For
-// the files of servedFiles, the function unreadable has already reported this error.
+// isUnreadable reports whether the error is about a file that cannot be read. If a flag
+// in servedFiles names the file, the method unreadable has already reported this error.
 func isUnreadable(err error) bool {
 	_, ok := errors.AsType[*fs.PathError](err)
 	return ok

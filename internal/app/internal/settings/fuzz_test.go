@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzClusterCIDRs parses --cluster-cidr. The result is one or two masked
-// prefixes, at most one of each family, or an error.
+// FuzzClusterCIDRs parses --cluster-cidr. The result is an error, or one or two masked
+// prefixes. Two prefixes are of different families.
 func FuzzClusterCIDRs(f *testing.F) {
 	for _, seed := range []string{
 		"", "10.244.0.0/16", "10.244.1.1/16", "10.244.0.0/16,fd00::/48", "fd00::/48, 10.244.0.0/16", "10.244.0.0/16,",
@@ -84,8 +84,8 @@ func FuzzLabelReconcile(f *testing.F) {
 	})
 }
 
-// FuzzMigrationFile reads a LeaderMigrationConfiguration. If it is accepted, its
-// lease is not the main lease.
+// FuzzMigrationFile reads a LeaderMigrationConfiguration. If the file is accepted,
+// its lease is not the main lease.
 func FuzzMigrationFile(f *testing.F) {
 	const head = "kind: LeaderMigrationConfiguration\napiVersion: controllermanager.config.k8s.io/"
 	for _, seed := range []string{

@@ -98,10 +98,10 @@ func (v *versionFlag) String() string { return string(*v) }
 
 func (*versionFlag) Type() string { return "version" }
 
-// Version returns the version of the program, followed by the version of the
-// Kubernetes libraries. If the program does not state its version, the version that
-// Go has recorded is used. If the program was built with make, the version of the
-// libraries contains our version, and is returned alone.
+// Version returns the version of the program, followed by the version of the Kubernetes
+// libraries. If the program does not state its version, the version that Go has
+// recorded is used. If the program was built with make, the version of the libraries
+// already contains the program's version, so Version returns nothing else.
 func (g *Global) Version() string {
 	libraries := version.Get().String()
 	own := versions.Own(libraries)

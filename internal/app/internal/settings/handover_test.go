@@ -111,9 +111,9 @@ func another(t *testing.T, f *pflag.Flag) string {
 	return ""
 }
 
-// TestSettingsReachTheirControllers changes one flag of a controller at a time.
-// Exactly one field of the controller's configuration must change, and no other flag
-// may change that field. The variable several lists the exceptions. For each field,
+// TestSettingsReachTheirControllers changes one flag of a controller at a time. Exactly
+// one field of the controller's configuration must change, and no other flag may change
+// that field. The flags in the list called several are exceptions. For each field,
 // there must be a flag that changes it, unless package app sets the field.
 func TestSettingsReachTheirControllers(t *testing.T) {
 	elsewhere := []string{ // fields that no flag sets
@@ -149,7 +149,8 @@ func TestSettingsReachTheirControllers(t *testing.T) {
 		check(sections.FlagSets["generic"].Lookup(name))
 	}
 	check(sections.FlagSets["misc"].Lookup("node-status-update-frequency"))
-	// With values that the function check does not try, these flags set more fields.
+	// So far, the test has tried one value of each flag. With other values, these
+	// flags change more fields.
 	for _, arg := range []string{"--node-label-reconcile=additional,remove", "--node-label-reconcile=additional", "--service-remove-backends-on=deletion", "--load-balancer-class=-"} {
 		for _, path := range differing("", defaults, reflect.ValueOf(handOn(t, arg))) {
 			reached[path] = arg

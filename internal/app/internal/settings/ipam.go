@@ -28,14 +28,14 @@ const (
 	ipamSource = "cidrAllocator"
 )
 
-// The default lengths of a Node's CIDR.
+// These are the default lengths of a Node's CIDR.
 const (
 	defaultMask4 = 24
 	defaultMask6 = 64
 )
 
 // IPAM has the settings of the controller that gives Nodes the CIDRs of their pods.
-// The flags that upstream's skeleton also has are in Route.
+// Flags that upstream's skeleton has, too, are in the type Route.
 type IPAM struct {
 	controllers        *Controllers
 	route              *Route
@@ -62,7 +62,8 @@ func (i *IPAM) addFlags(sections *cliflag.NamedFlagSets) {
 		fmt.Sprintf("Length of a node's CIDR in a cluster of one family. 0: %d for IPv4, %d for IPv6.", defaultMask4, defaultMask6))
 	fs.IntVar(&i.mask4, flagMask4, i.mask4, fmt.Sprintf("Length of a node's IPv4 CIDR. 0: %d.", defaultMask4))
 	fs.IntVar(&i.mask6, flagMask6, i.mask6, fmt.Sprintf("Length of a node's IPv6 CIDR. 0: %d.", defaultMask6))
-	// Programs with their own allocator of CIDRs already have flags of these names.
+	// A program with its own allocator of CIDRs may already have flags of these names,
+	// and keeps them.
 	fs.VisitAll(func(f *pflag.Flag) {
 		if i.program(f.Name) {
 			i.taken = append(i.taken, f.Name)

@@ -81,8 +81,8 @@ func (s *Settings) Judge(args []string) []Judgement {
 }
 
 // unknownValues returns the flags whose values are not known, because only the
-// kubelet knows them or because they cannot be parsed. These flags still have other
-// values here, such as their defaults.
+// kubelet knows them or because they cannot be parsed. The values that these flags
+// have here, such as their defaults, are not those of the daemon.
 func unknownValues(all []Judgement) map[string]bool {
 	unknown := map[string]bool{}
 	for _, j := range all {
@@ -96,9 +96,9 @@ func unknownValues(all []Judgement) map[string]bool {
 // flagNamed matches the name of a flag in an error.
 var flagNamed = regexp.MustCompile(`--([a-z0-9-]+)`)
 
-// refused adds to the judgements an error that keeps the daemon from starting. The
-// error counts for the first flag that it names. If the error names a flag whose
-// value is not known, it is left out.
+// refused adds an error to the judgements of the first flag that the error names. The
+// error keeps the daemon from starting. If it names a flag whose value is not known,
+// refused ignores it.
 func refused(all []Judgement, unknown map[string]bool, err error) []Judgement {
 	var names []string
 	for _, m := range flagNamed.FindAllStringSubmatch(err.Error(), -1) {
@@ -165,8 +165,8 @@ func (s *Settings) takesNext(word, next string) bool {
 // replaces.
 const fromEnvironment = "$("
 
-// judge returns what the daemon does with one argument, and sets its flag. The flags
-// in the map set keep their values.
+// judge returns what the daemon does with one argument, and sets its flag. If the map
+// has true for the name of the flag, the flag keeps its value.
 func (s *Settings) judge(words []string, set map[string]bool) Judgement {
 	j := Judgement{Argument: strings.Join(words, " "), Verdict: Used}
 	if !strings.HasPrefix(words[0], "-") {
@@ -217,7 +217,7 @@ func (j Judgement) described(f *pflag.Flag) Judgement {
 	}
 	switch {
 	case j.isOpen():
-		j.Why = "the kubelet puts in its value, which is not looked at here"
+		j.Why = "the kubelet fills in its value, which is not checked here"
 	case f.Name == "leader-elect" && f.Value.String() == "false":
 		j.Why = withoutLease
 	case f.Name == flagGates:
@@ -230,8 +230,8 @@ func (j Judgement) described(f *pflag.Flag) Judgement {
 // do not wait for each other.
 const withoutLease = "No Lease is held: end the old daemon before the new one starts, and run one replica, with the strategy Recreate. Without this flag the daemon takes a Lease."
 
-// ofGates returns the judgement of --feature-gates. If only some of the gates change
-// nothing, it names them.
+// ofGates returns the judgement of --feature-gates. If some gates have no effect, but
+// not all, the judgement names those without effect.
 func (j Judgement) ofGates() Judgement {
 	var idle []string
 	all := 0
@@ -249,7 +249,7 @@ func (j Judgement) ofGates() Judgement {
 	case len(idle) == all:
 		j.Verdict, j.Why = ChangesNothing, "Accepted, so that manifests keep working."
 	default:
-		j.Why = "Of these gates some change nothing: " + strings.Join(idle, ", ") + "."
+		j.Why = "Some of these gates change nothing: " + strings.Join(idle, ", ") + "."
 	}
 	return j
 }

@@ -49,8 +49,8 @@ func TestJudge(t *testing.T) {
 		{"EmptyWordIsNone", []string{"", "--cluster-name=x"}, "--cluster-name=x: used"},
 		{"FilesAreElsewhere", []string{"--kubeconfig=/nowhere", "--enable-leader-migration", "--leader-migration-config=/nowhere"}, "--kubeconfig=/nowhere: used\n" +
 			"--enable-leader-migration: used\n--leader-migration-config=/nowhere: used: " + flagSet(New(ours)).Lookup(flagMigrationFile).Annotations[annotationDeviation][0]},
-		{"ValueOfTheEnvironment", []string{"--concurrent-service-syncs=$(SYNCS)"}, "--concurrent-service-syncs=$(SYNCS): used: the kubelet puts in its value, which is not looked at here"},
-		{"ValueOfTheEnvironmentIsNotCompared", []string{"--leader-elect-lease-duration=$(LEASE)", "--leader-elect-renew-deadline=40s"}, "--leader-elect-lease-duration=$(LEASE): used: the kubelet puts in its value, which is not looked at here\n" +
+		{"ValueOfTheEnvironment", []string{"--concurrent-service-syncs=$(SYNCS)"}, "--concurrent-service-syncs=$(SYNCS): used: the kubelet fills in its value, which is not checked here"},
+		{"ValueOfTheEnvironmentIsNotCompared", []string{"--leader-elect-lease-duration=$(LEASE)", "--leader-elect-renew-deadline=40s"}, "--leader-elect-lease-duration=$(LEASE): used: the kubelet fills in its value, which is not checked here\n" +
 			"--leader-elect-renew-deadline=40s: used"},
 		{"ValueThatCannotBeParsedIsNotCompared", []string{"--cloud-api-qps=5/s", "--cloud-api-burst=5"}, `--cloud-api-qps=5/s: refused: invalid argument "5/s" for "--cloud-api-qps" flag: strconv.ParseFloat: parsing "5/s": invalid syntax` + "\n" +
 			"--cloud-api-burst=5: used"},
@@ -65,7 +65,7 @@ func TestJudge(t *testing.T) {
 		{
 			"GatesOfBothKinds",
 			[]string{"--feature-gates=ContextualLogging=true, CloudControllerManagerWebhook=false"},
-			"--feature-gates=ContextualLogging=true, CloudControllerManagerWebhook=false: used: Of these gates some change nothing: CloudControllerManagerWebhook.",
+			"--feature-gates=ContextualLogging=true, CloudControllerManagerWebhook=false: used: Some of these gates change nothing: CloudControllerManagerWebhook.",
 		},
 		{"ProgramsOwnFlag", []string{"--acme-zone=north"}, "--acme-zone=north: used"},
 	} {
@@ -85,7 +85,7 @@ func TestMissingFlagIsJudged(t *testing.T) {
 }
 
 func TestFlagOfTheEnvironmentIsNotMissing(t *testing.T) {
-	if diff := cmp.Diff("--cloud-provider=$(P): used: the kubelet puts in its value, which is not looked at here", judged(t, New(ours), "--cloud-provider=$(P)")); diff != "" {
+	if diff := cmp.Diff("--cloud-provider=$(P): used: the kubelet fills in its value, which is not checked here", judged(t, New(ours), "--cloud-provider=$(P)")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

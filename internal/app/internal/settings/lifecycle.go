@@ -48,13 +48,13 @@ func (l *Lifecycle) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.IntVar(&l.limits.Absences, "node-deletion-absences", l.limits.Absences,
 		"How many separate calls have to say that an instance does not exist before its node may be deleted.")
 	fs.IntVar(&l.limits.Witnesses, "node-deletion-witnesses", l.limits.Witnesses,
-		"How many other nodes, whose kubelets report, the cloud has to confirm before a node is deleted. If there are fewer, all of them, but at least one. 0 asks for none.")
+		"How many other nodes with reporting kubelets the cloud has to confirm before a node is deleted. If there are fewer, the cloud has to confirm all of them, and at least one. 0 means that it has to confirm none.")
 	fs.StringVar(&l.notFound, "node-deletion-not-found-error", l.notFound,
 		"What the contract's error InstanceNotFound means when the cloud is asked whether the instance of a node with a provider ID exists: "+
-			"'hold' (nothing, as with every other error), or 'absent' (the same as the answer that it does not exist). 'absent' is for providers that answer so about instances that are gone.")
+			"'hold' (nothing, like every other error), or 'absent' (that the instance does not exist). Use 'absent' if the provider returns this error for instances that are gone.")
 	fs.BoolVar(&l.limits.AnnouncedByConditions, "node-deletion-announced-by-conditions", l.limits.AnnouncedByConditions,
-		"The conditions Drained and MaintenanceInProgress announce the removal of a node, as taints of autoscalers do: it does not count for --node-deletion-budget-* and does not wait. "+
-			"Kubelets can write these conditions on their own nodes, so such nodes are deleted at --node-deletion-over-budget-rate-*.")
+		"The conditions Drained and MaintenanceInProgress announce the removal of a node, as taints of autoscalers do. Such a node does not count for --node-deletion-budget-* and does not wait. "+
+			"Kubelets can write these conditions on their own nodes, so such nodes are deleted at the rate of --node-deletion-over-budget-rate-*.")
 	deviates(fs, "concurrent-node-lifecycle-syncs", "Upstream: 1.")
 	for _, d := range l.durations() {
 		fs.DurationVar(d.value, d.flag, *d.value, d.usage)
@@ -80,14 +80,14 @@ func (l *Lifecycle) durations() []duration {
 		{&l.limits.LongestPause, "node-monitor-longest-period", false, "Longest time between two checks of a node whose kubelet is silent."},
 		{&l.limits.SilentAfter, "node-deletion-silent-after", true, "A kubelet that does not report Ready counts as silent when its last report is this old. With Ready=Unknown it counts as silent at once."},
 		{&l.limits.AbsentFor, "node-deletion-absent-for", true, "Time for which the cloud has to say that an instance does not exist before its node may be deleted."},
-		{&l.limits.YoungAge, "node-deletion-young-age", true, "Up to this age a node is young: --node-deletion-young-absent-for counts for it."},
-		{&l.limits.YoungAbsentFor, "node-deletion-young-absent-for", true, "Time for which the cloud has to say that the instance of a young node, or of one that was never initialised, does not exist. The longer of this and --node-deletion-absent-for counts."},
+		{&l.limits.YoungAge, "node-deletion-young-age", true, "Up to this age a node is young, and --node-deletion-young-absent-for applies to it."},
+		{&l.limits.YoungAbsentFor, "node-deletion-young-absent-for", true, "Time for which the cloud has to say that the instance of a young or never initialised node does not exist. The longer of this time and --node-deletion-absent-for counts."},
 		{
 			&l.limits.ForeignAfter, "node-deletion-foreign-after", false,
-			"Time for which the cloud has to say that a node does not exist, although its kubelet reports, before that node counts as another provider's. Until then no node that it could be a witness for is deleted.",
+			"If the cloud says for this long that a node does not exist, although its kubelet reports, the node counts as another provider's. Until then, no node is deleted for which this node could be a witness.",
 		},
 		{&l.limits.WithoutWitnessAfter, "node-deletion-without-witness-after", true, "Time after which an absent node is deleted if no other node is left that the cloud could confirm. 0 means never."},
-		{&l.limits.OverBudgetAfter, "node-deletion-over-budget-after", true, "Time for which each node has to be absent before it may be deleted while more nodes than the budget are absent."},
+		{&l.limits.OverBudgetAfter, "node-deletion-over-budget-after", true, "While more nodes than the budget are absent, each of them has to be absent for this long before it may be deleted."},
 	}
 }
 
@@ -99,7 +99,7 @@ type share struct {
 
 func (l *Lifecycle) shares() []share {
 	return []share{
-		{&l.limits.Budget, "node-deletion-budget", "How many nodes may be absent together and be deleted without further delay. While more are absent, each is kept for --node-deletion-over-budget-after. Nodes that an autoscaler has announced do not count."},
+		{&l.limits.Budget, "node-deletion-budget", "How many nodes may be absent at the same time and be deleted without further delay. While more are absent, each is kept for --node-deletion-over-budget-after. Nodes whose removal an autoscaler has announced do not count."},
 		{&l.limits.OverBudgetRate, "node-deletion-over-budget-rate", "How many nodes are deleted in a minute while more nodes than the budget are absent."},
 	}
 }
@@ -207,9 +207,9 @@ func (l *Lifecycle) Config(claim ownership.Claim) nodelifecycle.Config {
 	return nodelifecycle.Config{Reads: int(l.syncs), Limits: limits, Claim: claim}
 }
 
-// Concurrent returns the configuration for a provider that declares how many
-// concurrent calls are safe. declared is that number, or 0 if the provider declares
-// none. A flag that is set takes precedence.
+// Concurrent adapts the configuration to the number of concurrent calls that the
+// provider declares safe. The parameter declared is that number, or 0 if the provider
+// declares none. A flag that is set takes precedence.
 func (l *Lifecycle) Concurrent(c nodelifecycle.Config, declared int) nodelifecycle.Config {
 	if declared > 0 && !l.flags.Changed("concurrent-node-lifecycle-syncs") {
 		c.Reads = declared

@@ -30,8 +30,8 @@ func (m *Migration) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.StringVar(&m.file, flagMigrationFile, m.file,
 		"Path to a LeaderMigrationConfiguration (controllermanager.config.k8s.io) v1, v1beta1 or v1alpha1. "+
 			"Empty for the default of all controller managers.")
-	deviates(fs, flagMigrationFile, "A controller may be listed by any of its names, so that the default means routes, Services and the removal of nodes. "+
-		"Upstream knows only the newest name of each, and its default moves the removal of nodes alone.")
+	deviates(fs, flagMigrationFile, "A controller may be listed by any of its names, so the default moves the controllers of routes, of Services and of the removal of nodes. "+
+		"Upstream knows only the newest name of each, so its default moves only the removal of nodes.")
 }
 
 // validate reads the file and checks it.

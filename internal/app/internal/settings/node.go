@@ -59,9 +59,9 @@ func (n *Node) addFlags(sections *cliflag.NamedFlagSets) {
 			"With 'additional,remove' a label that came from the cloud is removed after three refreshes in a row without it. "+
 			"Without 'remove' it stays. Do not use 'remove' if the provider returns a label only while the node does not have it.")
 	fs.BoolVar(&n.strictIDs, "node-strict-provider-ids", n.strictIDs,
-		"Leave a node alone if the provider answers with another provider ID than the node's. Without the flag, a node is left alone only if that ID is another node's, because some providers spell one ID in several ways.")
+		"Leave a node alone if the provider answers with another provider ID than the node's. Without the flag, a node is left alone only if another node has that ID, because some providers spell the same ID in several ways.")
 	fs.StringVar(&n.condition, "node-condition", n.condition,
-		"Which nodes show the condition CloudInitialized: 'waiting' (those that wait for more than a minute, and afterwards), or 'always' (also each other node once it is initialised, for rules that wait for the condition).")
+		"Which nodes show the condition CloudInitialized: 'waiting' (nodes that wait for more than a minute, which then keep it), or 'always' (also every other node once it is initialised, for rules that wait for the condition).")
 
 	fs = sections.FlagSet("misc")
 	fs.DurationVar(&n.statusFrequency, "node-status-update-frequency", n.statusFrequency,
@@ -107,9 +107,9 @@ func (n *Node) Config(claim ownership.Claim) node.Config {
 	}
 }
 
-// Concurrent returns the configuration for a provider that declares how many
-// concurrent calls are safe. declared is that number, or 0 if the provider declares
-// none. Flags that are set take precedence.
+// Concurrent adapts the configuration to the number of concurrent calls that the
+// provider declares safe. The parameter declared is that number, or 0 if the provider
+// declares none. Flags that are set take precedence.
 func (n *Node) Concurrent(c node.Config, declared int) node.Config {
 	if declared > 0 && !n.flags.Changed("concurrent-node-syncs") {
 		c.Reads = declared

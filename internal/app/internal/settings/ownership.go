@@ -35,13 +35,13 @@ type Ownership struct {
 func (o *Ownership) addFlags(sections *cliflag.NamedFlagSets) {
 	fs := sections.FlagSet(ownershipHeading)
 	fs.StringSliceVar(&o.schemes, flagSchemes, o.schemes,
-		"Schemes of this cloud's provider IDs, such as 'hcloud' for hcloud://1. A node with another provider ID is left alone. Empty: any may be this cloud's.")
+		"Schemes of this cloud's provider IDs, such as 'hcloud' for hcloud://1. A node with another provider ID is left alone. Empty: every scheme may be this cloud's.")
 	fs.StringVar(&o.selector, flagSelector, o.selector,
-		"Label selector of this daemon's nodes. A node that it does not match is left alone. Kubelets cannot set labels under node-restriction.kubernetes.io. Empty: all match.")
+		"Label selector of this daemon's nodes. All other nodes are left alone. Kubelets cannot set labels under node-restriction.kubernetes.io. Empty: all nodes match.")
 	fs.StringSliceVar(&o.labels, flagProviderLabel, o.labels,
-		"Values of the label "+ownership.LabelProvider+" that mean this daemon. A node with another value is left alone; one with such a value is not, whatever the other flags say. Empty: the name in --cloud-provider.")
+		"Values of the label "+ownership.LabelProvider+" that mean this daemon. A node with another value is left alone. A node with one of these values is not left alone, whatever the other flags say. Empty: the name in --cloud-provider.")
 	fs.BoolVar(&o.restricted, "node-restricted-labels-only", o.restricted,
-		"Honour only "+ownership.LabelExcludeRestricted+" and "+ownership.LabelProviderRestricted+", which kubelets cannot set, and not "+
+		"Honour only "+ownership.LabelExcludeRestricted+" and "+ownership.LabelProviderRestricted+", which kubelets cannot set. Ignore "+
 			ownership.LabelExclude+" and "+ownership.LabelProvider+".")
 }
 
@@ -77,7 +77,7 @@ func (o *Ownership) show(c *configuration) {
 	}
 }
 
-// names returns the values of the provider's label that stand for this daemon.
+// names returns the values of ownership.LabelProvider that stand for this daemon.
 func (o *Ownership) names() []string {
 	if len(o.labels) > 0 {
 		return o.labels

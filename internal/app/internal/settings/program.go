@@ -27,7 +27,7 @@ func (s *Settings) addOwn(sections *cliflag.NamedFlagSets) {
 			name := string(sections.NormalizeNameFunc(own, f.Name))
 			if other, ok := headings[name]; ok {
 				s.wrong = append(s.wrong, fmt.Errorf("the program's own flag --%s, under %q, has the name of the flag --%s under %q; "+
-					"rename it, or leave it out and read the other one, which is in Flags of ProviderDeps and of ControllerDeps", f.Name, heading, name, other))
+					"rename it, or leave it out and read the existing flag, which is in Flags of ProviderDeps and of ControllerDeps", f.Name, heading, name, other))
 				return
 			}
 			f = s.withoutTaken(f, shorthands)
@@ -47,22 +47,22 @@ func (s *Settings) addOwn(sections *cliflag.NamedFlagSets) {
 	}
 }
 
-// withoutTaken returns the flag. If another flag already has its shorthand, the
-// result has no shorthand. A flag set panics if two of its flags have the same
-// shorthand.
+// withoutTaken returns the flag. If another flag already has its shorthand,
+// withoutTaken records an error and returns the flag without the shorthand. A flag
+// set panics if two of its flags have the same shorthand.
 func (s *Settings) withoutTaken(f *pflag.Flag, shorthands map[string]string) *pflag.Flag {
 	if other, ok := shorthands[f.Shorthand]; !ok || f.Shorthand == "" || other == f.Name {
 		return f
 	}
-	s.wrong = append(s.wrong, fmt.Errorf("the program's flag --%s has the shorthand -%s, which is that of --%s; give it another or none",
+	s.wrong = append(s.wrong, fmt.Errorf("the program's flag --%s has the shorthand -%s, which --%s already has; give it another shorthand or none",
 		f.Name, f.Shorthand, shorthands[f.Shorthand]))
 	bare := *f
 	bare.Shorthand = ""
 	return &bare
 }
 
-// unignore undoes the effect of the function ignored for flags that a controller of
-// the program reads.
+// unignore removes the marks of an ignored flag from each flag that a controller of the
+// program reads.
 func (s *Settings) unignore(sections *cliflag.NamedFlagSets) {
 	for _, name := range slices.Sorted(maps.Keys(s.program.Read)) {
 		var found *pflag.Flag
@@ -82,9 +82,9 @@ func (s *Settings) unignore(sections *cliflag.NamedFlagSets) {
 	}
 }
 
-// showDefaults puts the program's defaults into the help text. It does not set them
-// yet: for a list, values on the command line would then be added to the default
-// instead of replacing it.
+// showDefaults puts the program's defaults into the help text. It does not set the
+// flags yet. If a list were set, values on the command line would be added to the
+// default instead of replacing it.
 func (s *Settings) showDefaults() {
 	for _, name := range slices.Sorted(maps.Keys(s.program.Defaults)) {
 		f := s.flags.Lookup(name)

@@ -103,8 +103,8 @@ func TestShorthandThatIsTaken(t *testing.T) {
 	p.Flags = own
 	s := New(p)
 	fs := flagSet(s)
-	want := "[the program's flag --acme-verbose has the shorthand -v, which is that of --v; give it another or none " +
-		"the program's flag --acme-quiet has the shorthand -q, which is that of --acme-quick; give it another or none]"
+	want := "[the program's flag --acme-verbose has the shorthand -v, which --v already has; give it another shorthand or none " +
+		"the program's flag --acme-quiet has the shorthand -q, which --acme-quick already has; give it another shorthand or none]"
 	if got := fmt.Sprint(s.wrong); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
@@ -128,7 +128,7 @@ func TestFlagsOfLinkedPackagesAreInTheHelp(t *testing.T) {
 	if diff := cmp.Diff([]string{"acme-debug", "acme-endpoint"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if got := fmt.Sprint(s.wrong); !strings.Contains(got, "--acme-debug has the shorthand -v, which is that of --v") {
+	if got := fmt.Sprint(s.wrong); !strings.Contains(got, "--acme-debug has the shorthand -v, which --v already has") {
 		t.Error(got)
 	}
 }

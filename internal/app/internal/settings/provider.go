@@ -61,9 +61,9 @@ func (p *Provider) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.DurationVar(&p.ChangeTimeout, "cloud-mutation-timeout", p.ChangeTimeout,
 		"Deadline for each call of the provider that changes the cloud. Existing providers may wait for minutes within one call.")
 	fs.Float64Var(&p.Ceiling.PerSecond, "cloud-api-qps", p.Ceiling.PerSecond,
-		"Maximum number of calls of the provider in a second, for an account whose quota others need, too. 0 means no maximum: the rate adapts to what the cloud refuses.")
+		"Maximum number of calls of the provider in a second. Set it if others need the quota of the same account. 0 means no maximum: the rate then depends only on what the cloud refuses.")
 	fs.IntVar(&p.Ceiling.Burst, "cloud-api-burst", p.Ceiling.Burst,
-		"Number of calls that may begin at once after a rest, with --cloud-api-qps. 0 means as many as in a second.")
+		"With --cloud-api-qps, the number of calls that may begin at once after a pause. 0 means as many as --cloud-api-qps allows in a second.")
 	fs.IntVar(&p.Ceiling.Concurrency, "cloud-api-concurrency", p.Ceiling.Concurrency,
 		"Maximum number of calls of the provider at the same time. A call that hangs counts until it returns, so with 1 it holds back all others. 0 means no maximum.")
 }

@@ -63,7 +63,7 @@ func (r *Route) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.Int32Var(&r.syncs, flagRouteSyncs, r.syncs,
 		"How many routes are changed at the same time.")
 	fs.BoolVar(&r.limits.CreateOutside, flagRouteOutside, r.limits.CreateOutside,
-		"Create a route for every pod CIDR of a node, also for one that is not inside --cluster-cidr, or is as wide as it. Such routes are never deleted.")
+		"Create a route for every pod CIDR of a node, even if the CIDR is not inside --cluster-cidr, or is as wide as --cluster-cidr. Such routes are never deleted.")
 	deviates(fs, flagRouteOutside, "Upstream does so.")
 	fs.BoolVar(&r.limits.RemoveDuplicates, "route-deletion-duplicates", r.limits.RemoveDuplicates,
 		"Delete all but one of the routes that lead from one CIDR to one node, after --route-deletion-stray-for. Do not set it if the provider lists several tables.")
@@ -100,7 +100,8 @@ func (r *Route) validate() []error {
 	return errs
 }
 
-// routeConfiguration is the part about routes in KubeCloudShared of /configz.
+// routeConfiguration has the settings about routes that /configz shows in
+// KubeCloudShared.
 type routeConfiguration struct {
 	RouteReconciliationPeriod metav1.Duration
 	ClusterCIDR               string
@@ -150,9 +151,9 @@ func (r *Route) Config() (route.Config, error) {
 	return route.Config{Clusters: clusters, Syncs: int(r.syncs), Period: r.period, Limits: r.limits}, err
 }
 
-// Concurrent returns the configuration for a provider that declares how many
-// concurrent calls are safe. declared is that number, or 0 if the provider declares
-// none. A flag that is set takes precedence.
+// Concurrent adapts the configuration to the number of concurrent calls that the
+// provider declares safe. The parameter declared is that number, or 0 if the provider
+// declares none. A flag that is set takes precedence.
 func (r *Route) Concurrent(c route.Config, declared int) route.Config {
 	if declared > 0 && !r.flags.Changed(flagRouteSyncs) {
 		c.Syncs = declared

@@ -48,14 +48,14 @@ func (s *Service) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.DurationVar(&s.resync, "service-resync-period", s.resync,
 		"How often an unchanged load balancer is compared with the cloud, give or take a tenth. 0 turns it off.")
 	fs.StringSliceVar(&s.classes, flagClasses, s.classes,
-		"Values of spec.loadBalancerClass that are served beside Services without one. With '-' among them, Services without a class are left to others. Services of other classes are never touched.")
+		"Values of spec.loadBalancerClass that are served in addition to Services without a class. With '-' among them, Services without a class are left to others. Services of other classes are never touched.")
 	fs.StringSliceVar(&s.retired, flagRetired, s.retired,
 		"Values of spec.loadBalancerClass that were served here in the past. Services of these classes lose their load balancer and the finalizer when they are deleted or get another type.")
 	fs.StringSliceVar(&s.removeOn, "service-remove-backends-on", s.removeOn,
 		"What else removes a node from load balancers at once: 'taint' (ToBeDeletedByClusterAutoscaler), 'deletion' (the Node is being deleted). "+
 			"Otherwise such a node is removed with the next change of the node set.")
 	fs.StringVar(&s.of, "service-backends-of", s.of,
-		"Whose nodes are behind load balancers: 'all', or 'own', which leaves out nodes that are not this daemon's by a label or by the flags --own-*.")
+		"Which nodes are behind load balancers: 'all', or 'own', which leaves out nodes that do not belong to this daemon, according to a label or the flags --own-*.")
 }
 
 func (s *Service) validate() []error {

@@ -139,8 +139,8 @@ func (s *Settings) Validate() []error { return append(s.ValidateUnserved(), s.wr
 // does not check files that only a server reads.
 func (s *Settings) ValidateUnserved() []error { return append(s.wrongValues(), s.unreadable(files)...) }
 
-// wrongValues returns all errors except those that unreadable and wrongServedFiles
-// report.
+// wrongValues returns all errors except those that the methods unreadable and
+// wrongServedFiles report.
 func (s *Settings) wrongValues() []error {
 	errs := slices.Clone(s.wrong)
 	for _, g := range s.groups() {
@@ -152,9 +152,9 @@ func (s *Settings) wrongValues() []error {
 	return errs
 }
 
-// misconfigured returns the error in --cluster-cidr if --controllers names the route
-// controller. If that controller runs only by default, misconfigured returns nil.
-// The leader then reports the error, and the other controllers run.
+// misconfigured returns the error in --cluster-cidr, but only if --controllers names
+// the route controller. If that controller runs by default, the leader reports the
+// error, and the other controllers run.
 func (s *Settings) misconfigured() error {
 	if s.Route.clusterCIDR == "" || !s.Route.Configured() || !s.Controllers.Names(RouteController) {
 		return nil

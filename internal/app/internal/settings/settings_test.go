@@ -14,9 +14,9 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// TestUpstreamsFlags compares our flags with upstream's. No flag is missing or under
-// another heading. If the default of a flag differs, the flag has an annotation that
-// says so.
+// TestUpstreamsFlags compares our flags with upstream's. All of upstream's flags must
+// be here, under the same headings. If the default of a flag differs, the flag must
+// have an annotation that says so.
 func TestUpstreamsFlags(t *testing.T) {
 	if got := len(upstreamFlags); got != 87 {
 		t.Errorf("the list has %d flags, upstream has 87", got)
@@ -73,7 +73,7 @@ func TestUpstreamsGates(t *testing.T) {
 
 const (
 	allControllers = "cloud-node-controller, cloud-node-lifecycle-controller, service-lb-controller, node-route-controller, kubelet-serving-csr-controller, persistent-volume-label-controller, node-ipam-controller"
-	nothingToTake  = "starts with no controller from which one could be taken away: '*,-foo' is all but foo, 'foo' is foo alone; there are " + allControllers
+	nothingToTake  = "runs no controller: '*,-foo' runs all but foo, 'foo' runs foo alone; there are " + allControllers
 )
 
 func TestValidation(t *testing.T) {

@@ -13,7 +13,7 @@ type Shadow struct {
 
 func (s *Shadow) addFlags(sections *cliflag.NamedFlagSets) {
 	sections.FlagSet("generic").BoolVar(&s.On, "shadow", s.On,
-		"Run beside the present manager and only look: decide, log and count, and report what has happened otherwise. There is no election, no event, no write, and no call that changes the cloud. "+
+		"Run beside the present manager and change nothing: decide, log and count, and report where the present manager has acted differently. There is no election, no event, no write, and no call that changes the cloud. "+
 			"On a host network it needs another --secure-port.")
 }
 

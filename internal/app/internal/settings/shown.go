@@ -60,8 +60,8 @@ var (
 	// word of its name is in secretWords.
 	secretNames = []string{"apikey", "credential", "passphrase", "passw", "secret", "token"}
 	secretWords = []string{"key", "keys", "pass"}
-	// plainTypes lists beginnings of type names. Values of these types are not
-	// secrets.
+	// plainTypes lists types whose values are not secrets, by the beginnings of their
+	// names.
 	plainTypes = []string{"bool", "count", "duration", "float", "int", "uint"}
 )
 

@@ -39,7 +39,7 @@ var secretArgs = []string{
 func TestShownFlags(t *testing.T) {
 	all := withSecrets(t, secretArgs...).ShownFlags()
 	for name, want := range map[string]string{
-		// Hidden, because of the name or the annotation.
+		// These values are hidden because of the flag's name or annotation.
 		"acme-api-token": "CLASSIFIED",
 		"acme-secret":    "CLASSIFIED",
 		"acme-login":     "CLASSIFIED",
@@ -47,7 +47,7 @@ func TestShownFlags(t *testing.T) {
 		"acme-apiToken":  "CLASSIFIED",
 		"acme-authtoken": "CLASSIFIED",
 		"acme-key-bytes": "CLASSIFIED",
-		// Shown, because these are not secrets.
+		// These values are shown because they are not secrets.
 		"acme-rotate-key":                        "true",
 		"acme-token-file":                        "/run/token",
 		"acme-zone":                              "north",

@@ -35,8 +35,8 @@ func newWebhooks(known []string, serving *Serving) Webhooks {
 	return w
 }
 
-// servingFlags lists the flags of the HTTPS server that the server of webhooks also
-// has, with a prefix.
+// servingFlags lists flags of the HTTPS server. The server of the webhooks has the
+// same flags with the prefix webhookPrefix.
 var servingFlags = []string{
 	"bind-address", "cert-dir", "disable-http2-serving", "secure-port", "tls-cert-file", "tls-cipher-suites",
 	"tls-curve-preferences", "tls-min-version", "tls-private-key-file", "tls-sni-cert-key",
@@ -67,7 +67,7 @@ func (w *Webhooks) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.Lookup("webhook-secure-port").Usage = "The port on which to serve webhooks over HTTPS. Callers are authenticated only with --webhook-client-ca-file. 0 turns it off."
 	fs.StringVar(&w.ClientCA, "webhook-client-ca-file", w.ClientCA,
 		"A file with CA certificates. If it is set, whoever calls a webhook has to present a client certificate that one of these CAs has signed. "+
-			"The API server presents one if the file in its --admission-control-config-file names one. The file is read again when it changes.")
+			"The API server presents a certificate if the file in its --admission-control-config-file names one. The file is read again when it changes.")
 }
 
 func (w *Webhooks) validate() []error {

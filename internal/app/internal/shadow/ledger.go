@@ -33,7 +33,7 @@ type Look struct {
 	Steps []step.Step
 }
 
-// News has the decisions and the differences that a Look has added.
+// News has the decisions and the differences that a Look has added to the ledger.
 type News struct {
 	Decided []step.Step
 	Differs []Difference
@@ -173,8 +173,8 @@ func (l *Ledger) happens(d Difference) Difference {
 // renamed.
 type Report struct {
 	Since time.Time `json:"since"`
-	// Differences has the remembered differences of the kinds Deleted and
-	// Initialized, and those of the other kinds that are not over.
+	// Differences has the differences of the kinds Deleted and Initialized, at most
+	// maxDifferences. It also has those of the other kinds that still exist.
 	Differences []Difference `json:"differences"`
 	// Dropped is the number of Deleted and Initialized differences that are not in
 	// Differences.

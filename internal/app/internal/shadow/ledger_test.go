@@ -13,8 +13,7 @@ import (
 
 var start = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// seen is the result of one Look. The field after is the time since the previous
-// Look.
+// seen is the result of one Look, together with the time since the previous Look.
 type seen struct {
 	after  time.Duration
 	facts  Facts

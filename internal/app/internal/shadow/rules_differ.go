@@ -40,8 +40,8 @@ func (w What) Why() string {
 	return ""
 }
 
-// LastsAfter is the time that the present manager gets to do what this daemon has
-// decided.
+// LastsAfter is the time after which a decision that nobody has carried out counts as a
+// difference.
 const LastsAfter = 5 * time.Minute
 
 // Facts has what the cluster says about the object of a Look.
@@ -71,15 +71,17 @@ func changed(before, now step.Step) bool {
 }
 
 // lost is called for an object that is gone. It reports whether the object was
-// deleted although this daemon would have kept it. Who has deleted it is not known.
+// deleted although this daemon would have kept it. It cannot know who has deleted the
+// object.
 func (d decision) lost() bool {
 	kind, _, _ := strings.Cut(d.step.Object, "/")
-	// An object that was still to be created has never existed.
+	// An object that this daemon would have created did not exist, so nobody has
+	// deleted it.
 	return kind == d.facts.Deletes && d.step.Effect != step.Delete && d.step.Effect != step.Create
 }
 
-// initialized reports whether a Node that this daemon would have let wait has been
-// initialised.
+// initialized reports whether a Node has been initialised although this daemon would
+// have let it wait.
 func (d decision) initialized(now Facts) bool {
 	return d.facts.Waits && !now.Waits && d.step.Effect == step.Wait
 }

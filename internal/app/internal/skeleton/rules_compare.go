@@ -29,8 +29,8 @@ type Fate struct {
 // nothing is the action of a step that leaves its object as it is.
 const nothing = "nothing"
 
-// order lists the effects. The gravest is the last. Compare does not distinguish the
-// first two, because an object that waits also stays.
+// order lists the effects, the gravest last. Compare treats None and Wait as the same,
+// because an object that waits stays as it is.
 var order = []step.Effect{step.None, step.Wait, step.Update, step.Create, step.Delete}
 
 // Compare returns the objects whose fates differ. Those that the skeleton deletes come
@@ -52,7 +52,7 @@ func Compare(daemon, skeleton []step.Step) []Difference {
 }
 
 // Fates returns the fate of each object. The fate is the gravest of the object's
-// steps. If several steps are equally grave, it is the first of them that does
+// steps. If several steps are equally grave, the fate is the first of them that does
 // something. A step that only records events does not change the object.
 func Fates(steps []step.Step) map[string]Fate {
 	fates := map[string]Fate{}

@@ -64,8 +64,8 @@ func Monitored(node *corev1.Node, said Existence) step.Step {
 	return s
 }
 
-// Initialised returns what the node controller does to a Node. The argument said is
-// nil if the cloud was not asked.
+// Initialised returns what the node controller does to a Node. The description is the
+// cloud's answer, or nil if the cloud was not asked.
 func Initialised(node *corev1.Node, said *Description) step.Step {
 	s := step.Step{Object: "node/" + node.Name, Effect: step.None, Do: nothing}
 	described := said != nil && said.Err == nil
@@ -87,8 +87,8 @@ func Initialised(node *corev1.Node, said *Description) step.Step {
 	return s
 }
 
-// initialise follows upstream-behaviour 3.2 to 3.4. A provider ID on the Node stays,
-// whoever wrote it. Nothing is reported.
+// initialise follows upstream-behaviour 3.2 to 3.4. A provider ID that is already on
+// the Node stays, whoever wrote it, and the skeleton reports nothing.
 func initialise(node *corev1.Node, i cloud.Metadata) (effect step.Effect, do, why string) {
 	if node.Spec.ProviderID == "" && i.ProviderID == "" && !i.Nameless {
 		return step.Wait, "wait", "neither the cloud nor the Node has a provider ID"
@@ -114,8 +114,9 @@ func betaDiffers(node *corev1.Node) bool {
 	return false
 }
 
-// addressesDiffer reports whether the refresh would change the addresses. The order
-// of the types is the API server's (upstream-behaviour 3.6), so it does not count.
+// addressesDiffer reports whether the refresh would change the addresses. It ignores
+// the order, because the API server groups the addresses by type (upstream-behaviour
+// 3.6).
 func addressesDiffer(node *corev1.Node, cloud []corev1.NodeAddress) bool {
 	after, ok := wanted(node, cloud)
 	return ok && len(cloud) > 0 && !slices.Equal(sorted(after), sorted(node.Status.Addresses))
@@ -147,8 +148,8 @@ func wanted(node *corev1.Node, cloud []corev1.NodeAddress) (all []corev1.NodeAdd
 	return all, true
 }
 
-// preferred begins with the addresses that the kubelet was told to use. It leaves
-// out the other addresses of the same types.
+// preferred moves the addresses that the kubelet was told to use to the front. It
+// leaves out all other addresses of the same types.
 func preferred(all []corev1.NodeAddress, given string) (addresses []corev1.NodeAddress, ok bool) {
 	var first []corev1.NodeAddress
 	matched := map[corev1.NodeAddressType]bool{}

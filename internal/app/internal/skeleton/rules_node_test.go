@@ -46,8 +46,8 @@ func told(ips string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Annotations = map[string]string{api.AnnotationAlphaProvidedIPAddr: ips} }
 }
 
-// The skeleton deletes a Node after one answer, but only if the Node is not
-// Ready.
+// The skeleton deletes a Node after a single answer "absent", but only if the Node is
+// not Ready.
 func TestMonitored(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -43,8 +43,8 @@ func (t Table) Routes() []step.Step {
 	return all
 }
 
-// strays returns the reason to delete a route, provided that it is in a CIDR of the
-// cluster. It returns "" if the route stays.
+// strays returns the reason to delete a route, or "" if the route stays. The caller
+// must check that the route is in a CIDR of the cluster.
 func (t Table) strays(r cloud.Route) string {
 	to := slices.IndexFunc(t.Nodes, func(n *corev1.Node) bool { return n.Name == r.Node })
 	switch {

@@ -12,8 +12,8 @@ import (
 const finalizer = "service.kubernetes.io/load-balancer-cleanup"
 
 // Service returns what the service controller does to a Service just after its start
-// (upstream-behaviour 6.1, 6.4). The controller also cleans up for Services with a
-// class.
+// (upstream-behaviour 6.1, 6.4). For the deletion of a load balancer, the class of the
+// Service does not matter.
 func Service(s *corev1.Service) step.Step {
 	is := step.Step{Object: "service/" + s.Namespace + "/" + s.Name, Effect: step.None, Do: nothing}
 	balanced := s.Spec.Type == corev1.ServiceTypeLoadBalancer

@@ -37,8 +37,8 @@ func ReasonsAreComplete(t *testing.T, reasons []message.Reason) {
 
 // EventsHaveReasons reads the code below these directories, except tests. It checks
 // that every message.Reason is in reasons, and that no event, cause or condition is
-// made or recorded without a Reason. So all messages have the maximum lengths of
-// package message.
+// made or recorded without a Reason. So no message is longer than package message
+// allows.
 func EventsHaveReasons(t *testing.T, reasons []message.Reason, directories ...string) {
 	t.Helper()
 	names := namesOf(t, reasons)
@@ -52,7 +52,8 @@ func EventsHaveReasons(t *testing.T, reasons []message.Reason, directories ...st
 			t.Fatal(err)
 		}
 		ast.Inspect(tree, func(n ast.Node) bool {
-			// A name from a variable is checked by the tests of its package.
+			// If the name of a Reason is not a constant, the tests of its own package
+			// check it.
 			if l, ok := n.(*ast.CompositeLit); ok && len(l.Elts) > 0 && (kindOf(l) != "message.Reason" || field(l, "Name") != "") {
 				check(t, l, names)
 			}
@@ -67,7 +68,7 @@ func EventsHaveReasons(t *testing.T, reasons []message.Reason, directories ...st
 	}
 }
 
-// goesAround finds code that sets a field Message to anything but another field
+// goesAround finds code that sets a field Message to a value that is not itself a field
 // Message. Such code bypasses package message. goesAround returns a description of the
 // code, or an empty string if n is other code.
 func goesAround(n ast.Node) string {

@@ -48,7 +48,8 @@ var errQuota = &quotaError{StatusCode: http.StatusForbidden, Code: "QuotaExceede
 // another route has the destination.
 var errTaken = &apiError{StatusCode: http.StatusConflict}
 
-// listBalancers is the API's call to list the load balancers for which match returns true.
+// listBalancers is the API's call to list load balancers. It returns those that the given
+// function accepts.
 func (c *Cloud) listBalancers(ctx context.Context, match func(balancer) bool) (found []balancer, err error) {
 	lies, err := c.call(ctx, list, func() error {
 		for _, b := range c.balancers {
@@ -152,9 +153,9 @@ func (c *Cloud) deleteGroup(ctx context.Context, id string) error {
 	return err
 }
 
-// provision makes the load balancer ready, unless load balancers are held. It reports
-// whether the load balancer was ready before the call. EnsureLoadBalancer calls provision
-// last, so a new load balancer is not ready at first.
+// provision makes the load balancer ready, unless a hold prevents that. It reports
+// whether the load balancer was ready before the call. This is the last step of
+// EnsureLoadBalancer, so a new load balancer is not ready at first.
 func (c *Cloud) provision(id string) (ready bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

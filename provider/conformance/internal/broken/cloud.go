@@ -19,7 +19,7 @@ import (
 // PageSize is the largest number of instances in one page.
 const PageSize = 3
 
-// Cloud is both the cloud and the world of the suite.
+// Cloud is a cloud in memory. It is also the world that the suite uses.
 type Cloud struct {
 	flaw string
 
@@ -65,7 +65,7 @@ const (
 	stopped  state = "stopped"
 )
 
-// fault is a fault that is set.
+// fault is a fault that the suite has set.
 type fault struct {
 	conformance.Fault
 	cleared chan struct{}
@@ -98,7 +98,7 @@ var (
 	errGarbage = errors.New("the answer is not JSON")
 )
 
-// class is the kind of a call of the API.
+// class is the kind of an API call.
 type class int
 
 const (
@@ -107,8 +107,9 @@ const (
 	write
 )
 
-// call makes one call of the API. It runs f under the lock, unless a fault
-// prevents that. If a fault changes lists, call returns the kind of that fault.
+// call makes one call of the API. It runs f under the lock, unless a fault prevents
+// that. If a fault only changes lists, the method returns the kind of that fault,
+// and its caller changes the list.
 func (c *Cloud) call(ctx context.Context, kind class, f func() error) (conformance.FaultKind, error) {
 	c.mu.Lock()
 	hit := c.count(kind)
@@ -235,8 +236,9 @@ func (c *Cloud) instance(ctx context.Context, id string) (found machine, err err
 	return found, err
 }
 
-// page is the API's call for one page of instances. The page begins after the
-// given ID. If next is not empty, there are more pages.
+// page is the API's call for one page of instances. The page begins after the given
+// ID. The second result is the ID after which the next page begins, or "" if there
+// is none.
 func (c *Cloud) page(ctx context.Context, after string) (page []machine, next string, err error) {
 	lies, err := c.call(ctx, list, func() error {
 		for _, m := range c.machines {
@@ -318,7 +320,7 @@ func (c *Cloud) StopMachine(_ context.Context, m conformance.Machine) error {
 	return c.change(m, func(m *machine) { m.state = stopped })
 }
 
-// StartMachine implements conformance.PowerSwitch. The machine then stays in the
+// StartMachine implements conformance.PowerSwitch. It leaves the machine in the
 // state "starting".
 func (c *Cloud) StartMachine(_ context.Context, m conformance.Machine) error {
 	return c.change(m, func(m *machine) { m.state = starting })

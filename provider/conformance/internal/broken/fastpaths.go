@@ -27,7 +27,7 @@ var (
 	_ provider.Reloader                = (*Provider)(nil)
 )
 
-// fast reports whether the fast paths have the flaw.
+// fast reports whether the provider has this flaw in a fast path.
 func (c *Cloud) fast(flaw string) bool { return c.has("fastpaths/" + flaw) }
 
 // MaxInstanceMetadataBatch implements provider.InstanceMetadataBatcher.
@@ -83,7 +83,8 @@ func (i instances) ListInstances(ctx context.Context, token string) (provider.In
 	return page, nil
 }
 
-// changed adds a change of a machine to the log of the cloud. The caller holds mu.
+// changed records in the cloud's log that a machine has changed. The caller holds
+// mu.
 func (c *Cloud) changed(id string) {
 	c.log = append(c.log, id)
 	if c.news != nil {
@@ -92,8 +93,9 @@ func (c *Cloud) changed(id string) {
 	}
 }
 
-// since returns the changes after a place in the log, the place of the last
-// change, and a channel. The channel is closed at the next change.
+// since returns the IDs of the machines that have changed after a place in the log,
+// and the place of the last change. The returned channel is closed at the next
+// change.
 func (c *Cloud) since(place int) (ids []string, now int, news <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

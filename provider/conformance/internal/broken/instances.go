@@ -124,8 +124,8 @@ func (i instances) find(ctx context.Context, node *corev1.Node) (machine, error)
 	return i.confused(found), nil
 }
 
-// confused returns the machine. With the flaw instances/two-nodes, after 20
-// questions it returns the machine of the previous question instead.
+// confused returns the machine. With the flaw instances/two-nodes, each call after
+// the 20th returns the machine of the previous call.
 func (i instances) confused(found machine) machine {
 	before := i.cloud.last.Swap(&found)
 	if i.cloud.answered.Add(1) > 20 && i.cloud.has("instances/two-nodes") {

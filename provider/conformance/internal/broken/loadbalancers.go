@@ -27,7 +27,7 @@ type loadBalancers struct {
 	slots   map[types.UID]bool
 }
 
-// remembered has what a provider with a flaw remembers about a Service.
+// remembered is what a flawed provider remembers about a Service.
 type remembered struct {
 	service *corev1.Service
 	status  *corev1.LoadBalancerStatus
@@ -133,7 +133,7 @@ func (l *loadBalancers) full(uid types.UID) bool {
 	return !l.slots[uid]
 }
 
-// told returns the status for the caller of EnsureLoadBalancer. With the flaw "create" or
+// told returns the status that EnsureLoadBalancer returns. With the flaw "create" or
 // "again", the address may be missing.
 func (l *loadBalancers) told(uid types.UID, status *corev1.LoadBalancerStatus) *corev1.LoadBalancerStatus {
 	l.cloud.mu.Lock()
@@ -175,8 +175,8 @@ func (l *loadBalancers) ensure(ctx context.Context, wanted balancer, s *corev1.S
 	return is.status(), l.ready(ctx, is.ID)
 }
 
-// change returns the load balancer after the change. The argument same means that
-// the Service is the same as in the last call.
+// change returns the load balancer after the change. The last argument reports whether the
+// Service is unchanged since the last call.
 func (l *loadBalancers) change(is, wanted conformance.LoadBalancer, same bool) conformance.LoadBalancer { //nolint:revive // some flaws depend on same
 	wanted.ID = is.ID
 	if same && l.has("drift-listener") {
@@ -202,8 +202,7 @@ func (l *loadBalancers) ready(ctx context.Context, id string) error {
 	return nil
 }
 
-// create creates the load balancer. Somebody else may already have one with this
-// name.
+// create creates the load balancer. The name may already belong to another load balancer.
 func (l *loadBalancers) create(ctx context.Context, wanted balancer) (*balancer, error) {
 	if l.has("new-uid") {
 		found, err := l.cloud.listBalancers(ctx, func(b balancer) bool { return b.cluster == wanted.cluster && b.service == wanted.service })
@@ -331,9 +330,9 @@ func (l *loadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, cluster s
 	return nil
 }
 
-// gone carries out the flaws that take effect before anything is deleted. It reports
-// whether the call ends here. The argument found is the number of load balancers of
-// the Service.
+// gone applies the flaws that take effect before anything is deleted. It reports whether
+// EnsureLoadBalancerDeleted must return at once. The integer is the number of load
+// balancers of the Service.
 func (l *loadBalancers) gone(ctx context.Context, uid types.UID, found int, m *remembered) (bool, error) {
 	switch {
 	case l.has("delete-pending") && l.cloud.isHeld():
@@ -366,8 +365,8 @@ func (l *loadBalancers) deleteGroups(ctx context.Context, cluster string, uid ty
 	return nil
 }
 
-// fresh reports whether this is the first provider of the cloud, and was never asked for
-// a load balancer of the Service.
+// fresh reports whether this provider is the first one of the cloud and was never asked
+// for a load balancer of the Service.
 func (l *loadBalancers) fresh(uid types.UID) bool {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()

@@ -24,7 +24,8 @@ type entry struct {
 	machine string // the ID of its target
 }
 
-// listRoutes is the API's call to list the routes for which match returns true.
+// listRoutes is the API's call to list routes. It returns those that the given function
+// accepts.
 func (c *Cloud) listRoutes(ctx context.Context, match func(entry) bool) (found []entry, err error) {
 	lies, err := c.call(ctx, list, func() error {
 		for _, r := range c.routes {
@@ -40,7 +41,7 @@ func (c *Cloud) listRoutes(ctx context.Context, match func(entry) bool) (found [
 	return found, err
 }
 
-// createRoute is the API's call to create a route to the machine with the name
+// createRoute is the API's call to create a route to the machine whose name is
 // TargetNode. It returns an error if there is already a route to this destination.
 func (c *Cloud) createRoute(ctx context.Context, wanted entry) error {
 	_, err := c.call(ctx, write, func() error {
@@ -105,8 +106,8 @@ func (r *routes) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovid
 }
 
 // machines lists the machines of the cloud and returns their IDs. A list may be wrong, so
-// a real provider asks the cloud about each missing machine. This provider looks into the
-// memory of the cloud instead (isGone).
+// a real provider asks the cloud about each missing machine. This provider calls isGone
+// instead, which reads the cloud's memory.
 func (r *routes) machines(ctx context.Context) (map[string]bool, error) {
 	ids := map[string]bool{}
 	for after := ""; ; {

@@ -38,8 +38,8 @@ func (l *loadBalancers) uid(uid types.UID, m *remembered) types.UID {
 	return uid
 }
 
-// seen returns the Service as this provider sees it, without the fields that its flaw
-// ignores.
+// seen returns the Service as this provider sees it. With some flaws, the provider
+// ignores or misreads a field.
 func (l *loadBalancers) seen(service *corev1.Service, m *remembered) *corev1.Service {
 	s := service.DeepCopy()
 	s.UID = l.uid(s.UID, m)

@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/process"
 )
 
-// Cloud is a simulated cloud. Its Client makes calls as the operator of the
-// cloud. No fault hits these calls, and they use no quota and are not counted.
+// Cloud is a simulated cloud. Its Client makes calls as the operator of the cloud.
+// Faults do not affect these calls. They use no quota and are not counted.
 type Cloud struct {
 	*simulator.Client
 

@@ -6,9 +6,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/audit"
 )
 
-// Requests counts the requests of the daemons under test to the API server. It
-// leaves out requests for the lease, because a daemon renews the lease whatever
-// happens.
+// Requests counts the requests of the daemons under test to the API server. It leaves
+// out requests for the lease, because a daemon always renews the lease.
 type Requests struct {
 	// Writes and Reads are counted by verb and resource, such as
 	// "patch nodes/status". A watch counts when it ends. Writes include Events.

@@ -49,7 +49,8 @@ func Uninitialized(name string, n int, now time.Time) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
 		Spec: corev1.NodeSpec{
-			// The Node has its CIDR at once, so that the control plane does not write it while the daemon does.
+			// The Node has its CIDR from the start. Otherwise the control plane would
+			// write the Node at the same time as the daemon.
 			PodCIDR: podCIDR, PodCIDRs: []string{podCIDR},
 			Taints: []corev1.Taint{{Key: api.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule}},
 		},

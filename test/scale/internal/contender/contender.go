@@ -26,7 +26,7 @@ import (
 // Name is the name of a daemon.
 type Name string
 
-// The contenders, in the order of the tables.
+// These are the contenders, in the order in which the tables list them.
 const (
 	Fairlead Name = "fairlead"
 	Skeleton Name = "skeleton"
@@ -75,9 +75,9 @@ func Version(ctx context.Context, program string) (string, error) {
 	return fields[len(fields)-1], nil
 }
 
-// Setup has the settings of a daemon. In addition, Start chooses a port, and turns
-// routes off unless Flags turn them on. All other settings have the daemon's own
-// defaults.
+// Setup has the settings of a daemon. In addition, Start chooses a port. It turns
+// routes off, unless a flag in Flags turns them on. All other settings have the
+// daemon's own defaults.
 type Setup struct {
 	Program  string
 	Provider Provider
@@ -144,8 +144,8 @@ func (d *Daemon) Healthy(ctx context.Context) error {
 	return err
 }
 
-// balancerTime matches a line of Fairlead's metrics with the total seconds of calls about
-// load balancers.
+// balancerTime matches the lines of Fairlead's metrics that have the total seconds of
+// calls about load balancers.
 var balancerTime = regexp.MustCompile(`(?m)^fairlead_cloud_call_duration_seconds_sum\{call="\w*(?:LoadBalancer|Backends)\w*"\} (\S+)$`)
 
 // BalancerTime returns the total time of all calls about load balancers so far, from

@@ -129,9 +129,9 @@ func TestTable(t *testing.T) {
 		"SizeOfAnOldResult":       "with 50 kubelets silent, with all 500 silent | **0**, **0** | 50, 500 |\n",
 		"NotDoneSaysHowMany":      "by default for 10 minutes, here with `--node-deletion-over-budget-after=30s`, then deletes at most 10 % of all nodes a minute) | not within 240 s, by then 157 of 300 | 30.0 s |\n",
 		"TheLieIsShort":           "\nThe wrong answers last 90 s: ",
-		"NodesCountAsOld":         " Fairlead runs with `--node-deletion-young-age=0s`, so that ",
-		"AFlagOfBoth":             " with `--node-status-update-frequency=10s` in both. ",
-		"TheMachine":              "on 2 cores with the control plane, 30 ms for each call of the cloud and a quota of 100 calls a second: ",
+		"NodesCountAsOld":         " Fairlead runs with `--node-deletion-young-age=0s`. So ",
+		"AFlagOfBoth":             " both daemons run with `--node-status-update-frequency=10s`. ",
+		"TheMachine":              "on a machine with 2 cores, which also ran the control plane. Each call of the cloud takes 30 ms, and the quota is 100 calls a second. ",
 		"ThePagesAreNamed":        "[old](docs/benchmarks/old.md), [new](docs/benchmarks/new.md).\n",
 		"ThePictureIsOfTheNewest": "made from [new](docs/benchmarks/new.md)",
 	} {

@@ -170,8 +170,8 @@ func (p panel) drawSizes(svg *strings.Builder) {
 	fmt.Fprintf(svg, `<text x="%d" y="%d" text-anchor="middle">Nodes</text>`+"\n", p.left+panelWidth/2, panelBottom+40)
 }
 
-// drawEnds writes the values of the largest cluster. If two values are close
-// together, the lower one moves down.
+// drawEnds writes the value of each curve for the largest cluster. If two values are
+// close together, it moves the lower one down.
 func (p panel) drawEnds(svg *strings.Builder) {
 	type end struct {
 		y            float64

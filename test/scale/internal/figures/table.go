@@ -65,18 +65,19 @@ func lines() []line {
 	}
 }
 
-// sized returns a function that returns a first cell with the number of Nodes.
+// sized returns a function for the field what of a line. The function inserts the
+// number of Nodes into the format.
 func sized(format string) func(...found) string {
 	return func(f ...found) string { return fmt.Sprintf(format, report.Grouped(f[0].nodes)) }
 }
 
-// exposing returns a function that returns a first cell with the number of Services.
+// exposing does the same as sized, with the number of Services.
 func exposing(format string) func(...found) string {
 	return func(f ...found) string { return fmt.Sprintf(format, report.Grouped(f[0].services)) }
 }
 
-// bound returns, as text, the least time in which the quota allows all calls.
-// It is empty if that time is not known.
+// bound returns a text that says how long the calls take at least, because of the
+// quota. The text is empty if that time is not known.
 func (f found) bound() string {
 	if fact, known := f.fairlead.Fact(report.QuotaNeeds); known {
 		return " (the quota alone needs " + fact.Text() + ")"
@@ -85,7 +86,7 @@ func (f found) bound() string {
 }
 
 // with returns the value of one of Fairlead's flags, between the texts before and
-// after. It returns an empty text if Fairlead ran with the default.
+// after. It returns an empty text if Fairlead ran with the default of the flag.
 func (f found) with(before, flag, after string) string {
 	for _, given := range f.fairlead.Flags {
 		if value, is := strings.CutPrefix(given, flag+"="); is {
@@ -106,8 +107,8 @@ func deleted(rows ...report.Row) string {
 	return strings.Join(texts, ", ")
 }
 
-// removed returns a text with the time after which the Nodes were gone. If some Nodes
-// were left, the text also has the number of those that were gone by then.
+// removed returns a text that says after what time the Nodes were gone. If some Nodes
+// were left, the text also says how many were gone.
 func removed(rows ...report.Row) string {
 	text := fact(rows[0], report.NodesGone)
 	if n := fact(rows[0], report.GoneByThen); n != "" {
@@ -168,7 +169,7 @@ func (all Results) Table() string {
 			}
 		}
 	}
-	text := fmt.Sprintf("Measured beside the skeleton, on %d cores with the control plane, %s for each call of the cloud and a quota of %s calls a second: %s.\n\n",
+	text := fmt.Sprintf("Fairlead and the skeleton were measured on a machine with %d cores, which also ran the control plane. Each call of the cloud takes %s, and the quota is %s calls a second. Results: %s.\n\n",
 		all[0].Machine.Cores, strings.Replace(all[0].Flags["latency"], "ms", " ms", 1), all[0].Flags["quota"], strings.Join(pages, ", ")) +
 		"| | Fairlead | skeleton |\n| --- | --- | --- |\n" + rows.String() + all.conditions()
 	if picture, ok := all.newestScaling(); ok {
@@ -187,19 +188,19 @@ func (all Results) conditions() string {
 		}
 	}
 	if f, ok := all.newest("removal"); ok && slices.Contains(f.fairlead.Flags, "--node-deletion-young-age=0s") {
-		sentences = append(sentences, "Where kubelets are silent, Fairlead runs with `--node-deletion-young-age=0s`, so that the new nodes of a benchmark count as old ones, which it deletes sooner.")
+		sentences = append(sentences, "In the lines about silent kubelets, Fairlead runs with `--node-deletion-young-age=0s`. So new nodes count as old ones, which it deletes sooner.")
 	}
 	if f, ok := all.newest("drift"); ok {
-		sentences = append(sentences, f.with("The changed addresses are measured with `--node-status-update-frequency=", "--node-status-update-frequency", "` in both."))
+		sentences = append(sentences, f.with("For the line about changed addresses, both daemons run with `--node-status-update-frequency=", "--node-status-update-frequency", "`."))
 	}
 	if text := strings.TrimSpace(strings.Join(sentences, " ")); text != "" {
-		return "\n" + text + " More of [what the figures do not show](docs/benchmarks/README.md#what-it-does-not-show).\n"
+		return "\n" + text + " See also [what the figures do not show](docs/benchmarks/README.md#what-it-does-not-show).\n"
 	}
 	return ""
 }
 
-// row returns the text of the line, and the pages of its figures. It returns nothing
-// if no result has Fairlead's figures.
+// row returns the line as text, and the pages from which its figures come. It
+// returns nothing if no result has Fairlead's figures.
 func (l line) row(all Results) (text string, pages []string) {
 	var scenarios []found
 	var ours, theirs []report.Row

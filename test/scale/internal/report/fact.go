@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The names of facts that are in the README, in the table of scaling or in the
-// picture.
+// These are the names of the facts that are shown in the README, in the table of
+// scaling or in the picture.
 const (
 	AllInitialized  = "all initialised"
 	MedianNode      = "the median Node"
@@ -40,13 +40,13 @@ type Fact struct {
 // Took returns the fact that something took this long.
 func Took(what string, d time.Duration) Fact { return Fact{What: what, Seconds: d.Seconds()} }
 
-// Never returns the fact that something has not happened within a time.
+// Never returns the fact that something did not happen within this time.
 func Never(what string, within time.Duration) Fact {
 	return Fact{What: what, NotWithin: within.Seconds()}
 }
 
-// Number returns the fact that there were n of something. The last argument is
-// the largest possible number, or 0 if there is no such number.
+// Number returns the fact that there were n of something. The last argument is the
+// largest possible value of n, or 0 if there is none.
 func Number(what string, n, of int) Fact { return Fact{What: what, Count: &n, Of: of} }
 
 // Quantity returns the fact that there was this quantity of something.

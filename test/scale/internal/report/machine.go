@@ -38,7 +38,7 @@ func ThisMachine() Machine {
 	}
 }
 
-// field returns the first value of a key in a file of lines "key : value".
+// field reads a file with lines "key : value" and returns the first value of the key.
 func field(file, key string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {

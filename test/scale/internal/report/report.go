@@ -41,16 +41,17 @@ type Row struct {
 	// HealthyNodesDeleted is the number of Nodes that the contender deleted
 	// although their instances run.
 	HealthyNodesDeleted int `json:"healthyNodesDeleted"`
-	// CloudCalls has the cloud's counts, by call and then by result.
+	// CloudCalls are the calls that the cloud has counted, by call and then by result.
 	CloudCalls map[string]map[string]int `json:"cloudCalls"`
 	Throttled  int                       `json:"throttled"` // number of calls with the answer 429
-	// APIWrites and APIReads have the API server's counts, by verb and
-	// resource. The Lease is left out. Writes include Events.
+	// APIWrites and APIReads are the requests that the API server has logged, by verb
+	// and resource. The Lease is left out. Writes include Events.
 	APIWrites  map[string]int `json:"apiWrites"`
 	APIReads   map[string]int `json:"apiReads"`
 	APIRefused int            `json:"apiRefused"`
 	Events     int            `json:"events"`
-	// CPUSeconds is user and system time within the measured Seconds.
+	// CPUSeconds is the user and system time that the daemons used during the
+	// measurement. Seconds is the duration of the measurement.
 	CPUSeconds float64 `json:"cpuSeconds"`
 	Seconds    float64 `json:"seconds"`
 	// PeakBytes is the largest resident memory since the process started.

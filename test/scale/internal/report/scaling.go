@@ -8,8 +8,8 @@ import (
 )
 
 // Scaling returns the runs that differ only in contender, fast paths and number of
-// Nodes. They are sorted by contender. For each contender, runs with fast paths
-// come before runs without, and then smaller clusters before larger ones.
+// Nodes. They are sorted by contender, then by fast paths (first with, then without),
+// then by the number of Nodes.
 func (r Report) Scaling() []Row {
 	var rows []Row
 	for _, row := range r.Rows {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// maxPoints is the largest number of seconds for which a series has a point for
-// each second.
+// maxPoints is the duration in seconds up to which a series has a point for each
+// second.
 const maxPoints = 60
 
 // Series is the course of a measurement. The time of the measurement is divided
@@ -52,8 +52,8 @@ func NewSeries(samples []Sample) *Series {
 	return s
 }
 
-// Unevenness returns the calls in the busiest ten seconds, as a multiple of the
-// mean for ten seconds. The last ten seconds do not count, because they may be
+// Unevenness returns the number of calls in the busiest ten seconds, divided by the
+// mean number in ten seconds. The last ten seconds do not count, because they may be
 // incomplete. Without calls the result is 0.
 func (s *Series) Unevenness() float64 {
 	tens := chunks(s.Calls, 10/s.EverySeconds)

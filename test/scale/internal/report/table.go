@@ -108,7 +108,7 @@ func (r Report) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// Failed returns the names of the rows whose numbers are missing.
+// Failed returns the names of the rows that have an error.
 func (r Report) Failed() []string {
 	var names []string
 	for _, row := range r.Rows {

@@ -54,13 +54,13 @@ var drift = Scenario{
 		if err != nil {
 			return err
 		}
-		// A contender that asks about one Node after the other needs the time t.pass()
-		// for all Nodes.
+		// A contender that asks about one Node after the other needs t.pass() to ask
+		// about all of them.
 		period := t.driftPeriod() + t.pass()
 		if err := t.until(ctx, report.AddressesFollow, time.Minute+2*period, follow(changed, addressesFollow)); err != nil {
 			return err
 		}
-		// The next refresh may find a change that this one has missed.
+		// A refresh may miss a change. Then the next refresh finds it.
 		if err := t.until(ctx, "types follow", t.clock.Since(t.began.at)+period+t.driftPeriod(), follow(changed, typeFollows)); err != nil {
 			return err
 		}
@@ -82,8 +82,8 @@ func driftings() []Scenario {
 // scenario measures the time until a change is seen.
 func (s Settings) changed() int { return min(s.percent(5), 50) }
 
-// follow returns a function that checks Nodes. That function returns nil if the
-// function holds returns true for the Nodes of all instances.
+// follow returns a function that checks Nodes. It returns nil if each of the instances
+// has a Node that meets the given condition.
 func follow(instances []simulator.Instance, holds func(simulator.Instance, *corev1.Node) bool) func(map[string]*corev1.Node) error {
 	return func(nodes map[string]*corev1.Node) error {
 		done := 0

@@ -58,8 +58,8 @@ func (t *trial) handOver(ctx context.Context, what string, s syscall.Signal) err
 	if err := t.poll(ctx, within, func() error { return standby.Healthy(ctx) }); err != nil {
 		return err
 	}
-	// The standby has just begun to read the lease. By default, it reads the lease every
-	// two to four seconds.
+	// The standby must have read the lease before the leader ends. By default, it reads
+	// the lease every two to four seconds.
 	if err := t.wait(ctx, 5*time.Second); err != nil {
 		return err
 	}

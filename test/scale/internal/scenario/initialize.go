@@ -28,7 +28,7 @@ var initialize = Scenario{
 	},
 }
 
-// scales returns the scenario initialize with 10, 20 and 40 % of the Nodes. They
+// scales returns the scenario initialize with 10, 20 and 40 % of the Nodes. The results
 // show the cost of a Node in clusters of several sizes.
 func scales() []Scenario {
 	var all []Scenario
@@ -97,8 +97,8 @@ func (s Settings) quotaNeeds(calls int) time.Duration {
 // allInitialized returns nil if every Node is initialised.
 func allInitialized(nodes map[string]*corev1.Node) error { return initialized(1)(nodes) }
 
-// initialized returns a function that checks Nodes. It returns nil if at least
-// one Node in oneIn is initialised. If oneIn is 2, that is half of the Nodes.
+// initialized returns a function that checks Nodes. It returns nil if enough Nodes are
+// initialised: all if oneIn is 1, half of them if oneIn is 2, and so on.
 func initialized(oneIn int) func(map[string]*corev1.Node) error {
 	return func(nodes map[string]*corev1.Node) error {
 		done := 0

@@ -13,7 +13,8 @@ import (
 )
 
 // lies has the scenarios in which the cloud answers wrongly while all instances
-// run. Nodes with silent kubelets stand for healthy machines that cannot report.
+// run. The Nodes with silent kubelets represent healthy machines that cannot
+// report.
 var lies = []Scenario{
 	lie("lies-404-few", "404 to every call", 10, contender.Simulated, simulator.FaultNotFound),
 	lie("lies-404-all", "404 to every call", 100, contender.Simulated, simulator.FaultNotFound),

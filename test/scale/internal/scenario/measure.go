@@ -30,8 +30,8 @@ func (t *trial) begin(ctx context.Context) error {
 	return err
 }
 
-// balancerTime returns the total time of all calls about load balancers so far. If the
-// calls are not made one after the other, it returns 0.
+// balancerTime returns the total time of all calls about load balancers so far. It
+// returns 0 if several calls may be made at the same time.
 func (t *trial) balancerTime(ctx context.Context) (sum time.Duration, err error) {
 	if !t.scenario.OneWorker {
 		return 0, nil

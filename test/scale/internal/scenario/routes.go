@@ -49,8 +49,8 @@ var routesInit = Scenario{
 	},
 }
 
-// routings returns the scenario routesInit once for each provider of withPlain and
-// withErrors. The skeleton is measured only with errors that have a status. From
+// routings returns all variants of the scenario routesInit that withPlain and
+// withErrors make. The skeleton is measured only with errors that have a status. From
 // errors without a status it cannot see that the quota refuses its calls, so it would
 // need hours.
 func routings() []Scenario {

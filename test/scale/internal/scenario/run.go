@@ -25,8 +25,8 @@ type Bench struct {
 	Bin, Dir string
 	Keep     bool
 	Clock    clock.WithTicker
-	// SideBySide is how many of the trials that mostly wait run at the same time.
-	// If it is 0, the number depends on the number of Nodes.
+	// SideBySide is the number of trials that run side by side, because they mostly
+	// wait. If it is 0, the number depends on the number of Nodes.
 	SideBySide int
 	// Progress is called for each event. Two calls never overlap.
 	Progress func(Event)
@@ -71,8 +71,8 @@ func Count(scenarios []Scenario, contenders []contender.Name) int {
 // Run runs each scenario with each contender, and returns a row for each trial. First
 // come the trials that need the whole machine, one after the other. Then come the
 // trials that mostly wait, side by side. Last come the trials that need a quiet
-// machine, one after the other. The longest of the trials that mostly wait may last
-// longer than all others together, so it may still run during the last trials.
+// machine, one after the other. The longest of the trials that mostly wait may take
+// more time than all others together. So the last trials do not wait for it.
 func (b *Bench) Run(ctx context.Context, scenarios []Scenario, contenders []contender.Name) []report.Row {
 	todo, rows := b.plan(scenarios, contenders)
 	lanes := b.lanes()
@@ -94,11 +94,11 @@ func (b *Bench) Run(ctx context.Context, scenarios []Scenario, contenders []cont
 	return rows
 }
 
-// preparedAtOnce is the number of control planes that get their Nodes at the same
-// time. A single one needs the whole machine for that.
+// preparedAtOnce is the number of control planes that get their Nodes at the same time.
+// Even a single one needs the whole machine for that.
 const preparedAtOnce = 1
 
-// lanes returns how many of the trials that mostly wait run at the same time.
+// lanes returns the number of trials that run side by side.
 func (b *Bench) lanes() int {
 	if b.SideBySide > 0 {
 		return b.SideBySide
@@ -107,8 +107,8 @@ func (b *Bench) lanes() int {
 	return max(1, min(most, nodesInAll/b.Settings.Nodes))
 }
 
-// sideBySide runs the trials in the argument waiting, with as many at the same time
-// as there are lanes.
+// sideBySide runs the trials that mostly wait. The argument lanes is the number of
+// trials that run at the same time.
 func (b *Bench) sideBySide(ctx context.Context, lanes int, waiting []job) {
 	queue := make(chan job)
 	var running sync.WaitGroup
@@ -127,8 +127,8 @@ func (b *Bench) sideBySide(ctx context.Context, lanes int, waiting []job) {
 }
 
 // jobs has all trials in three groups: those that need the whole machine, those
-// that need a quiet machine, and those that mostly wait. The first element of
-// waiting is the longest trial.
+// that need a quiet machine, and those that mostly wait. The longest of the trials
+// that mostly wait is the first element of the field waiting.
 type jobs struct{ alone, quiet, waiting []job }
 
 // plan returns all trials, and the rows for their results.
@@ -193,7 +193,7 @@ func (b *Bench) trial(ctx context.Context, j job) {
 	b.tell(Event{Trial: j.String(), Text: text, Done: true})
 }
 
-// all calls up, runs the scenario, and calls down.
+// all starts what the trial needs, runs the scenario, and ends all processes.
 func (t *trial) all(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, t.down()) }()
 	if err := t.up(ctx); err != nil {

@@ -66,10 +66,10 @@ type Scenario struct {
 	// Errors is the form of the provider's errors. It is empty if the scenario does
 	// not depend on that form.
 	Errors Errors
-	// FastPaths reports whether the provider has fast paths. It is empty if the
-	// scenario does not depend on them.
+	// FastPaths describes the fast paths that the provider has. It is empty if the scenario
+	// does not depend on them.
 	FastPaths FastPaths
-	// Flags returns the flags that do not have the contender's defaults.
+	// Flags returns the flags that differ from the contender's defaults.
 	Flags func(Settings, contender.Name) []string
 	// Size returns the sizes with which the scenario is run. If it is nil, the sizes of
 	// the benchmark are used.
@@ -78,10 +78,10 @@ type Scenario struct {
 	Only contender.Name
 	// OneWorker means that calls about Services are made one after the other.
 	OneWorker bool
-	// Alone lists the contenders whose times depend on the machine. Nothing else may
-	// run at the same time. Quiet lists the contenders whose times depend on the cloud,
-	// but would be longer on a busy machine. A contender in neither list mostly waits,
-	// so it runs side by side with others.
+	// Alone has the contenders whose times depend on the machine. Nothing else may run
+	// at the same time. Quiet has the contenders whose times depend on the cloud, but
+	// would be longer on a busy machine. A contender in neither field mostly waits, so
+	// it runs side by side with others.
 	Alone, Quiet []contender.Name
 
 	run func(context.Context, *trial) error
@@ -121,8 +121,9 @@ func withPlain(s Scenario) []Scenario {
 	return []Scenario{s, plain}
 }
 
-// withErrors adds two variants of the first scenario. In these variants, the
-// provider's errors have lost their type, and the provider has no fast paths.
+// withErrors adds two variants of the first scenario, and returns all scenarios. In the
+// variants, the provider's errors have lost their type, and the provider has no fast
+// paths.
 func withErrors(all []Scenario) []Scenario {
 	s := all[0]
 	for n := range all {
@@ -144,8 +145,8 @@ func withErrors(all []Scenario) []Scenario {
 	return append(all, text, unreadable)
 }
 
-// atMost returns a function that limits the number of Nodes. It is for scenarios whose
-// result would be the same in a larger cluster.
+// atMost returns a function that limits the number of Nodes. Some scenarios use it,
+// because they would have the same result in a larger cluster.
 func atMost(nodes int) func(Settings) Settings {
 	return func(s Settings) Settings {
 		s.Nodes = min(s.Nodes, nodes)
@@ -153,9 +154,9 @@ func atMost(nodes int) func(Settings) Settings {
 	}
 }
 
-// Restrict returns the scenarios whose Errors and FastPaths are among the given
-// values. A scenario whose field is empty passes, because it does not depend on
-// that field. An empty list restricts nothing.
+// Restrict returns the scenarios whose fields Errors and FastPaths have values of these
+// lists. An empty list allows every value. Every list allows an empty field, because the
+// scenario does not depend on that field.
 func Restrict(all []Scenario, errors []Errors, fastPaths []FastPaths) []Scenario {
 	return slices.DeleteFunc(slices.Clone(all), func(s Scenario) bool {
 		return len(errors) > 0 && s.Errors != "" && !slices.Contains(errors, s.Errors) ||

@@ -103,7 +103,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// Of the trials that mostly wait, the longest begins first.
+// Among the trials that mostly wait, the longest begin first.
 func TestPlan(t *testing.T) {
 	some, err := Select([]string{"init", "idle", "services-create"})
 	if err != nil {

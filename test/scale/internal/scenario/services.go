@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// servicesWithin is the longest time to wait for a change of all Services.
+// servicesWithin is the timeout for a change of all Services.
 const servicesWithin = 15 * time.Minute
 
 // services returns the scenarios about Services of type LoadBalancer.
@@ -74,8 +74,8 @@ var (
 		}).few()
 )
 
-// oneWorker returns the scenario with one worker: calls are made one after the other,
-// so their times add up. The skeleton always has one worker.
+// oneWorker returns the scenario with one worker for Services. Calls are then made one
+// after the other, so their times add up. The skeleton always has one worker.
 func oneWorker(s Scenario) Scenario {
 	what, run := s.What, s.run
 	s.Name += "-one-worker"
@@ -106,7 +106,7 @@ func oneWorker(s Scenario) Scenario {
 	return s
 }
 
-// quiet returns the scenario with Fairlead in its list Quiet.
+// quiet returns the scenario with its field Quiet set to Fairlead.
 func (s Scenario) quiet() Scenario {
 	s.Quiet = []contender.Name{contender.Fairlead}
 	return s
@@ -124,7 +124,8 @@ func (s Scenario) few() Scenario {
 	return s
 }
 
-// others is the scenario with many Services that the daemon can ignore.
+// others is the scenario with many Services of type ClusterIP, which the daemon can
+// ignore.
 var others = Scenario{
 	Name: "services-others",
 	What: func(s Settings) string {
@@ -151,17 +152,17 @@ var others = Scenario{
 	},
 }
 
-// bulk is the size of the annotations of each Service in bytes. The API server
+// bulk is the size of the annotations of each of these Services in bytes. The API server
 // allows 256 KiB.
 const bulk = 128 << 10
 
-// others returns the number of Services that the daemon can ignore. It is limited,
+// others returns the number of Services in the scenario others. The number is limited,
 // because the API server keeps all Services in memory.
 func (s Settings) others() int { return 10 * min(s.Services, 100) }
 
-// ofServices returns a scenario that begins when the daemon holds the lease and
-// has done its work at startup. The argument what is a format for the number of
-// Services and the number of Nodes.
+// ofServices returns a scenario that begins when the daemon holds the lease and has done
+// its work at startup. The argument what is a format string for the number of Services
+// and the number of Nodes.
 func ofServices(name, what string, run func(context.Context, *trial) error) Scenario {
 	return Scenario{
 		Name:     name,

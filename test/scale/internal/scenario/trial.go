@@ -157,9 +157,9 @@ func (t *trial) replica() (*contender.Daemon, error) {
 	return d, err
 }
 
-// lead starts a daemon. It waits until the daemon holds the lease and has done its
-// work at startup. That work counts as done once the cloud gets at most about 1.5
-// times callsPerSecond.
+// lead starts a daemon. It waits until the daemon holds the lease and has done its work
+// at startup. That work counts as done when the rate of calls to the cloud has fallen to
+// about 1.5 times callsPerSecond.
 func (t *trial) lead(ctx context.Context, callsPerSecond float64) error {
 	const (
 		within = 2 * time.Minute
@@ -200,7 +200,7 @@ func (t *trial) lead(ctx context.Context, callsPerSecond float64) error {
 		}
 		if made := report.Count() - before; made > most {
 			before, at = report.Count(), t.clock.Now()
-			return fmt.Errorf("%d calls of the cloud within %v", made, window)
+			return fmt.Errorf("%d calls to the cloud within %v", made, window)
 		}
 		return d.Err()
 	})
@@ -243,15 +243,15 @@ func (t *trial) silence(ctx context.Context, instances []simulator.Instance) err
 	return t.plane.Silence(ctx, names, t.clock.Now())
 }
 
-// until waits until check returns nil. It records the time since the beginning
-// of the measurement, or that check did not return nil in time.
+// until waits until check returns nil, and records the time since the beginning of the
+// measurement. If check does not return nil in time, until records that.
 func (t *trial) until(ctx context.Context, what string, within time.Duration, check func(map[string]*corev1.Node) error) error {
 	err := t.nodes.Await(ctx, within-t.clock.Since(t.began.at), check)
 	return t.took(err, what, t.clock.Since(t.began.at))
 }
 
-// took records the end of a wait. It returns err, unless err only says that the time
-// was over.
+// took records the duration d of a wait. If err wraps cluster.ErrLate, it records that
+// the wait did not end in time. It returns any other error.
 func (t *trial) took(err error, what string, d time.Duration) error {
 	switch {
 	case errors.Is(err, cluster.ErrLate):
@@ -292,8 +292,8 @@ func (t *trial) failure() error {
 	return errors.Join(errs...)
 }
 
-// gone returns a function that checks Nodes. It returns nil if none of the instances
-// has a Node.
+// gone returns a check of the Nodes. The check returns nil if none of the instances has a
+// Node.
 func gone(instances []simulator.Instance) func(map[string]*corev1.Node) error {
 	return func(nodes map[string]*corev1.Node) error {
 		left := slices.DeleteFunc(slices.Clone(instances), func(i simulator.Instance) bool { return nodes[i.Name] == nil })
@@ -304,9 +304,10 @@ func gone(instances []simulator.Instance) func(map[string]*corev1.Node) error {
 	}
 }
 
-// spread returns this many instances, spread evenly over all instances. With
-// neighbouring instances, a contender that asks in order could be lucky. A
-// truncated list would lack all or none of them.
+// spread returns this many instances, at equal distances in the list. If the instances
+// were neighbours, a measurement would depend on luck. A contender that asks in the
+// order of the list could find all of them at once. A truncated list would lack all of
+// them or none.
 func spread(instances []simulator.Instance, size int) []simulator.Instance {
 	var some []simulator.Instance
 	for n := range size {
