@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -37,9 +38,14 @@ func TestServingAsksTheAPIServer(t *testing.T) {
 		"/flagz":   {403, 401, 403, 403},
 		"/statusz": {403, 401, 403, 403},
 	} {
-		expect.Within(t, expect.Soon, func(context.Context) error { // The API server knows a new role only after a moment.
-			got := answers{d.Get(t, path, ""), d.Get(t, path, "wrong"), d.Get(t, path, unprivileged.token), d.Get(t, path, scraper.token)}
-			return expect.Equal(path, want, got)
+		expect.Within(t, expect.Soon, func(ctx context.Context) error { // The API server knows a new role only after a moment.
+			var errs [4]error
+			get := func(n int, token string) (status int) {
+				status, _, errs[n] = d.Request(ctx, path, token)
+				return status
+			}
+			got := answers{get(0, ""), get(1, "wrong"), get(2, unprivileged.token), get(3, scraper.token)}
+			return errors.Join(expect.Equal(path, want, got), errors.Join(errs[:]...))
 		})
 	}
 	expect.Within(t, expect.Soon, func(ctx context.Context) error { // The API server may take longer than this check allows.

@@ -122,13 +122,6 @@ func (d *Daemon) CountLogged(words ...string) int {
 	return n
 }
 
-// Get makes the same request as Ask and returns only the status.
-func (d *Daemon) Get(t *testing.T, path, token string) int {
-	t.Helper()
-	status, _ := d.Ask(t.Context(), t, path, token)
-	return status
-}
-
 // Ask makes a request to a daemon that serves already, and fails the test on an
 // error. Use Request for a daemon that may not serve yet.
 func (d *Daemon) Ask(ctx context.Context, t *testing.T, path, token string) (status int, body string) {
