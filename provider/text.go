@@ -16,8 +16,8 @@ import (
 const maxText = 16 << 10
 
 // maxBroken limits the search for JSON objects in a text. The search ends once it has read
-// this many bytes that turned out not to be JSON. In a page that was cut off, it could
-// otherwise read the rest of the page again for each brace.
+// this many bytes that turned out not to be JSON. Without the limit, the search could read
+// the rest of a page again after each brace.
 const maxBroken = 2 * maxText
 
 // text has everything that was read from the text of an error.

@@ -12,10 +12,10 @@ import (
 const (
 	// A cloud, or a part of it, counts as down when calls for minDown distinct
 	// objects have failed without an answer in between, and the last answer is
-	// older than downAfter. If the last error cannot be classified, the first
-	// failure must be older than downAfter, too. If the last error can be
-	// classified, failures for manyDown objects are enough, however recent the last
-	// answer is.
+	// older than downAfter. If the last error can be classified, failures for
+	// manyDown objects are enough, however recent the last answer is. If it cannot
+	// be classified, no part counts as down because of it, and the whole cloud
+	// counts as down only if the first failure is older than downAfter, too.
 	minDown   = 3
 	manyDown  = 32
 	downAfter = time.Second
@@ -264,10 +264,9 @@ type effect struct {
 	failed bool // the call has failed for a reason that many objects may share
 	opened bool // calls are held back from now on
 	// again is the time to wait before a failed call is tried again. It is 0 if
-	// calls are not held back. The field parked means that the caller waits in the
-	// gateway.
+	// calls are not held back.
 	again  time.Duration
-	parked bool
+	parked bool // the caller waits in the gateway
 }
 
 // mark adds the effect to the error of the call.

@@ -77,7 +77,8 @@ func newHealth(setOverdue func(float64)) *health {
 // panicked records a panic, and returns the time during which the object is left alone.
 // Each panic of a call without names counts as the panic of another object. A panic of
 // a call about many objects does not count, because the gateway then makes a call for
-// each object. If one of these objects is the cause, its call panics and counts.
+// each object. If one of these objects is the cause, its own call panics, and that panic
+// counts.
 func (h *health) panicked(c call, value any) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()

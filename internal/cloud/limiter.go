@@ -233,8 +233,8 @@ func (l *limiter) hangsAfter() time.Duration {
 }
 
 // told records how the end of a call has affected the breaker. If the breaker has
-// opened, the cloud is down, and the quota is not the cause of the failures. So a rate
-// that was lowered only on suspicion is restored.
+// opened, the cloud or a part of it is down, and the quota is not the cause of the
+// failures. So a rate that was lowered only on suspicion is restored.
 func (l *limiter) told(e effect) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

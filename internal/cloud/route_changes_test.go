@@ -21,8 +21,8 @@ import (
 )
 
 // tableWithFaults is a provider with a route table. It makes all changes, except those
-// of the destinations in the map refuses. The function fault, if it is not nil, can
-// replace the results of ApplyRoutes.
+// of the destinations in the map refuses. If fault is not nil, it can replace the
+// results of ApplyRoutes.
 type tableWithFaults struct {
 	refuses map[string]error
 	fault   func([]provider.RouteResult) ([]provider.RouteResult, error)

@@ -62,7 +62,7 @@ func accessDenied(v *View) []Finding {
 		return nil
 	}
 	objects = slices.Compact(objects)
-	return []Finding{{Message: fmt.Sprintf("%d objects wait because the cloud denies access. %s", len(objects), messages[0]), Evidence: limited(objects)}}
+	return []Finding{{Message: fmt.Sprintf("Objects that wait: %d. The first one says: %s", len(objects), messages[0]), Evidence: limited(objects)}}
 }
 
 func skewedClocks(v *View) (all []Finding) {

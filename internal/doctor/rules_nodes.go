@@ -72,7 +72,7 @@ func initialisedChecks() []Check {
 	return []Check{
 		{
 			ID: "FL206", Category: OfNodes, Level: Warning, Title: "A Node has a provider ID of another cloud",
-			Why:   "A flag of the kubelet has set it, or the manager that is built into k3s. Fairlead leaves such a Node alone, and a provider ID cannot be changed.",
+			Why:   "Something else has set it, such as a flag of the kubelet or the manager that is built into k3s. Fairlead leaves such a Node alone, and a provider ID cannot be changed.",
 			Looks: "The schemes of all provider IDs, and `--own-provider-id-schemes`.",
 			Fix:   "kubectl label node {name} " + ownership.LabelExclude + "= # or delete the Node and register it again without that provider ID",
 			Needs: append([]Source{Nodes}, managers...), find: foreignID,

@@ -49,7 +49,7 @@ func (all Reasons) request(v View) Answer {
 func unsaid(a Answer, v View) string {
 	switch {
 	case len(a.Reported) > 0:
-		return " in an event about this request: each reason is recorded only once an hour for all requests of a Node."
+		return " in an event about this request. While the reason stays the same, it is recorded only once an hour for all requests of a Node."
 	case certificate.RequesterOf(v.Request) == "":
 		return ": it was not made by a Node."
 	default:

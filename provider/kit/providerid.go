@@ -186,7 +186,7 @@ func parseForm(text string) (idForm, error) {
 	for s := range strings.SplitSeq(rest, "/") {
 		found := segments.FindStringSubmatch(s)
 		if found == nil || found[2] != "" && slices.Contains(parts, found[2]) {
-			return form, fmt.Errorf("%q: the segment %q must be a word, a part, or a word and a part, and no part may be used twice", text, s)
+			return form, fmt.Errorf("%q: the segment %q must be a word, a part, or a word and then a part, and no part may be used twice", text, s)
 		}
 		if found[2] != "" {
 			parts = append(parts, found[2])

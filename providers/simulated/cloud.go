@@ -99,7 +99,8 @@ func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan 
 	}
 }
 
-// startLocal starts a cloud in this process. The cloud ends with the context.
+// startLocal starts a cloud in this process. The cloud stops when the
+// context ends.
 func startLocal(ctx context.Context) (*simulator.Client, error) {
 	logger := klog.FromContext(ctx)
 	cloud, err := simulator.New(simulator.Config{Traffic: true})

@@ -90,8 +90,8 @@ var groups = [][]quirks.Quirk{
 	{quirks.PanicsFor(odd)},
 }
 
-// odd is the name of the Node and the Service for which a provider with the quirk
-// PanicsFor panics.
+// odd is the name of a Node and of a Service. A provider with the quirk PanicsFor panics
+// when it is asked about either.
 const odd = "odd"
 
 func (w *world) someHabits() (habits []quirks.Quirk) {

@@ -5,9 +5,9 @@ package allowance
 
 import "time"
 
-// Limit says how often something may be done for one object: first Burst times, and
-// then once in each period of the length Every. So there are at most Burst + t/Every
-// uses in any time t. Least is the shortest time between two uses.
+// Limit is the number of times that something may be done for one object. It may be done
+// Burst times at first, and then once in each period. The length of a period is Every. So
+// there are at most Burst + t/Every uses in any time t. Least is the shortest time between two uses.
 type Limit struct {
 	Burst        int
 	Every, Least time.Duration

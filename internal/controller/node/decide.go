@@ -85,8 +85,7 @@ type memory struct {
 	nextAsk time.Time
 	// questions is the allowance for questions about the Node while it waits.
 	questions allowance.Allowance
-	// recorded is the reason that the last event named, and recordedAt is the time of
-	// that event.
+	// recorded is the reason in the last event, and recordedAt is the time of that event.
 	recorded   string
 	recordedAt time.Time
 	// notices identifies the notices about the Node that were recorded last.

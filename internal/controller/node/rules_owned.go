@@ -41,7 +41,7 @@ func aboutOwner(o observed) (key string, event message.Event) {
 }
 
 // isLeftWaiting reports whether the Node waits to be initialised, but does not belong
-// to this daemon. If no label excludes the Node, an event reports this after a minute.
+// to this daemon. If no label disowns the Node, an event reports this after a minute.
 // Until then, another manager might initialise the Node.
 func isLeftWaiting(o observed) bool {
 	_, disowned := o.claim.Disowns(o.node)

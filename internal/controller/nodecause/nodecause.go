@@ -52,8 +52,8 @@ var failures = []failure{
 	},
 	{
 		kind: cloud.Invalid, reason: "CloudRejected",
-		text: "The cloud says that the request about this Node is not valid.",
-		when: "The cloud says that the request about the Node is not valid.",
+		text: "The cloud says that the call about this Node is not valid.",
+		when: "The cloud says that the call about the Node is not valid.",
 		do:   "Check the Node's name and provider ID. The message has the cloud's error.",
 	},
 	{

@@ -162,7 +162,7 @@ func decideDeletion(o observed, c check) plan {
 
 // spared returns the plan for a Node that is not suspected. Such a Node has been
 // deleted already, or the controller leaves it alone, or its kubelet reports. A report
-// of the kubelet resets all evidence. For other Nodes, spared returns nil.
+// of the kubelet resets all evidence. The plan for any other Node is nil.
 func spared(o observed) *plan {
 	if o.memory.deleted == o.node.UID {
 		return &plan{do: doNothing, why: "the Node is deleted", memory: o.memory}

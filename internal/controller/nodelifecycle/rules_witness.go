@@ -128,8 +128,8 @@ func (w *witnesses) areEnough(o observed) bool {
 	return w.seen >= min(o.limits.Witnesses, needed) && !w.newest.IsZero() && !w.newest.Before(o.memory.evidence.answered)
 }
 
-// contradictionFor is the time for which a contradiction holds deletions. After that,
-// the cloud is asked about the contradicting Node again.
+// contradictionFor is the time for which deletions wait after a contradiction. After
+// that time, the cloud is asked about the contradicting Node again.
 const contradictionFor = 30 * time.Second
 
 // contradictionIsFresh holds a Node if the cloud has just called another Node absent

@@ -21,7 +21,7 @@ var (
 	}
 	reasonDeletionHeld = message.Reason{
 		Name: "RouteDeletionHeld", On: "Lease", Type: corev1.EventTypeWarning,
-		When: "More routes are stray (lead to no Node) than --route-deletion-budget-routes and --route-deletion-budget-percent allow. They are kept for --route-deletion-over-budget-after.",
+		When: "More routes are stray (lead to no Node or nowhere, or are duplicates) than --route-deletion-budget-routes and --route-deletion-budget-percent allow. They are kept for --route-deletion-over-budget-after.",
 		Do:   "Check the routes in the cloud, --cluster-name and --cluster-cidr. If the routes are needed, set --configure-cloud-routes=false before they are deleted.",
 	}
 	reasonUnwritten = message.Reason{

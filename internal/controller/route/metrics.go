@@ -77,7 +77,7 @@ func newMetrics() *Metrics {
 		held:       metrics.NewDesc("fairlead_routes_held", "Stray routes that are not removed yet", nil, nil, metrics.ALPHA, ""),
 		byBudget:   metrics.NewDesc("fairlead_routes_held_by_budget", "Stray routes that only the budget keeps", nil, nil, metrics.ALPHA, ""),
 		unreadable: metrics.NewDesc("fairlead_routes_unreadable", "Routes whose destination is not a CIDR; they are kept", nil, nil, metrics.ALPHA, ""),
-		oldest: metrics.NewDesc("fairlead_routes_missing_oldest_seconds", "Longest time for which the creation of a route has been failing",
+		oldest: metrics.NewDesc("fairlead_routes_missing_oldest_seconds", "Longest time for which changes of a route have been failing",
 			nil, nil, metrics.ALPHA, ""),
 	}
 }

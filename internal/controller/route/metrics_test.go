@@ -50,7 +50,7 @@ func TestMetrics(t *testing.T) {
 		# HELP fairlead_routes_missing [ALPHA] Pod CIDRs of nodes that have no route, by reason
 		# TYPE fairlead_routes_missing gauge
 		fairlead_routes_missing{reason="Failed"} 2
-		# HELP fairlead_routes_missing_oldest_seconds [ALPHA] Longest time for which the creation of a route has been failing
+		# HELP fairlead_routes_missing_oldest_seconds [ALPHA] Longest time for which changes of a route have been failing
 		# TYPE fairlead_routes_missing_oldest_seconds gauge
 		fairlead_routes_missing_oldest_seconds 60
 		# HELP fairlead_routes_present [ALPHA] Pod CIDRs of nodes that have their route
@@ -73,7 +73,7 @@ func TestMetrics(t *testing.T) {
 	m.start(clock)
 	m.show(snapshot{})
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
-		# HELP fairlead_routes_missing_oldest_seconds [ALPHA] Longest time for which the creation of a route has been failing
+		# HELP fairlead_routes_missing_oldest_seconds [ALPHA] Longest time for which changes of a route have been failing
 		# TYPE fairlead_routes_missing_oldest_seconds gauge
 		fairlead_routes_missing_oldest_seconds 0
 	`), "fairlead_routes_missing_oldest_seconds"); err != nil {

@@ -31,8 +31,8 @@ type observed struct {
 	// foreign means that the class that the Service has, or had last, is not served
 	// here.
 	foreign bool
-	// elsewhere means that, according to the calls about all Services, somebody else
-	// provides load balancers.
+	// elsewhere means that somebody else provides load balancers, according to the last
+	// call about any Service that has shown this or the opposite.
 	elsewhere bool
 	// jitter is a number in [0, 1). It spreads the resyncs of many Services.
 	jitter float64

@@ -24,7 +24,8 @@ type memory struct {
 	shape, backends string
 	ensuredAt       time.Time
 	// status is the status that the provider returned. If the provider returned no
-	// address, it is the status that the Service shows. It is nil if there is none yet.
+	// address, it can be a status that the Service has shown (see show and
+	// withLastStatus). It is nil if there is none yet.
 	status *corev1.LoadBalancerStatus
 	// published means that the Service has shown this status. The field contested means
 	// that somebody else has changed the status of the Service since, but that the

@@ -65,7 +65,7 @@ func newMetrics() *Metrics {
 		waiting: waiting.New(
 			waiting.Metric{
 				Name: "fairlead_services_waiting",
-				Help: "Services that wait for their load balancer, by the reason in their condition, or Queued",
+				Help: "Services whose load balancer still has to be created, changed or deleted, by the reason in their condition, or Queued",
 			},
 			waiting.Metric{
 				Name: "fairlead_services_waiting_oldest_seconds",

@@ -30,7 +30,7 @@ func TestWaitingServicesAreCounted(t *testing.T) {
 			fairlead_services_waiting_oldest_seconds `
 		l.after(2 * time.Minute)
 		expect("behind another", `
-			# HELP fairlead_services_waiting [ALPHA] Services that wait for their load balancer, by the reason in their condition, or Queued
+			# HELP fairlead_services_waiting [ALPHA] Services whose load balancer still has to be created, changed or deleted, by the reason in their condition, or Queued
 			# TYPE fairlead_services_waiting gauge
 			fairlead_services_waiting{reason="Queued"} 1
 		`+oldest+"120\n")

@@ -18,8 +18,8 @@ import (
 // counts only if it repeats an earlier removal, without a call of Ensure in between.
 var editLimit = allowance.Limit{Burst: 5, Every: 2 * time.Minute, Least: 5 * time.Second}
 
-// tried has the shape of a Service in the last call to the provider, and the allowance
-// for edits. It is kept after the removal of the load balancer, when the memory is
+// tried describes the last call to the provider about a Service. It also has the
+// allowance for edits of the Service. It is kept after the removal of the load balancer, when the memory is
 // dropped. Otherwise a Service would get a new allowance with each change of its type.
 type tried struct {
 	uid types.UID

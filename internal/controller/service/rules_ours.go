@@ -151,6 +151,6 @@ func giveUp(o observed) plan {
 			writes: writes{release: hasFinalizer(o.service), class: cmp.Or(unnamed(o.service), o.stale()), drop: ownConditions(o.service)}, memory: o.memory,
 		}
 	default:
-		return plan{do: forget, why: "the Service has no load balancer"}
+		return plan{do: forget, why: "this daemon has no load balancer for the Service"}
 	}
 }

@@ -31,7 +31,7 @@ func TestOurs(t *testing.T) {
 		},
 		{
 			name: "ServiceOfAnotherClassIsForgottenOnceNothingIsLeft", service: balanced(addressed, class("theirs")), memory: known(ready, func(m *memory) { m.deleted = true }),
-			want: "forget: the Service has no load balancer",
+			want: "forget: this daemon has no load balancer for the Service",
 		},
 		{
 			name: "FailureWritesNoConditionOnAServiceOfAnotherClass", service: balanced(finalized, class("theirs")),

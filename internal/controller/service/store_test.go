@@ -19,7 +19,7 @@ func TestWaitingServiceIsCountedOnce(t *testing.T) {
 		want := ""
 		if reason != "" {
 			want = `
-				# HELP fairlead_services_waiting [ALPHA] Services that wait for their load balancer, by the reason in their condition, or Queued
+				# HELP fairlead_services_waiting [ALPHA] Services whose load balancer still has to be created, changed or deleted, by the reason in their condition, or Queued
 				# TYPE fairlead_services_waiting gauge
 				fairlead_services_waiting{reason="` + reason + `"} 1
 			`

@@ -46,8 +46,8 @@ func (m *Meter) Report() wire.CallReport {
 	return news.CallReport
 }
 
-// Bookmark is a position in the sequence of calls. The zero value is before the
-// first call.
+// Bookmark is a position in the sequence of calls. The zero value is
+// the position before the first call.
 type Bookmark struct{ generation, total int64 }
 
 // News reports the calls after a Bookmark.

@@ -44,8 +44,8 @@ func (s *Store) WatchInstances(ctx context.Context, w Watch, v Distortions) (wir
 	}
 }
 
-// expected says when to look again: after a call has changed something, or when something
-// changes by itself.
+// expected has the two events after which to look again: a call has changed something, or
+// something changes by itself.
 type expected struct {
 	changed <-chan struct{}
 	move    time.Time // when it will change by itself; zero if it will not

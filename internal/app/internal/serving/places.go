@@ -51,9 +51,9 @@ func (p *places) take(w http.ResponseWriter) *place {
 	return taken
 }
 
-// arrived reports whether the request still has its place. If so, the request keeps
-// the place until leave is called. The handler must call arrived when it has finished
-// reading the request.
+// arrived must be called when the handler has read the whole request. It reports whether
+// the request still has its place. If so, the request keeps the place until leave is
+// called.
 func (p *place) arrived() bool {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
