@@ -64,6 +64,7 @@ rm -f "$FAILED"/*
 for module in . playground test/scale test/alerts ccm/skeleton examples/provider; do
 	(link "$module")
 done >"$programs/list"
+[ -s "$programs/list" ] || { echo "shuffle: no folder with tests matches $pattern" >&2; exit 1; }
 echo "$(wc -l <"$programs/list") test programs are linked, after $(($(date +%s) - began)) s"
 
 streams=${AT_ONCE:-1}
