@@ -5,8 +5,10 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"strconv"
 	"sync"
+	"syscall"
 )
 
 // The ports are below 30000. From 32768 on, the kernel gives ports to clients, and Kubernetes uses 30000 to 32767 for
@@ -17,11 +19,12 @@ const (
 	tries = 1000
 )
 
-// Picker hands out ports. It never hands out the same port twice. The zero value
-// is ready to use.
+// Picker hands out ports. It never hands out the same port twice. On Linux, no other Picker
+// of this machine hands it out either while this process runs. So two programs that start
+// at the same time do not choose the same port. The zero value is ready to use.
 type Picker struct {
 	mu    sync.Mutex
-	taken map[int]bool // guarded by mu
+	taken map[int]net.Listener // the reservations, nil where there is none; guarded by mu
 }
 
 // Next returns a TCP port of 127.0.0.1 that is free.
@@ -29,17 +32,46 @@ func (p *Picker) Next() (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.taken == nil {
-		p.taken = map[int]bool{}
+		p.taken = map[int]net.Listener{}
 	}
 	for range tries {
 		port := first + rand.IntN(last-first+1) //nolint:gosec // no secret
-		if p.taken[port] || !free(port) {
+		if _, taken := p.taken[port]; taken {
 			continue
 		}
-		p.taken[port] = true
+		reservation, ok := reserve(port)
+		if !ok {
+			continue
+		}
+		if !free(port) {
+			release(reservation)
+			continue
+		}
+		p.taken[port] = reservation
 		return port, nil
 	}
 	return 0, errors.New("no free loopback port found")
+}
+
+// reserve reserves the port until the reservation is closed or the process ends. It reports
+// false if the port is reserved already. A reservation is a Unix socket with an abstract
+// name, for which there is no file. Only Linux has such names. Without them, and if the
+// process has too many open files, there is no reservation.
+func reserve(port int) (reservation net.Listener, ok bool) {
+	if runtime.GOOS != "linux" {
+		return nil, true
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: "@fairlead/port/" + strconv.Itoa(port)})
+	if err != nil {
+		return nil, !errors.Is(err, syscall.EADDRINUSE)
+	}
+	return l, true
+}
+
+func release(reservation net.Listener) {
+	if reservation != nil {
+		_ = reservation.Close()
+	}
 }
 
 func free(port int) bool {

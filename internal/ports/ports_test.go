@@ -2,6 +2,7 @@ package ports
 
 import (
 	"net"
+	"runtime"
 	"testing"
 )
 
@@ -35,4 +36,29 @@ func TestATakenPortIsNotFree(t *testing.T) {
 	if port := l.Addr().(*net.TCPAddr).Port; free(port) {
 		t.Errorf("%d is taken", port)
 	}
+}
+
+// Two processes that choose ports at the same time, each with a Picker of its own, do not
+// choose the same one, although nothing listens yet.
+func TestAReservedPortIsTaken(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has sockets with abstract names")
+	}
+	var p Picker
+	port, err := p.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !free(port) {
+		t.Errorf("%d is not free for the server that it was chosen for", port)
+	}
+	if _, ok := reserve(port); ok {
+		t.Errorf("%d can be reserved twice", port)
+	}
+	release(p.taken[port])
+	reservation, ok := reserve(port)
+	if !ok {
+		t.Errorf("%d is still reserved", port)
+	}
+	release(reservation)
 }
