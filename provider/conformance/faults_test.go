@@ -184,11 +184,22 @@ func TestCleanupForgetsNothingUnderAFault(t *testing.T) {
 	})
 }
 
+// hangs runs the test in simulated time. A check of the test can hang until over is closed,
+// which happens when the test has ended. synctest requires that the check then returns.
+func hangs(t *testing.T, test func(t *testing.T, over <-chan struct{})) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		over := make(chan struct{})
+		defer time.Sleep(time.Hour)
+		defer close(over)
+		test(t, over)
+	})
+}
+
 // If a check hangs while a fault is set, the fault does not hit the next check.
 func TestFaultOfACheckThatHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cloud, over := &faulty{}, make(chan struct{})
-		defer func() { close(over); time.Sleep(time.Hour) }() // synctest requires that the check has returned.
+	hangs(t, func(t *testing.T, over <-chan struct{}) {
+		cloud := &faulty{}
 		s, err := newSuite(cloud.target(), Options{Timeout: 20 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)

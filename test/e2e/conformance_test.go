@@ -49,7 +49,7 @@ func TestConformanceIsCleanedUpAfterAKill(t *testing.T) {
 		}
 	}
 	usual := []string{"--cloud-provider=simulated", "--cloud-config=" + config, "--world=" + world, "--ledger=" + filepath.Join(dir, "made.jsonl")}
-	runUntilItDeletes(t, dir, operator, append([]string{program(t, "cloud-controller-manager"), "conformance", "--allow-writes", "--profile=loadbalancers"}, usual...))
+	runUntilItCreates(t, dir, operator, append([]string{program(t, "cloud-controller-manager"), "conformance", "--allow-writes", "--profile=loadbalancers"}, usual...))
 	if left := contentsOf(ctx, t, operator); len(left.balancers) == len(before.balancers) || len(left.machines) == len(before.machines) {
 		t.Fatalf("nothing was left by the kill: %v", left)
 	}
@@ -65,10 +65,12 @@ func TestConformanceIsCleanedUpAfterAKill(t *testing.T) {
 	}
 }
 
-// runUntilItDeletes runs the suite, and kills it when it deletes a load balancer. The cloud
-// does not carry out that call, so the load balancer and its machines are left.
-func runUntilItDeletes(t *testing.T, dir string, operator *simulator.Client, argv []string) {
+// runUntilItCreates runs the suite, and kills it when it has created a load balancer. The
+// cloud does not carry out deletions in the meantime, even if the suite is faster than the
+// test. So the load balancer and its machines are left.
+func runUntilItCreates(t *testing.T, dir string, operator *simulator.Client, argv []string) {
 	t.Helper()
+	before := len(contentsOf(t.Context(), t, operator).balancers)
 	held := simulator.Fault{Name: "held", Kind: simulator.FaultHang, Calls: []simulator.Call{simulator.DeleteLoadBalancer}}
 	if err := operator.SetFault(t.Context(), held); err != nil {
 		t.Fatal(err)
@@ -79,17 +81,22 @@ func runUntilItDeletes(t *testing.T, dir string, operator *simulator.Client, arg
 	}
 	t.Cleanup(suite.Kill)
 	expect.Within(t, 2*time.Minute, func(ctx context.Context) error {
-		faults, err := operator.Faults(ctx)
-		if err == nil && !slices.ContainsFunc(faults, func(f simulator.Fault) bool { return f.Name == held.Name && f.Hits > 0 }) {
-			err = errors.Join(errors.New("the suite has not tried to delete a load balancer"), suite.Err())
+		if len(contentsOf(ctx, t, operator).balancers) == before {
+			return errors.Join(errors.New("no load balancer was created"), suite.Err())
 		}
-		return err
+		return nil
 	})
 	suite.Kill()
-	expect.Within(t, expect.Soon, func(ctx context.Context) error { // It must not carry out the call when the fault is cleared.
+	expect.Within(t, expect.Soon, func(ctx context.Context) error { // The cloud must not carry out a deletion when the fault is cleared.
+		faults, err := operator.Faults(ctx)
+		if err != nil {
+			return err
+		}
 		report, err := operator.Calls(ctx)
-		if err == nil && report.Count(simulator.DeleteLoadBalancer) == 0 {
-			err = errors.New("the cloud has not noticed that its caller is gone")
+		for _, f := range faults {
+			if f.Name == held.Name && err == nil && report.Count(simulator.DeleteLoadBalancer) < int64(f.Hits) {
+				return errors.New("the cloud has not noticed that its caller is gone")
+			}
 		}
 		return err
 	})

@@ -120,7 +120,7 @@ func TestHandOverWithAProviderThatIgnoresItsContext(t *testing.T) {
 func TestHandOverWaitsForTheWriteUnderWay(t *testing.T) {
 	b := onShared(t)
 	cloud := b.NewCloud(t)
-	leader, standby := replicas.Pair(t, b, cloud, daemon.Setup{})
+	leader, standby := replicas.Pair(t, b, cloud, daemon.Setup{Flags: []string{oftenLooked}})
 	trap := leader.API.Trap(patches, 1, proxy.Before)
 	i, node := b.Pair(t, cloud, simulator.Instance{Name: b.Name("held")})
 	bed.AwaitTrap(t, trap)
@@ -128,6 +128,10 @@ func TestHandOverWaitsForTheWriteUnderWay(t *testing.T) {
 	b.AwaitNode(t, node.Name, plannedHandOver+noise, nodes.As(i, nodes.AddressesOf(i)...))
 	noOverlap(t, leader, standby)
 }
+
+// oftenLooked makes a standby look at the lease often. So it has looked at it twice long
+// before the drain timeout of the leader is over.
+const oftenLooked = "--leader-elect-retry-period=500ms"
 
 // handsOverAfter asks the leader to end while one of its requests is trapped. The
 // leader must keep the lease until the test has released the request and the

@@ -220,7 +220,7 @@ func TestNodeCIDRsBesideAnotherAllocator(t *testing.T) {
 	}
 	d.AwaitLogged(t, "another allocator is at work: playground has given") // playground is the binary of kube-controller-manager here
 	b.AwaitMetric(t, d, "fairlead_node_cidrs_other_allocator 1")
-	for _, r := range b.Audit(t).Since(mark).OfDaemons().Done().Where(func(r audit.Request) bool { return strings.Contains(string(r.Body), "podCIDR") }) {
+	for _, r := range b.Audit(t).Since(mark).OfDaemons().Where(func(r audit.Request) bool { return strings.Contains(string(r.Body), "podCIDR") }) {
 		t.Errorf("the daemon has given CIDRs: %s", r)
 	}
 }

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -30,6 +29,13 @@ func TestServingAsksTheAPIServer(t *testing.T) {
 	d := b.Daemon(t, daemon.Setup{Cloud: cloud.URL})
 	joins(t, b, cloud, expect.Soon)
 	unprivileged, scraper := newAccount(t, b, "unprivileged"), newScraper(t, b)
+	expect.Within(t, expect.Soon, func(ctx context.Context) error { // The API server knows a new role only after a moment.
+		status, _, err := d.Request(ctx, "/metrics", scraper.token)
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("/metrics answers %d", status)
+		}
+		return err
+	})
 	type answers struct{ Anonymous, Wrong, Unprivileged, Scraper int }
 	for path, want := range map[string]answers{
 		"/healthz": {200, 401, 200, 200},
@@ -38,15 +44,13 @@ func TestServingAsksTheAPIServer(t *testing.T) {
 		"/flagz":   {403, 401, 403, 403},
 		"/statusz": {403, 401, 403, 403},
 	} {
-		expect.Within(t, expect.Soon, func(ctx context.Context) error { // The API server knows a new role only after a moment.
-			var errs [4]error
-			get := func(n int, token string) (status int) {
-				status, _, errs[n] = d.Request(ctx, path, token)
-				return status
-			}
-			got := answers{get(0, ""), get(1, "wrong"), get(2, unprivileged.token), get(3, scraper.token)}
-			return errors.Join(expect.Equal(path, want, got), errors.Join(errs[:]...))
-		})
+		get := func(token string) int {
+			status, _ := d.Ask(t.Context(), t, path, token)
+			return status
+		}
+		if err := expect.Equal(path, want, answers{get(""), get("wrong"), get(unprivileged.token), get(scraper.token)}); err != nil {
+			t.Error(err)
+		}
 	}
 	expect.Within(t, expect.Soon, func(ctx context.Context) error { // The API server may take longer than this check allows.
 		status, body, err := d.Request(ctx, "/readyz?verbose", "")

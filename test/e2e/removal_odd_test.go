@@ -185,11 +185,10 @@ func (s silences) gone() []silentCase {
 			name: row.name,
 			begin: func(t *testing.T) {
 				m = row.join(t)
-				// The attempts to initialise a Node and the comparison of all Nodes ask about single
-				// Nodes, too, because this provider has no batches.
-				m.Rules = nodepool.Rules{Absences: nodepool.Absences, AbsentFor: sideAbsentFor, Compared: true}
+				m.Rules = nodepool.Rules{Absences: nodepool.Absences, AbsentFor: sideAbsentFor}
 				if slices.ContainsFunc(m.Spec.Taints, func(t corev1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider }) {
 					m.Rules.AbsentFor = sideYoungAbsentFor
+					m.Rules.Compared = true // The attempts to initialise the Node ask about it, too.
 				}
 				s.Terminate(t, m)
 				if len(m.Status.Conditions) > 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
+	"github.com/fairlead-k8s/fairlead/test/internal/timeout"
 )
 
 // shutDown returns the case of a Node whose instance is stopped. The Node gets the
@@ -91,7 +92,8 @@ func notShutdown(node *corev1.Node) error {
 // the first few questions, the time between two questions is about sideLongestPeriod.
 func (s silences) spaced(t *testing.T, m *nodepool.Member, since time.Time) {
 	t.Helper()
-	const together, first = 2 * time.Second, 5 // one check may take two calls; the first checks come sooner
+	const first = 5                               // The first checks come sooner.
+	together := timeout.Extended(time.Second / 2) // One check may take two calls.
 	var looks []time.Time
 	for _, a := range m.About(nodepool.AnswersOf(t, s.Cloud)) {
 		if a.Began.After(since) && (len(looks) == 0 || a.Began.Sub(looks[len(looks)-1]) > together) {

@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodepool"
+	"github.com/fairlead-k8s/fairlead/test/internal/timeout"
 )
 
 // wrongAnswer describes a cloud or a provider that wrongly calls existing instances
@@ -137,7 +138,7 @@ func (l wrongAnswer) awaitDenied(t *testing.T, p *nodepool.Pool, d *daemon.Daemo
 // noStream checks that each member has at most a few events about its held deletion.
 func noStream(t *testing.T, p *nodepool.Pool, members []*nodepool.Member) {
 	t.Helper()
-	const most = 5 // the reason may change while the cloud is asked, more often on a busy machine
+	most := min(int(3*timeout.Factor()), 5) // The reason may change while the cloud is asked, more often on a busy machine.
 	for _, m := range members {
 		told, err := p.EventsOf(t.Context(), nodepool.Source, m.Name)
 		if err != nil {

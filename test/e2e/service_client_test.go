@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/timeout"
 )
 
 // machine is an instance that answers on ports. It answers the first line of a
@@ -153,11 +154,11 @@ type session struct {
 	host  string // the ID of the machine that it goes to
 }
 
-// answerWithin is longer than a process has to wait on a busy machine.
-const answerWithin = time.Minute
+// answerWithin is the time for an answer on an idle machine.
+const answerWithin = 10 * time.Second
 
 func (v *trafficClient) open() (*session, error) {
-	conn, err := net.DialTimeout("tcp", v.address, answerWithin) //nolint:noctx // it has a timeout
+	conn, err := net.DialTimeout("tcp", v.address, timeout.Extended(answerWithin)) //nolint:noctx // it has a timeout
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +171,7 @@ func (v *trafficClient) open() (*session, error) {
 
 // says sends a line and returns the answer.
 func (s *session) says(line string) (string, error) {
-	if err := s.conn.SetDeadline(time.Now().Add(answerWithin)); err != nil {
+	if err := s.conn.SetDeadline(time.Now().Add(timeout.Extended(answerWithin))); err != nil {
 		return "", err
 	}
 	if _, err := fmt.Fprintln(s.conn, line); err != nil {

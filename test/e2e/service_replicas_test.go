@@ -26,9 +26,7 @@ func creations(r proxy.Request) bool { return ofBalancers(r) && r.Method == http
 // the lease until the call has returned, and there is one load balancer (S3, S7).
 func testHandOverWaitsForTheCloud(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	// The standby looks at the lease often, so handsOverAfter soon releases the call.
-	// Then most of the drain timeout is left for the call to end.
-	leader, standby := s.Replicas(t, daemon.Setup{Flags: []string{"--leader-elect-retry-period=500ms"}})
+	leader, standby := s.Replicas(t, daemon.Setup{Flags: []string{oftenLooked}})
 	trap := leader.Cloud.Trap(creations, 1, proxy.Before)
 	name := s.Balanced(t, "held")
 	bed.AwaitTrap(t, trap)

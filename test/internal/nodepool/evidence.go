@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/audit"
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/timeout"
 )
 
 // Answer is one answer of the cloud about one instance.
@@ -263,12 +264,12 @@ func between(first, last Answer) func(Answer) bool {
 	return func(a Answer) bool { return !a.Began.Before(first.ended) && !a.ended.After(last.Began) }
 }
 
-// readBefore reports whether the daemon has read the Node in the minute before the
-// deletion. On a busy machine, the questions between the read and the deletion take a
+// readBefore reports whether the daemon has read the Node in the 30 seconds before the
+// deletion, or, on a busy machine, in a longer time. On a busy machine, the questions between the read and the deletion take a
 // while.
 func (p *Pool) readBefore(t *testing.T, deletion audit.Request) bool {
 	t.Helper()
-	const justBefore = time.Minute
+	justBefore := timeout.Extended(30 * time.Second)
 	return len(p.Audit(t).Since(p.Mark).OfDaemons().OfNode(deletion.Object.Name).Where(func(r audit.Request) bool {
 		return r.Verb == "get" && !r.Time.After(deletion.Time) && deletion.Time.Sub(r.Time) < justBefore
 	})) > 0

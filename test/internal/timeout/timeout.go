@@ -54,6 +54,38 @@ func Closed(within time.Duration, done <-chan struct{}) bool {
 	}
 }
 
+// Factor returns the number by which a bound may be multiplied that was measured on an
+// idle machine: 1 if no process had to wait for a CPU in the last minutes, and 4 if
+// processes waited all the time.
+func Factor() float64 {
+	text, err := os.ReadFile("/proc/pressure/cpu")
+	if err != nil {
+		return 1
+	}
+	return factor(string(text))
+}
+
+// factor uses the largest average of the last 10 seconds, of the last minute and of the
+// last five minutes.
+func factor(pressure string) float64 {
+	share := 0.0
+	for line := range strings.Lines(pressure) {
+		if !strings.HasPrefix(line, "some ") {
+			continue
+		}
+		for field := range strings.FieldsSeq(line) {
+			name, value, _ := strings.Cut(field, "=")
+			if percent, err := strconv.ParseFloat(value, 64); err == nil && strings.HasPrefix(name, "avg") {
+				share = max(share, min(percent/100, 1))
+			}
+		}
+	}
+	return 1 + (most-1)*share
+}
+
+// Extended returns the bound d, multiplied by Factor.
+func Extended(d time.Duration) time.Duration { return time.Duration(float64(d) * Factor()) }
+
 // Elapsed returns the time since the beginning.
 func (t Timeout) Elapsed() time.Duration { return time.Since(t.began) }
 

@@ -33,6 +33,25 @@ func TestClosed(t *testing.T) {
 	}
 }
 
+func TestFactor(t *testing.T) {
+	for name, tt := range map[string]struct {
+		pressure string
+		want     float64
+	}{
+		"Idle":            {"some avg10=0.00 avg60=0.00 avg300=0.00 total=150220288\nfull avg10=50.00 avg60=0.00 avg300=0.00 total=7\n", 1},
+		"BusyNow":         {"some avg10=50.00 avg60=10.00 avg300=0.00 total=1\n", 2.5},
+		"BusyMinutesAgo":  {"some avg10=0.00 avg60=10.00 avg300=100.00 total=1\n", 4},
+		"NeverMoreThan4":  {"some avg10=200.00 avg60=10.00 avg300=100.00 total=1\n", 4},
+		"NothingMeasured": {"", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := factor(tt.pressure); got != tt.want {
+				t.Errorf("%v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestParseStall(t *testing.T) {
 	for name, tt := range map[string]struct {
 		pressure string
