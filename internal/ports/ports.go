@@ -20,8 +20,8 @@ const (
 )
 
 // Picker hands out ports. It never hands out the same port twice. On Linux, no other Picker
-// of this machine hands it out either while this process runs. So two programs that start
-// at the same time do not choose the same port. The zero value is ready to use.
+// of this machine hands it out either, as long as this Picker is reachable. So two programs
+// that start at the same time do not choose the same port. The zero value is ready to use.
 type Picker struct {
 	mu    sync.Mutex
 	taken map[int]net.Listener // the reservations, nil where there is none; guarded by mu
