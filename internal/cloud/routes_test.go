@@ -198,7 +198,9 @@ func TestListThatIsUnderWay(t *testing.T) {
 	}{
 		{"CallHangs", false, func() error { time.Sleep(time.Minute); return nil }, Slow, true},
 		{"QuotaIsUsedUp", false, func() error { return errors.Join(httpError(429), api.NewRetryError("later", time.Minute)) }, Throttled, true},
-		{"QuotaIsUsedUpByTheText", false, func() error { return errors.Join(errors.New("rate limit exceeded"), api.NewRetryError("later", 20*time.Second)) }, Throttled, true},
+		{"QuotaIsUsedUpByTheText", false, func() error {
+			return errors.Join(errors.New("rate limit exceeded"), api.NewRetryError("later", 20*time.Second))
+		}, Throttled, true},
 		{"HeldInAnOutage", true, func() error { return httpError(503) }, Unavailable, true},
 		{"CloudFails", false, func() error { return httpError(503) }, Unavailable, false},
 		{"Panic", false, func() error { panic("no") }, Panicked, false},
