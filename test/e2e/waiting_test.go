@@ -101,49 +101,58 @@ func unlabel(key string) func(*testing.T, *waiting) {
 	}
 }
 
-// waiters returns Nodes that wait for different reasons. Their order matters: if the
-// cloud failed for three Nodes in a row, the daemon could consider the cloud down. So
-// after at most two failures comes a Node about which the cloud gives an answer.
-func waiters() []waiter {
+// waiters returns Nodes that wait for different reasons, in groups. If calls about three
+// Nodes fail without an answer in between, the daemon considers the cloud down and holds
+// all calls back. Then all Nodes show this reason instead of their own. So in each group,
+// calls fail for at most two Nodes.
+func waiters() map[string][]waiter {
 	plainly := &simulator.Instance{}
-	return []waiter{
-		{name: "NoSuchInstance", reason: "InstanceNotFound", words: "no instance", heal: func(t *testing.T, w *waiting) {
-			w.instance = w.cloud.Instance(t, simulator.Instance{Name: w.instance.Name})
-		}},
-		{name: "Unauthenticated", reason: "CloudDenied", words: "credentials", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultDenied, Status: 401}},
-		{name: "Forbidden", reason: "CloudDenied", words: "credentials", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultDenied, Status: 403}},
-		{
-			name: "NoAddressMatches", reason: "NodeIPNotOffered", words: "127.0.86.86", instance: plainly,
-			node: func(n *corev1.Node, _ simulator.Instance) {
-				n.Annotations = map[string]string{api.AnnotationAlphaProvidedIPAddr: "127.0.86.86"}
-			},
-			heal: func(t *testing.T, w *waiting) {
-				w.instance = w.cloud.Change(t, w.instance, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.86.86")})
-			},
-		},
-		{name: "CloudIsDown", reason: "CloudUnavailable", words: "503", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultOutage}},
-		{name: "CloudFails", reason: "CloudUnavailable", words: "500", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultError}},
-		{
-			name: "AnotherProviderID", reason: "ProviderIDMismatch", words: "simulated://elsewhere/", instance: plainly,
-			node: func(n *corev1.Node, i simulator.Instance) { n.Spec.ProviderID = "simulated://elsewhere/" + i.ID },
-			heal: func(t *testing.T, w *waiting) {
-				w.instance = w.cloud.Change(t, w.instance, simulator.InstancePatch{Region: new("elsewhere")})
+	return map[string][]waiter{
+		"Denied": {
+			{name: "Unauthenticated", reason: "CloudDenied", words: "credentials", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultDenied, Status: 401}},
+			{name: "Forbidden", reason: "CloudDenied", words: "credentials", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultDenied, Status: 403}},
+			{
+				name: "NoAddressMatches", reason: "NodeIPNotOffered", words: "127.0.86.86", instance: plainly,
+				node: func(n *corev1.Node, _ simulator.Instance) {
+					n.Annotations = map[string]string{api.AnnotationAlphaProvidedIPAddr: "127.0.86.86"}
+				},
+				heal: func(t *testing.T, w *waiting) {
+					w.instance = w.cloud.Change(t, w.instance, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.86.86")})
+				},
 			},
 		},
-		{name: "CloudResets", reason: "CloudUnavailable", words: "reset", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultReset}},
-		{name: "ProviderReturnsNil", reason: "NoMetadata", words: "neither", instance: bed.Misbehaving("nil"), heal: unlabel("provider-fault")},
-		{
-			name: "InvalidLabelValue", reason: "InvalidLabel", words: "not valid!",
-			instance: &simulator.Instance{Labels: map[string]string{"rack": "not valid!"}}, heal: unlabel("rack"),
-		},
-		{name: "CloudHangs", reason: "CloudSlow", words: "not answered", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultHang}},
-		{
-			name: "InvalidType", reason: "InvalidLabel", words: "far/too/wide", instance: &simulator.Instance{Type: "far/too/wide"},
-			heal: func(t *testing.T, w *waiting) {
-				w.instance = w.cloud.Change(t, w.instance, simulator.InstancePatch{Type: new("small")})
+		"Failing": {
+			{name: "CloudIsDown", reason: "CloudUnavailable", words: "503", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultOutage}},
+			{name: "CloudFails", reason: "CloudUnavailable", words: "500", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultError}},
+			{
+				name: "AnotherProviderID", reason: "ProviderIDMismatch", words: "simulated://elsewhere/", instance: plainly,
+				node: func(n *corev1.Node, i simulator.Instance) { n.Spec.ProviderID = "simulated://elsewhere/" + i.ID },
+				heal: func(t *testing.T, w *waiting) {
+					w.instance = w.cloud.Change(t, w.instance, simulator.InstancePatch{Region: new("elsewhere")})
+				},
 			},
 		},
-		{name: "ProviderIgnoresItsContext", reason: "CloudSlow", words: "not answered", instance: bed.Misbehaving("ignores-context"), heal: unlabel("provider-fault")},
+		"Broken": {
+			{name: "NoSuchInstance", reason: "InstanceNotFound", words: "no instance", heal: func(t *testing.T, w *waiting) {
+				w.instance = w.cloud.Instance(t, simulator.Instance{Name: w.instance.Name})
+			}},
+			{name: "CloudResets", reason: "CloudUnavailable", words: "reset", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultReset}},
+			{name: "ProviderReturnsNil", reason: "NoMetadata", words: "neither", instance: bed.Misbehaving("nil"), heal: unlabel("provider-fault")},
+		},
+		"Slow": {
+			{name: "CloudHangs", reason: "CloudSlow", words: "not answered", instance: plainly, fault: &simulator.Fault{Kind: simulator.FaultHang}},
+			{name: "ProviderIgnoresItsContext", reason: "CloudSlow", words: "not answered", instance: bed.Misbehaving("ignores-context"), heal: unlabel("provider-fault")},
+			{
+				name: "InvalidLabelValue", reason: "InvalidLabel", words: "not valid!",
+				instance: &simulator.Instance{Labels: map[string]string{"rack": "not valid!"}}, heal: unlabel("rack"),
+			},
+			{
+				name: "InvalidType", reason: "InvalidLabel", words: "far/too/wide", instance: &simulator.Instance{Type: "far/too/wide"},
+				heal: func(t *testing.T, w *waiting) {
+					w.instance = w.cloud.Change(t, w.instance, simulator.InstancePatch{Type: new("small")})
+				},
+			},
+		},
 	}
 }
 
@@ -154,19 +163,23 @@ func TestWaitingNodeSaysWhy(t *testing.T) {
 	c := b.NewCloud(t)
 	mark := b.Audit(t).Mark()
 	d := b.Daemon(t, daemon.Setup{Provider: "modern", Cloud: c.URL, Flags: []string{"--node-strict-provider-ids"}})
-	var all []*waiting
-	for _, w := range waiters() {
-		all = append(all, beginWaiting(t, b, c, w))
+	for group, members := range waiters() {
+		t.Run(group, func(t *testing.T) {
+			var all []*waiting
+			for _, w := range members {
+				all = append(all, beginWaiting(t, b, c, w))
+			}
+			forEach(t, "Event", all, (*waiting).tells)
+			forEach(t, "Condition", all, (*waiting).shows)
+			t.Run("Metrics", func(t *testing.T) { countsWaiting(t, b, d, all) })
+			t.Run("Explained", func(t *testing.T) { explained(t, b, d, all) })
+			forEach(t, "Writes", all, func(w *waiting, t *testing.T) { w.wroteOnce(t, mark) })
+			for _, w := range all {
+				w.end(t)
+			}
+			forEach(t, "Recovery", all, (*waiting).recovers)
+		})
 	}
-	forEach(t, "Event", all, (*waiting).tells)
-	forEach(t, "Condition", all, (*waiting).shows)
-	t.Run("Metrics", func(t *testing.T) { countsWaiting(t, b, d, all) })
-	t.Run("Explained", func(t *testing.T) { explained(t, b, d, all) })
-	forEach(t, "Writes", all, func(w *waiting, t *testing.T) { w.wroteOnce(t, mark) })
-	for _, w := range all {
-		w.end(t)
-	}
-	forEach(t, "Recovery", all, (*waiting).recovers)
 }
 
 // forEach calls the function look for each waiter, in a subtest of its own.
@@ -282,8 +295,12 @@ func explainedLive(t *testing.T, b *bed.Bed, d *daemon.Daemon, w *waiting) {
 	if found.Source != "live" || len(found.Memory) == 0 {
 		t.Fatalf("the daemon's memory is not in the answer:\n%s", text)
 	}
-	if m := found.Memory[0]; m.Controller != "cloud-node-controller" || m.Reason != w.reason || m.Attempts == 0 || m.Since.IsZero() || m.NextLook.IsZero() {
+	m := found.Memory[0]
+	if m.Controller != "cloud-node-controller" || m.Reason != w.reason || m.Since.IsZero() {
 		t.Errorf("the daemon remembers %+v", m)
+	}
+	if w.instance.ID == "" && (m.Attempts == 0 || m.NextLook.IsZero()) {
+		t.Errorf("the daemon does not remember its questions about an instance that does not exist: %+v", m)
 	}
 }
 

@@ -25,10 +25,11 @@ type Memory struct {
 	Said   string    `json:"said,omitempty"`
 	SaidAt time.Time `json:"saidAt,omitzero"`
 	// Attempts is the number of calls in a row that have failed, or whose answer has
-	// not ended the wait.
+	// not ended the wait. For a Node, only answers count.
 	Attempts int `json:"attempts,omitempty"`
 	// NextLook is the latest time at which the controller decides again. The zero value
-	// means that the controller waits for a change.
+	// means that the controller waits for a change, or that its queue decides when a
+	// failed call is made again.
 	NextLook time.Time `json:"nextLook,omitzero"`
 	// Evidence is about a Node whose kubelet is silent.
 	Evidence *Evidence `json:"evidence,omitempty"`
