@@ -11,9 +11,9 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/fairlead-k8s/fairlead/internal/printable"
 	"k8s.io/utils/clock"
 
+	"github.com/fairlead-k8s/fairlead/internal/printable"
 	"github.com/fairlead-k8s/fairlead/playground/internal/command"
 )
 

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/fairlead-k8s/fairlead/ccm"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -23,6 +22,8 @@ import (
 	cmapp "k8s.io/controller-manager/app"
 	"k8s.io/controller-manager/pkg/clientbuilder"
 	"k8s.io/controller-manager/pkg/informerfactory"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
 // managerName is the skeleton's user agent.

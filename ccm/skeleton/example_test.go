@@ -3,13 +3,13 @@ package skeleton_test
 import (
 	"context"
 
-	"github.com/fairlead-k8s/fairlead/ccm"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/app"
 	"k8s.io/cloud-provider/app/config"
 	cmapp "k8s.io/controller-manager/app"
 	"k8s.io/controller-manager/controller"
 
+	"github.com/fairlead-k8s/fairlead/ccm"
 	"github.com/fairlead-k8s/fairlead/ccm/skeleton"
 )
 

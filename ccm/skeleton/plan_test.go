@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fairlead-k8s/fairlead/ccm"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +23,8 @@ import (
 	"k8s.io/cloud-provider/api"
 	"k8s.io/cloud-provider/controllers/nodelifecycle"
 	controllermetrics "k8s.io/component-base/metrics/prometheus/controllers"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
 // lying is a cloud whose answer about an instance depends on the Node's name: the

@@ -16,10 +16,11 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/fairlead-k8s/fairlead/ccm"
 	"k8s.io/cloud-provider/app"
 	"k8s.io/controller-manager/controller"
 	"k8s.io/controller-manager/pkg/healthz"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
 // Controller returns the controller that c constructs. The last arguments name the

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-k8s/fairlead/ccm"
 	"github.com/google/go-cmp/cmp"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/app"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/controller-manager/controller"
 	"k8s.io/controller-manager/pkg/healthz"
 
+	"github.com/fairlead-k8s/fairlead/ccm"
 	"github.com/fairlead-k8s/fairlead/ccm/skeleton"
 )
 

@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-k8s/fairlead/provider/conformance"
 	"k8s.io/client-go/rest"
 	cloudprovider "k8s.io/cloud-provider"
 	aws "k8s.io/cloud-provider-aws/pkg/providers/v1"
 	"k8s.io/controller-manager/pkg/clientbuilder"
+
+	"github.com/fairlead-k8s/fairlead/provider/conformance"
 
 	"github.com/fairlead-k8s/fairlead/examples/aws/ec2test"
 )

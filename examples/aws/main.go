@@ -3,9 +3,10 @@
 package main
 
 import (
-	"github.com/fairlead-k8s/fairlead/ccm"
 	aws "k8s.io/cloud-provider-aws/pkg/providers/v1" // registers itself
 	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
 func main() {

@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/fairlead-k8s/fairlead/ccm"
 	"github.com/spf13/pflag"
 	"k8s.io/cloud-provider-aws/pkg/controllers/options"
 	awstagging "k8s.io/cloud-provider-aws/pkg/controllers/tagging"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
 // tagging returns the controller that tags the instances of nodes, and defines

@@ -10,10 +10,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fairlead-k8s/fairlead/ccm"
 	cloudprovider "k8s.io/cloud-provider"
 	"sigs.k8s.io/cloud-provider-azure/pkg/provider"
 	"sigs.k8s.io/cloud-provider-azure/pkg/provider/config"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
 func main() {

@@ -7,6 +7,7 @@ package main
 
 import (
 	"github.com/digitalocean/digitalocean-cloud-controller-manager/cloud-controller-manager/do" // registers itself
+
 	"github.com/fairlead-k8s/fairlead/ccm"
 )
 

@@ -10,11 +10,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fairlead-k8s/fairlead/ccm"
 	"github.com/spf13/pflag"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider-gcp/providers/gce" // registers itself
 	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
 func main() {

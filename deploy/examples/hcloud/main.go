@@ -8,9 +8,10 @@ package main
 import (
 	"context"
 
-	"github.com/fairlead-k8s/fairlead/ccm"
 	"github.com/hetznercloud/hcloud-cloud-controller-manager/hcloud"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
 func main() {

@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/fairlead-k8s/fairlead/ccm"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -17,6 +16,8 @@ import (
 	controllersmetrics "k8s.io/component-base/metrics/prometheus/controllers"
 	"kubevirt.io/cloud-provider-kubevirt/pkg/controller/kubevirteps"
 	kubevirt "kubevirt.io/cloud-provider-kubevirt/pkg/provider" // registers itself
+
+	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
 func main() {

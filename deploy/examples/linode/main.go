@@ -11,12 +11,13 @@ import (
 	"net"
 	"os"
 
-	"github.com/fairlead-k8s/fairlead/ccm"
 	"github.com/linode/linode-cloud-controller-manager/cloud/linode" // registers itself
 	"github.com/linode/linode-cloud-controller-manager/cloud/linode/options"
 	"github.com/spf13/pflag"
 	cloudprovider "k8s.io/cloud-provider"
 	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
 func main() {

@@ -6,10 +6,11 @@
 package main
 
 import (
-	"github.com/fairlead-k8s/fairlead/ccm"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/cloudprovider/providers/oci" // registers itself
 	"github.com/oracle/oci-cloud-controller-manager/pkg/logging"
 	"go.uber.org/zap"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
 var version string // set with -ldflags

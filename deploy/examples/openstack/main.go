@@ -6,10 +6,11 @@
 package main
 
 import (
-	"github.com/fairlead-k8s/fairlead/ccm"
 	"k8s.io/cloud-provider-openstack/pkg/openstack" // registers itself
 	"k8s.io/cloud-provider-openstack/pkg/version"
 	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
 func main() {

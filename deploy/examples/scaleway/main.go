@@ -6,8 +6,9 @@
 package main
 
 import (
-	"github.com/fairlead-k8s/fairlead/ccm"
 	"github.com/scaleway/scaleway-cloud-controller-manager/scaleway" // registers itself
+
+	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
 func main() {

@@ -8,12 +8,13 @@ package main
 import (
 	"context"
 
-	"github.com/fairlead-k8s/fairlead/ccm"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider-vsphere/pkg/cloudprovider/vsphere" // registers itself
 	"k8s.io/cloud-provider-vsphere/pkg/cloudprovider/vsphere/loadbalancer"
 	"k8s.io/cloud-provider-vsphere/pkg/cloudprovider/vsphere/options"
 	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
 const name = "vsphere-cloud-controller-manager"

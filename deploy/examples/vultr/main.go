@@ -9,9 +9,10 @@ import (
 	"context"
 	"sync"
 
-	"github.com/fairlead-k8s/fairlead/ccm"
 	"github.com/vultr/vultr-cloud-controller-manager/vultr" // registers itself
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/ccm"
 )
 
 func main() {

@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
+	cloudprovider "k8s.io/cloud-provider"
+
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 	world "github.com/fairlead-k8s/fairlead/provider/conformance/simulated"
 	"github.com/fairlead-k8s/fairlead/simulator"
-	cloudprovider "k8s.io/cloud-provider"
 )
 
 // pageSize is the maximum number of instances that the cloud returns at once.

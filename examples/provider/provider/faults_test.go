@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	fairlead "github.com/fairlead-k8s/fairlead/provider"
-	"github.com/fairlead-k8s/fairlead/simulator"
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
+
+	fairlead "github.com/fairlead-k8s/fairlead/provider"
+	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 // nodes returns the same Node without and with its provider ID.

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"maps"
 
-	"github.com/fairlead-k8s/fairlead/provider/kit"
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/provider/kit"
 
 	"github.com/fairlead-k8s/fairlead/examples/provider/cloud"
 )

@@ -5,11 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 // first is the provider ID of the first instance of each test.

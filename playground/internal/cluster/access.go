@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/fairlead-k8s/fairlead/deploy"
 	"github.com/fairlead-k8s/fairlead/internal/manifest"
-	"k8s.io/client-go/rest"
 )
 
 // ccmUser is the user of the published kubeconfig for a cloud-controller-manager.

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/fairlead-k8s/fairlead/internal/ports"
-
 	"github.com/fairlead-k8s/fairlead/playground/internal/child"
 )
 

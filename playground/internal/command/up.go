@@ -8,7 +8,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/playground/internal/nodeport"
 	"github.com/fairlead-k8s/fairlead/playground/internal/progress"
 	"github.com/fairlead-k8s/fairlead/playground/internal/session"
+	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 const (

@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/fairlead-k8s/fairlead/simulator"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/playground/internal/await"
+	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 // reply is the answer that a client of a Service gets.

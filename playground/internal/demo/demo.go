@@ -13,14 +13,14 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/fairlead-k8s/fairlead/internal/ports"
-	"github.com/fairlead-k8s/fairlead/simulator"
 	"k8s.io/utils/clock"
 
+	"github.com/fairlead-k8s/fairlead/internal/ports"
 	"github.com/fairlead-k8s/fairlead/playground/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/playground/internal/clusterview"
 	"github.com/fairlead-k8s/fairlead/playground/internal/progress"
 	"github.com/fairlead-k8s/fairlead/playground/internal/session"
+	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 // Options configure the demo.

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/fairlead-k8s/fairlead/simulator"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 // facts records the observations of the demo.

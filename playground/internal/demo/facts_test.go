@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 // asItShouldBe returns the facts of a demo with two instances in which everything

@@ -11,18 +11,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-k8s/fairlead/internal/ports"
-	"github.com/fairlead-k8s/fairlead/simulator"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead-k8s/fairlead/internal/ports"
 	"github.com/fairlead-k8s/fairlead/playground/internal/await"
 	"github.com/fairlead-k8s/fairlead/playground/internal/child"
 	"github.com/fairlead-k8s/fairlead/playground/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/playground/internal/follow"
 	"github.com/fairlead-k8s/fairlead/playground/internal/nodeport"
 	"github.com/fairlead-k8s/fairlead/playground/internal/supervisor"
+	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 const (

@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fairlead-k8s/fairlead/simulator"
 	"k8s.io/utils/clock"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 const (

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 // cloud gives the answers that the test sets.

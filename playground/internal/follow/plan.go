@@ -6,8 +6,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/fairlead-k8s/fairlead/simulator"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 // machine holds the follower's knowledge about an instance: the name with which its kubelet was

@@ -3,8 +3,9 @@ package follow
 import (
 	"testing"
 
-	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 func instance(id, name string, state simulator.State) simulator.Instance {

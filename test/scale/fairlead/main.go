@@ -6,7 +6,6 @@ package main
 
 import (
 	"github.com/fairlead-k8s/fairlead/ccm"
-
 	_ "github.com/fairlead-k8s/fairlead/test/scale/listing" // provider "listing"
 	_ "github.com/fairlead-k8s/fairlead/test/scale/opaque"  // providers "simulated-text" and "simulated-unreadable"
 )

@@ -13,12 +13,13 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/fairlead-k8s/fairlead/provider"
-	"github.com/fairlead-k8s/fairlead/providers/simulated"
-	"github.com/fairlead-k8s/fairlead/simulator"
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fairlead-k8s/fairlead/provider"
+	"github.com/fairlead-k8s/fairlead/providers/simulated"
+	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 // Name is the provider's name. Its provider IDs are the same as those of the provider

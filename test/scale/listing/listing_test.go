@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-k8s/fairlead/simulator"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 // scene returns the provider's InstancesV2, a client of the cloud's operator,

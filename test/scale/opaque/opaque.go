@@ -13,9 +13,10 @@ import (
 	"io"
 	"slices"
 
-	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/providers/simulated"
 )
 
 // The names of the providers.

@@ -6,10 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-k8s/fairlead/simulator"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
 func TestErrors(t *testing.T) {

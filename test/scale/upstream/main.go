@@ -7,9 +7,6 @@ package main
 import (
 	"os"
 
-	_ "github.com/fairlead-k8s/fairlead/providers/simulated" // provider "simulated"
-	_ "github.com/fairlead-k8s/fairlead/test/scale/listing"  // provider "listing"
-	_ "github.com/fairlead-k8s/fairlead/test/scale/opaque"   // providers "simulated-text" and "simulated-unreadable"
 	"k8s.io/apimachinery/pkg/util/wait"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/app"        //nolint:depguard // the benchmark measures this code
@@ -21,6 +18,10 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // as the sample does
 	_ "k8s.io/component-base/metrics/prometheus/version"  // as the sample does
 	"k8s.io/klog/v2"
+
+	_ "github.com/fairlead-k8s/fairlead/providers/simulated" // provider "simulated"
+	_ "github.com/fairlead-k8s/fairlead/test/scale/listing"  // provider "listing"
+	_ "github.com/fairlead-k8s/fairlead/test/scale/opaque"   // providers "simulated-text" and "simulated-unreadable"
 )
 
 func main() {

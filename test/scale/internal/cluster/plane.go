@@ -11,13 +11,14 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/fairlead-k8s/fairlead/test/internal/audit"
-	"github.com/fairlead-k8s/fairlead/test/internal/process"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+	"github.com/fairlead-k8s/fairlead/test/internal/process"
 )
 
 const readyWithin = 3 * time.Minute

@@ -18,7 +18,6 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/ports"
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/test/internal/process"
-
 	"github.com/fairlead-k8s/fairlead/test/scale/listing"
 	"github.com/fairlead-k8s/fairlead/test/scale/opaque"
 )

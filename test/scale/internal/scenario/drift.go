@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fairlead-k8s/fairlead/simulator"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/contender"
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
-
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/contender"
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"

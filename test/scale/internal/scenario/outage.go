@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
-
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/contender"
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
