@@ -60,7 +60,7 @@ unit: | need-go ## Unit tests of all modules, with the race detector where there
 e2e: build bin/kubectl bin/scale/upstream ## The daemon against a real control plane, real kubelets and a simulated cloud with faults.
 	FAIRLEAD_BIN=$(BIN) $(TEST) -count=1 -timeout=60m ./test/e2e/...
 
-shuffle: build bin/kubectl bin/scale/upstream ## All tests TIMES=10 times, each time in another order. AT_ONCE=3: three runs side by side, on a busy machine. PATTERN=internal/cloud: only these folders.
+shuffle: build bin/kubectl bin/scale/upstream ## All tests TIMES=10 times, each time in another order. AT_ONCE=2: two runs side by side, which keeps two cores busy. PATTERN=internal/cloud: only these folders.
 	@FAIRLEAD_BIN=$(BIN) RACE=$(RACE) AT_ONCE=$(AT_ONCE) tools/shuffle.sh $(or $(TIMES),10) $(PATTERN)
 
 test-browser: build bin/npm/node_modules ## The simulated cloud's page in headless Chromium, and the demo's. PICTURE=FILE.png takes the picture of the page for the docs, DEMO_PICTURE=FILE.png that of the demo.

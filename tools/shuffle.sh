@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs all tests several times, each time in another order: shuffle.sh TIMES [PATTERN]
-# AT_ONCE=3 makes three runs side by side, so that the tests run on a busy machine. RACE=-race switches on the race detector.
+# AT_ONCE=2 makes two runs side by side, so that the tests run on a busy machine. Do not run more than there are cores: each run brings up ten control planes. RACE=-race switches on the race detector.
 # Only packages whose folder matches the PATTERN are tested.
 # Each test program is linked once. "make test" links a hundred programs each time, and for most of them that takes longer than their tests.
 set -eu
