@@ -47,9 +47,9 @@ recording: build ## The README's recording, from a run of the demo.
 
 test: unit e2e ## All tests: unit tests, then end to end.
 
-unit: | need-go ## Unit tests of all modules, with the race detector where there is a C compiler. PROFILE=FILE writes the coverage, for make cover.
+unit: | need-go ## Unit tests of all modules, with the race detector where there is a C compiler.
 	$(if $(RACE),,@echo "No C compiler: testing without the race detector.")
-	$(TEST) $(RACE) -timeout=30m $(if $(PROFILE),-coverprofile=$(PROFILE)) $$($(TESTED) | grep -vE '/test/(growth|walks)$$')
+	$(TEST) $(RACE) -timeout=30m $$($(TESTED) | grep -vE '/test/(growth|walks)$$')
 	$(TEST) -timeout=30m ./test/growth ./test/walks # They count, and take many times as long with the race detector.
 	cd playground && $(TEST) $(RACE) -timeout=30m $$($(TESTED))
 	cd test/scale && $(TEST) $(RACE) -timeout=30m ./...
@@ -78,8 +78,8 @@ bench: build bin/scale/bench bin/scale/fairlead bin/scale/upstream ## What every
 bench-record: ## The same for docs/benchmarks, with what is made from it: the README's table, the picture, the list of pages.
 	@$(MAKE) bench BENCH_TO=$(CURDIR)/docs/benchmarks; code=$$?; $(FIGURES) && exit $$code
 
-cover: | need-go ## The coverage of the rules: of each decide.go and rules_*.go. It fails below 100 %. PROFILE=FILE reads what make unit has written.
-	@tools/cover.sh $(PROFILE)
+cover: | need-go ## The coverage of the rules: of each decide.go and rules_*.go. It fails below 100 %.
+	@tools/cover.sh
 
 fuzz: | need-go ## Each fuzz target of all modules, for a time: FUZZTIME=10s; FUZZ=blind compiles less and finds less
 	@FUZZ=$(FUZZ) tools/fuzz.sh $(FUZZTIME)
