@@ -25,11 +25,12 @@ type Memory struct {
 	Said   string    `json:"said,omitempty"`
 	SaidAt time.Time `json:"saidAt,omitzero"`
 	// Attempts is the number of calls in a row that have failed, or whose answer has
-	// not ended the wait. For a Node, only answers count.
+	// not ended the wait. For a Node, only calls count that it is useless to repeat soon:
+	// an instance that is not found counts, and an outage does not.
 	Attempts int `json:"attempts,omitempty"`
 	// NextLook is the latest time at which the controller decides again. The zero value
-	// means that the controller waits for a change, or that its queue decides when a
-	// failed call is made again.
+	// means that the controller waits for a change, or that its queue decides when the
+	// next call is made.
 	NextLook time.Time `json:"nextLook,omitzero"`
 	// Evidence is about a Node whose kubelet is silent.
 	Evidence *Evidence `json:"evidence,omitempty"`

@@ -265,8 +265,8 @@ func between(first, last Answer) func(Answer) bool {
 }
 
 // readBefore reports whether the daemon has read the Node in the 30 seconds before the
-// deletion, or, on a busy machine, in a longer time. On a busy machine, the questions between the read and the deletion take a
-// while.
+// deletion. On a busy machine, the questions between the read and the deletion take
+// longer, so the time is longer, too.
 func (p *Pool) readBefore(t *testing.T, deletion audit.Request) bool {
 	t.Helper()
 	justBefore := timeout.Extended(30 * time.Second)
