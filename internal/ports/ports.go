@@ -12,9 +12,11 @@ import (
 )
 
 // The ports are below 30000. From 32768 on, the kernel gives ports to clients, and Kubernetes uses 30000 to 32767 for
-// Services. A server in one of these ranges could find its port taken after a restart.
+// Services. A server in one of these ranges could find its port taken after a restart. The ports are above 10260, the
+// last of the ports on which the components of Kubernetes listen by default. Some components check that their ports
+// differ, also from the default of a port that is not used: with --secure-port=10260, the community's skeleton ends.
 const (
-	first = 10000
+	first = 10261
 	last  = 29999
 	tries = 1000
 )

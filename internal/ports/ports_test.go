@@ -22,6 +22,9 @@ func TestNext(t *testing.T) {
 			t.Errorf("%d is not between %d and %d", port, first, last)
 		}
 	}
+	if first <= 10260 {
+		t.Errorf("the first port is %d, and a component of Kubernetes may listen on 10260", first)
+	}
 	if last >= 30000 {
 		t.Errorf("the last port is %d, and Kubernetes uses 30000 and the next ones for Services", last)
 	}
