@@ -178,7 +178,7 @@ func handsOverAfter(t *testing.T, b *bed.Bed, leader, standby replicas.Replica, 
 func TestWriteThatIsNeverOverKeepsTheLease(t *testing.T) {
 	b := onOwn(t)
 	cloud := b.NewCloud(t)
-	leader, standby := replicas.Pair(t, b, cloud, daemon.Setup{})
+	leader, standby := replicas.Pair(t, b, cloud, daemon.Setup{Flags: []string{lasting, "--leader-elect-renew-deadline=25s"}})
 	trap := leader.API.Trap(patches, 1, proxy.Before)
 	i, node := b.Pair(t, cloud, simulator.Instance{Name: b.Name("stuck")})
 	bed.AwaitTrap(t, trap)
@@ -186,7 +186,7 @@ func TestWriteThatIsNeverOverKeepsTheLease(t *testing.T) {
 	keepsTheLease(t, b, leader, standby)
 	ended := time.Since(asked)
 	trap.Cut() // The leader's connections have ended with its process, so the request is lost.
-	b.AwaitNode(t, node.Name, crashHandOver+noise, nodes.As(i, nodes.AddressesOf(i)...))
+	b.AwaitNode(t, node.Name, lastingHandOver+noise, nodes.As(i, nodes.AddressesOf(i)...))
 	t.Logf("a write that is never over: the leader ended after %v, the other had initialised the Node after %v",
 		ended.Round(time.Millisecond), time.Since(asked).Round(time.Millisecond))
 	noOverlap(t, leader, standby)

@@ -52,7 +52,7 @@ func TestNodeCIDRs(t *testing.T) {
 	api := b.BeforeAPIServer(t)
 	s := daemon.Setup{API: api, Elect: true, Flags: givesCIDRs(podNetwork+","+podNetwork6,
 		"--node-cidr-mask-size-ipv4=27", "--service-cluster-ip-range="+servicesIn,
-		"--leader-elect-lease-duration=12s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=1s")}
+		"--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=27s", "--leader-elect-retry-period=1s")}
 	b.Kubelets(t, simulator.Instance{Name: b.Name("real")}, simulator.Instance{Name: b.Name("real")}, simulator.Instance{Name: b.Name("real")})
 	d := b.Daemon(t, s)
 	awaitCIDRs(t, b, 3)
