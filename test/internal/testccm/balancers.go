@@ -52,7 +52,7 @@ func (b balancers) fault(ctx context.Context, service *corev1.Service) error {
 	case "panic":
 		panic("a bug of the provider")
 	case "ignores-context":
-		b.hang(service.Name) //nolint:contextcheck // that is the fault
+		b.hang(ctx, service.Name)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 
+	"github.com/fairlead-k8s/fairlead/internal/sleep"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -34,7 +35,7 @@ func (f faulty) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloud
 	case "panic":
 		panic("a bug of the provider")
 	case "ignores-context":
-		f.hang(node.Name) //nolint:contextcheck // that is the fault
+		f.hang(ctx, node.Name)
 	}
 	m, err := f.InstancesV2.InstanceMetadata(ctx, node)
 	if m != nil {
@@ -52,12 +53,13 @@ func (s switches) of(ctx context.Context, name string) string {
 	return found[0].Labels[labelFault]
 }
 
-// hang returns when the label is removed. It ignores the caller's context on
-// purpose.
-func (s switches) hang(name string) {
+// hang returns when the label is removed. It does not return when ctx ends:
+// that is the fault.
+func (s switches) hang(ctx context.Context, name string) {
 	const look = 200 * time.Millisecond
 	klog.InfoS("Ignores its context from now on", "name", name)
-	for tick := time.NewTicker(look); s.of(context.Background(), name) == "ignores-context"; { //nolint:forbidigo // that is the fault
-		<-tick.C
+	ctx = context.WithoutCancel(ctx)
+	for s.of(ctx, name) == "ignores-context" {
+		sleep.For(ctx, look)
 	}
 }
