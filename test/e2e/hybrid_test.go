@@ -76,8 +76,8 @@ func TestTwoCloudsAndARack(t *testing.T) {
 	}
 	lease := b.Name("lease")
 	lbservice.MayLeadBy(t, b, lease)
-	b.Daemon(t, daemon.Setup{Static: rackConfig, As: ccmOfRack, Elect: true, Lease: lease, Flags: slices.Concat(renewsLate, nodepool.Quickly(
-		"--own-node-selector="+rackLabel, "--own-provider-id-schemes=static", "--node-status-update-frequency=2s"))})
+	b.Daemon(t, daemon.Setup{Static: rackConfig, As: ccmOfRack, Elect: true, Lease: lease, Flags: nodepool.Quickly(
+		"--own-node-selector="+rackLabel, "--own-provider-id-schemes=static", "--node-status-update-frequency=2s")})
 	for _, s := range sides {
 		s.initialised(t)
 	}

@@ -26,7 +26,7 @@ func TestOutageCostsFewCalls(t *testing.T) {
 	const size = 100
 	b := onOwn(t)
 	c := b.NewCloud(t, "--latency=30ms")
-	d := b.Daemon(t, daemon.Setup{Cloud: c.URL, Elect: true, Flags: renewsLate})
+	d := b.Daemon(t, daemon.Setup{Cloud: c.URL, Elect: true})
 	first := newFleet(t, b, c, 1)
 	awaitFleet(t, b, first, 1, expect.Soon, func(n *corev1.Node) bool { return !nodes.IsTainted(n) })
 	c.Fail(t, simulator.Fault{Name: "down", Kind: simulator.FaultOutage})

@@ -107,7 +107,7 @@ func TestThousandNodes(t *testing.T) {
 	mark := b.Audit(t).Mark()
 
 	began := time.Now()
-	d := b.Daemon(t, daemon.Setup{Cloud: c.URL, Elect: true, Flags: renewsLate})
+	d := b.Daemon(t, daemon.Setup{Cloud: c.URL, Elect: true})
 	awaitFleet(t, b, name, size, 3*time.Minute, func(n *corev1.Node) bool { return !nodes.IsTainted(n) })
 	took := time.Since(began)
 	var ours audit.Requests
@@ -186,7 +186,7 @@ func TestIdleFleet(t *testing.T) {
 	if _, err := b.Admin.CoreV1().Nodes().Patch(t.Context(), name+"-0000", types.MergePatchType, []byte(`{"metadata":{"annotations":{"example.com/old":""}}}`), metav1.PatchOptions{FieldManager: another}); err != nil {
 		t.Fatal(err)
 	}
-	d := b.Daemon(t, daemon.Setup{Cloud: c.URL, Elect: true, Flags: append([]string{"--node-status-update-frequency=" + period.String()}, renewsLate...)})
+	d := b.Daemon(t, daemon.Setup{Cloud: c.URL, Elect: true, Flags: []string{"--node-status-update-frequency=" + period.String()}})
 	awaitFleet(t, b, name, size, time.Minute, func(n *corev1.Node) bool { return !nodes.IsTainted(n) })
 	expect.Within(t, expect.Soon, func(ctx context.Context) error { // Events may be written a little later than the Nodes.
 		list, err := b.Admin.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: "reason=Synced"})

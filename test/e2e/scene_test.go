@@ -45,17 +45,13 @@ type scene struct {
 	daemon *daemon.Daemon
 }
 
-// renewsLate lets a daemon keep its lease on a busy machine, where the API server may not
-// answer for more than ten seconds.
-var renewsLate = []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s"}
-
 func newScene(t *testing.T, b *bed.Bed, flags []string, over func() bool) *scene {
 	t.Helper()
 	forget(t, b)
 	s := &scene{Bed: b, cloud: b.NewCloud(t), over: over, mark: b.Audit(t).Mark(), flags: append(nodepool.Quickly(
 		"--configure-cloud-routes", "--cluster-cidr=10.128.0.0/9",
 		"--cloud-config-watch-period=100ms", "--node-deletion-absences=1", "--node-deletion-absent-for=0s", "--node-deletion-young-absent-for=0s",
-	), slices.Concat(renewsLate, flags)...)}
+	), flags...)}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("what the API server was asked: %q", s.requests(t).OfDaemons().Lines())

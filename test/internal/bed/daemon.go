@@ -70,7 +70,11 @@ func (b *Bed) Plan(t *testing.T, s daemon.Setup, more ...string) (p Planned, cod
 func (b *Bed) arguments(t *testing.T, s daemon.Setup, port int) []string {
 	t.Helper()
 	dir := t.TempDir()
-	return append([]string{
+	election := []string{"--leader-elect=false"}
+	if s.Elect {
+		election = []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s"}
+	}
+	return slices.Concat([]string{
 		"--cloud-provider=" + s.ProviderName(),
 		"--cloud-config=" + WriteFile(t, filepath.Join(dir, "cloud.yaml"), s.Config(b.Cloud.URL)),
 		"--kubeconfig=" + b.kubeconfig(t, dir, s.API),
@@ -78,11 +82,10 @@ func (b *Bed) arguments(t *testing.T, s daemon.Setup, port int) []string {
 		"--authorization-kubeconfig=" + b.Cluster.CCMKubeconfig,
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(port),
-		"--leader-elect=" + strconv.FormatBool(s.Elect),
 		"--cluster-cidr=" + s.Pods,
 		"--configure-cloud-routes=" + strconv.FormatBool(s.Pods != ""),
 		"--leader-elect-resource-name=" + cmp.Or(s.Lease, daemon.LeaseName),
-	}, s.Flags...)
+	}, election, s.Flags)
 }
 
 // named gives the program another name, and returns its new path.

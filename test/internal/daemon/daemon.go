@@ -42,7 +42,8 @@ type Setup struct {
 	FastPaths bool
 	// API is a proxy of the API server; nil for none.
 	API *proxy.Proxy
-	// Elect switches leader election on.
+	// Elect switches leader election on. The lease is longer than by default: on a busy
+	// machine, the API server may not answer for more than ten seconds. Flags can set it.
 	Elect bool
 	// Pods are the CIDRs of the cluster; empty means no routes.
 	Pods string

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,11 +51,12 @@ func Pair(t *testing.T, b *bed.Bed, c *bed.Cloud, s daemon.Setup) (leader, stand
 	return pair[0], pair[1]
 }
 
-// New starts one more replica.
+// New starts one more replica. Its lease is as long as by default.
 func New(t *testing.T, b *bed.Bed, c *bed.Cloud, s daemon.Setup) Replica {
 	t.Helper()
 	r := Replica{API: b.BeforeAPIServer(t), Cloud: bed.BeforeCloud(t, c), Lease: s.Lease}
 	s.API, s.Cloud, s.Elect = r.API, r.Cloud.URL(), true
+	s.Flags = slices.Concat([]string{"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s"}, s.Flags) // the defaults
 	r.Daemon = b.Daemon(t, s)
 	return r
 }
