@@ -18,6 +18,14 @@ func (c *Client) Faults(ctx context.Context) ([]Fault, error) {
 	return list.Items, err
 }
 
+// StandingFaults lists the permanent faults of the cloud, by name, such as its request
+// quota.
+func (c *Client) StandingFaults(ctx context.Context) ([]Fault, error) {
+	var list wire.FaultList
+	err := c.do(ctx, http.MethodGet, wire.OperatorPath+"/faults", nil, &list)
+	return list.Standing, err
+}
+
 // SetFault switches a fault on, or replaces the fault with the same name.
 func (c *Client) SetFault(ctx context.Context, f Fault) error {
 	return c.do(ctx, http.MethodPut, faultPath(f.Name), f, nil)

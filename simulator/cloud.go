@@ -66,7 +66,7 @@ func New(config Config) (*Cloud, error) {
 func (config Config) faults() (*faults.Set, error) {
 	set := faults.New(config.Seed)
 	for _, f := range config.Standing {
-		if err := set.SetStanding(f); err != nil {
+		if err := set.SetStanding(f, config.Clock.Now()); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}

@@ -243,6 +243,51 @@ func TestThrottle(t *testing.T) {
 	})
 }
 
+// TestBuckets has several buckets. A refused call must leave all of them as they were.
+func TestBuckets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startInBubble(t, Config{Standing: []Fault{
+			{Name: "changes", Kind: FaultThrottle, Calls: []Call{CreateInstance}, Rate: 1, Burst: 9, Tokens: new(0)},
+			{Name: "hourly", Kind: FaultThrottle, Rate: 0.1, Burst: 9},
+			{Name: "minutely", Kind: FaultThrottle, Rate: 1, Burst: 3, Tokens: new(1)},
+		}})
+		for _, step := range []struct {
+			name    string
+			wait    time.Duration
+			call    Call
+			refused bool
+			left    []int // in the buckets changes, hourly, minutely
+			hits    []int
+		}{
+			{"AnEmptyBucketOfOtherCallsDoesNotMatter", 0, ListInstances, false, []int{0, 8, 0}, []int{0, 0, 0}},
+			{"OneEmptyBucketRefuses", 0, ListInstances, true, []int{0, 8, 0}, []int{0, 0, 1}},
+			{"TheFirstEmptyBucketAnswers", 0, CreateInstance, true, []int{0, 8, 0}, []int{1, 0, 1}},
+			{"BucketsFillAtTheirRates", 2 * time.Second, ListInstances, false, []int{2, 7, 1}, []int{1, 0, 1}},
+			{"ACallNeedsATokenOfEach", 0, CreateInstance, false, []int{1, 6, 0}, []int{1, 0, 1}},
+			{"ALaterRefusalGivesBack", 0, CreateInstance, true, []int{1, 6, 0}, []int{1, 0, 2}},
+			{"NoBucketHoldsMoreThanItsBurst", time.Hour, ListInstances, false, []int{9, 8, 2}, []int{1, 0, 2}},
+		} {
+			time.Sleep(step.wait) // in the bubble's time
+			var err error
+			if step.call == CreateInstance {
+				_, err = c.CreateInstance(t.Context(), Instance{Name: "node-1"})
+			} else {
+				_, err = c.Instances(t.Context())
+			}
+			var answered *APIError
+			diff(t, step.name+": refused", step.refused, errors.As(err, &answered) && answered.Code == CodeThrottled)
+			buckets, err := c.StandingFaults(t.Context())
+			diff(t, "error", nil, err)
+			var left, hits []int
+			for _, b := range buckets {
+				left, hits = append(left, *b.Tokens), append(hits, b.Hits)
+			}
+			diff(t, step.name+": left", step.left, left)
+			diff(t, step.name+": hits", step.hits, hits)
+		}
+	})
+}
+
 func TestRetryAfterSaysHowLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startInBubble(t, Config{})
@@ -505,6 +550,9 @@ func TestFaultInput(t *testing.T) {
 		"AgeOfAnOutage":       {Fault{Kind: FaultOutage, Age: 1}, "age: belongs to kind stale, invisible, not to outage"},
 		"ThrottleWithoutRate": {Fault{Kind: FaultThrottle}, "rate: must be positive: calls a second"},
 		"NegativeRate":        {Fault{Kind: FaultThrottle, Rate: -1}, "rate: must be positive: calls a second"},
+		"MoreThanTheBurst":    {Fault{Kind: FaultThrottle, Rate: 1, Burst: 2, Tokens: new(3)}, "tokens: must be between 0 and the burst, which is 2"},
+		"NegativeTokens":      {Fault{Kind: FaultThrottle, Rate: 1, Tokens: new(-1)}, "tokens: must be between 0 and the burst, which is 1"},
+		"ForeignTokens":       {Fault{Kind: FaultError, Tokens: new(0)}, "tokens: belongs to kind throttle, not to error"},
 		"NegativeBurst":       {Fault{Kind: FaultThrottle, Rate: 1, Burst: -1}, "burst: must not be negative"},
 		"DeniedWith404":       {Fault{Kind: FaultDenied, Status: 404}, "status: must be 401 or 403"},
 		"FractionOfTwo":       {Fault{Kind: FaultTruncatedList, Fraction: 2}, "fraction: must be between 0 and 1"},
@@ -545,7 +593,7 @@ func TestFaultDefaults(t *testing.T) {
 	diff(t, "error", nil, err)
 	diff(t, "faults, by name", []Fault{
 		{Name: "a", Kind: FaultDenied, Status: 403},
-		{Name: "b", Kind: FaultThrottle, Rate: 2.5, Burst: 3},
+		{Name: "b", Kind: FaultThrottle, Rate: 2.5, Burst: 3, Tokens: new(3)},
 		{Name: "c", Kind: FaultTruncatedList, Fraction: 0.5},
 		{Name: "d", Kind: FaultInvisible, Age: Duration(time.Minute)},
 	}, got)

@@ -123,7 +123,7 @@ func TestWatchTellsEverythingFirst(t *testing.T) {
 			diff(t, none, `{"items":[]}`, told[none])
 		}
 		diff(t, "faults",
-			`{"items":[{"name":"emptyList","kind":"emptyList"}],"standing":[{"name":"quota","kind":"throttle","rate":1,"burst":1}]}`, told["faults"])
+			`{"items":[{"name":"emptyList","kind":"emptyList"}],"standing":[{"name":"quota","kind":"throttle","rate":1,"burst":1,"tokens":1}]}`, told["faults"])
 		diff(t, "calls", `{"counters":[],"last":[],"fresh":true,"missed":0}`, e.data)
 	})
 }

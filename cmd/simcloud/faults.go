@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fairlead-k8s/fairlead/internal/typo"
 	"github.com/fairlead-k8s/fairlead/simulator"
@@ -30,7 +31,8 @@ const faultKindsHelp = `Kinds of faults, in the order in which they act on a cal
   latency        the call waits for --latency plus up to --jitter
   hang           the call hangs until its caller gives up or the fault is cleared
   reset          the connection is reset before anything is done
-  throttle       429 with Retry-After above --rate calls a second; allows --burst calls at once
+  throttle       429 with Retry-After above --rate calls a second; allows --burst calls at once,
+                 and --tokens calls at once now
   outage         503
   denied         403, or 401 with --status
   error          500
@@ -45,6 +47,8 @@ const faultKindsHelp = `Kinds of faults, in the order in which they act on a cal
 func newFaultSet(s *session) *cobra.Command {
 	var f simulator.Fault
 	var calls []string
+	const full = -1
+	tokens := full
 	c := s.command(&cobra.Command{
 		Use:   "set KIND",
 		Short: "Switch a fault on, or change it",
@@ -73,6 +77,9 @@ customers. They hit this tool only with --as customer.
 		for _, call := range calls {
 			f.Calls = append(f.Calls, simulator.Call(call))
 		}
+		if tokens != full {
+			f.Tokens = &tokens
+		}
 		if err := client.SetFault(ctx, f); err != nil {
 			return err
 		}
@@ -81,9 +88,18 @@ customers. They hit this tool only with --as customer.
 		}
 		return s.say(out, "Fault %s is set. `simcloud fault clear %s` clears it.", f.Name, f.Name)
 	})
-	flags := c.Flags()
+	addFaultFlags(c.Flags(), &f)
+	c.Flags().StringSliceVar(&calls, "calls", nil, "calls that the fault hits, such as GetInstance,ListInstances; default is all")
+	c.Flags().IntVar(&tokens, "tokens", full, "for throttle: allowed calls at once now; -1 means --burst")
+	complete(c, "calls", cobra.FixedCompletions(words(simulator.CallNames()), cobra.ShellCompDirectiveNoFileComp))
+	complete(c, "match", s.resourceNames())
+	complete(c, "status", cobra.FixedCompletions([]string{"401", "403"}, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+// addFaultFlags adds the flags whose values are fields of the fault as they are.
+func addFaultFlags(flags *pflag.FlagSet, f *simulator.Fault) {
 	flags.StringVar(&f.Name, "name", "", "name, needed for several faults of one kind; default is the kind")
-	flags.StringSliceVar(&calls, "calls", nil, "calls that the fault hits, such as GetInstance,ListInstances; default is all")
 	flags.StringVar(&f.Match, "match", "", "hit only resources whose ID or name matches this pattern, such as 'node-1*'")
 	flags.IntVar(&f.Skip, "skip", 0, "number of calls to let pass before the first hit")
 	flags.IntVar(&f.Count, "count", 0, "maximum number of calls to hit; 0 means no limit")
@@ -95,10 +111,6 @@ customers. They hit this tool only with --as customer.
 	flags.IntVar(&f.Status, "status", 0, "for denied: 401 or 403 (default 403)")
 	flags.Float64Var(&f.Fraction, "fraction", 0, "for truncatedList: the part of a page that is missing (default 0.5)")
 	flags.DurationVar((*time.Duration)(&f.Age), "age", 0, "for stale and invisible: age (default 1m0s)")
-	complete(c, "calls", cobra.FixedCompletions(words(simulator.CallNames()), cobra.ShellCompDirectiveNoFileComp))
-	complete(c, "match", s.resourceNames())
-	complete(c, "status", cobra.FixedCompletions([]string{"401", "403"}, cobra.ShellCompDirectiveNoFileComp))
-	return c
 }
 
 func words[T ~string](values []T) []string {
@@ -114,17 +126,28 @@ func newFaultList(s *session) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the faults that are set, and how many calls each has hit",
-		Args:    typo.NoArguments,
+		Long: `List the faults that are set, and how many calls each has hit.
+
+Last come those that the flags of "simcloud serve" have set. They cannot be cleared.
+For the buckets of a request quota, "tokens" is the number of calls that are allowed
+at once now.`,
+		Args: typo.NoArguments,
 	}, func(ctx context.Context, client *simulator.Client, out io.Writer, _ []string) error {
 		all, err := client.Faults(ctx)
 		if err != nil {
 			return err
 		}
+		standing, err := client.StandingFaults(ctx)
+		if err != nil {
+			return err
+		}
 		if s.output == jsonOutput {
 			return printJSON(out, struct {
-				Items []simulator.Fault `json:"items"`
-			}{all})
+				Items    []simulator.Fault `json:"items"`
+				Standing []simulator.Fault `json:"standing,omitempty"`
+			}{all, standing})
 		}
+		all = append(all, standing...)
 		if len(all) == 0 {
 			return s.say(out, "No faults. `simcloud fault set KIND` sets one.")
 		}
@@ -134,16 +157,29 @@ func newFaultList(s *session) *cobra.Command {
 			if f.Count > 0 {
 				hits += " of " + strconv.Itoa(f.Count)
 			}
-			calls := orNone(strings.Join(words(f.Calls), ","), "all")
-			rows = append(rows, []string{f.Name, string(f.Kind), calls, orNone(f.Match, "all"), hits, faultDetails(f)})
+			rows = append(rows, []string{f.Name, string(f.Kind), faultCalls(f), orNone(f.Match, "all"), hits, faultDetails(f)})
 		}
 		return printTable(out, rows)
 	})
 }
 
+// faultCalls returns the calls that a fault can hit. It only counts them if their names
+// would make the table too wide.
+func faultCalls(f simulator.Fault) string {
+	const most = 5
+	if len(f.Calls) > most {
+		return fmt.Sprintf("%d kinds", len(f.Calls))
+	}
+	return orNone(strings.Join(words(f.Calls), ","), "all")
+}
+
 // faultDetails returns the settings that only some faults have.
 func faultDetails(f simulator.Fault) string {
 	var details []string
+	tokens := 0
+	if f.Tokens != nil {
+		tokens = *f.Tokens
+	}
 	for _, d := range []struct {
 		name  string
 		set   bool
@@ -155,6 +191,7 @@ func faultDetails(f simulator.Fault) string {
 		{"jitter", f.Jitter != 0, f.Jitter},
 		{"rate", f.Rate != 0, f.Rate},
 		{"burst", f.Burst != 0, f.Burst},
+		{"tokens", f.Tokens != nil, tokens},
 		{"status", f.Status != 0, f.Status},
 		{"fraction", f.Fraction != 0, f.Fraction},
 		{"age", f.Age != 0, f.Age},

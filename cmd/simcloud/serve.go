@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -40,8 +39,7 @@ type serveOptions struct {
 	terminated  time.Duration
 	latency     time.Duration
 	jitter      time.Duration
-	quota       float64
-	quotaBurst  int
+	quota       quotaOptions
 	staleReads  time.Duration
 	verbosity   int
 	clusterView string
@@ -69,6 +67,18 @@ in the cloud are logged to standard error. With --state-file, resources are kept
 when the cloud ends; without it they are lost. Faults that are set later are lost in
 any case.
 
+A request quota has buckets. A bucket has a rate and a burst, and limits some calls. A
+call needs a token of each bucket that limits it. With --quota=NUMBER, one bucket
+limits all calls. A PROFILE has buckets as a real cloud has them: azure, digitalocean,
+ec2, hcloud, linode. A FILE has buckets of your own, as YAML:
+
+  buckets:
+  - name: reads
+    calls: [reads, ChangeRoutes]  # calls, or all, reads, lists, gets, changes
+    rate: 10                      # calls a second
+    burst: 50                     # calls at once after a pause
+    tokens: 0                     # calls at once at the start; the burst if left out
+
 Load balancers carry traffic: each listens at its own address within 127.64.0.0/10
 and forwards to the InternalIP of its backends. If the process may not listen at a
 port below 1024, it adds 20000 to the port ("simcloud lb show" prints it). Backends
@@ -80,6 +90,9 @@ and healthy again after --healthy-after successes in a row.`,
 
   # One that is as slow and as strict as a real one, and survives a restart
   simcloud serve --latency 30ms --quota 100 --transition 20s --state-file cloud.json
+
+  # One with the request quota of a real one, which is used up at the start
+  simcloud serve --quota ec2 --quota-empty
 
   # One with an account that is almost full, whose load balancers take a while
   simcloud serve --max-load-balancers 2 --max-backends 3 --provisioning 30s --drain 1m
@@ -111,8 +124,9 @@ func addServeFlags(f *pflag.FlagSet, o *serveOptions) {
 	f.DurationVar(&o.terminated, "terminated-for", 0, "how long a terminated instance is still listed")
 	f.DurationVar(&o.latency, "latency", 0, "minimum duration of each call")
 	f.DurationVar(&o.jitter, "jitter", 0, "maximum of a random time that is added to --latency")
-	f.Float64Var(&o.quota, "quota", 0, "allowed calls a second; more are answered 429 with Retry-After; 0 means no limit")
-	f.IntVar(&o.quotaBurst, "quota-burst", 0, "calls that the quota allows at once; 0 means twice --quota")
+	f.StringVar(&o.quota.quota, "quota", "", "allowed calls a second, or a `PROFILE or FILE` with the buckets of a quota; more calls are answered 429 with Retry-After; empty or 0 means no limit")
+	f.IntVar(&o.quota.burst, "quota-burst", 0, "calls that a quota with one number allows at once; 0 means twice --quota")
+	f.BoolVar(&o.quota.empty, "quota-empty", false, "start with empty buckets, as if the quota had just been used up")
 	f.DurationVar(&o.staleReads, "stale-reads", 0, "answer reads with the state of that long ago, like an eventually consistent cloud")
 	addLoadBalancerFlags(f, o)
 	f.IntVar(&o.maxRoutes, "max-routes", 0, "how many routes the table may have; 0 means no limit")
@@ -145,6 +159,10 @@ func (o serveOptions) run(ctx context.Context, out, hint io.Writer) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	standing, err := o.standing()
+	if err != nil {
+		return err
+	}
 	cluster, err := clusterAt(o.clusterView)
 	if err != nil {
 		return fmt.Errorf("--cluster-view: %w", err)
@@ -155,7 +173,7 @@ func (o serveOptions) run(ctx context.Context, out, hint io.Writer) error {
 		PageSize:      o.pageSize,
 		Transition:    o.transition,
 		TerminatedFor: o.terminated,
-		Standing:      o.standing(),
+		Standing:      standing,
 		AllowedHosts:  lower(o.allowHosts),
 		Cluster:       cluster,
 
@@ -221,7 +239,7 @@ func lower(names []string) []string {
 }
 
 // standing returns the permanent faults of the cloud.
-func (o serveOptions) standing() []simulator.Fault {
+func (o serveOptions) standing() ([]simulator.Fault, error) {
 	var faults []simulator.Fault
 	if o.latency != 0 || o.jitter != 0 {
 		faults = append(faults, simulator.Fault{
@@ -229,17 +247,12 @@ func (o serveOptions) standing() []simulator.Fault {
 			Latency: simulator.Duration(o.latency), Jitter: simulator.Duration(o.jitter),
 		})
 	}
-	if o.quota != 0 || o.quotaBurst != 0 {
-		burst := o.quotaBurst
-		if burst == 0 {
-			burst = int(math.Ceil(2 * o.quota))
-		}
-		faults = append(faults, simulator.Fault{Name: "--quota", Kind: simulator.FaultThrottle, Rate: o.quota, Burst: burst})
-	}
+	buckets, err := o.quota.buckets()
+	faults = append(faults, buckets...)
 	if o.staleReads != 0 {
 		faults = append(faults, simulator.Fault{Name: "--stale-reads", Kind: simulator.FaultStale, Age: simulator.Duration(o.staleReads)})
 	}
-	return faults
+	return faults, err
 }
 
 func (o serveOptions) setVerbosity() error {

@@ -13,7 +13,8 @@ const (
 	// FaultReset resets the connection and does not carry the call out.
 	FaultReset FaultKind = "reset"
 	// FaultThrottle answers 429 with Retry-After when there are too many calls.
-	// It allows Rate calls a second, and Burst calls at once.
+	// It allows Rate calls a second, and Burst calls at once. If several such faults
+	// limit a call, all of them have to allow it. A refused call uses up nothing.
 	FaultThrottle FaultKind = "throttle"
 	// FaultOutage answers 503.
 	FaultOutage FaultKind = "outage"
@@ -77,6 +78,10 @@ type Fault struct {
 	// Rate and Burst belong to the kind "throttle". Rate is in calls a second.
 	Rate  float64 `json:"rate,omitempty"`
 	Burst int     `json:"burst,omitempty"`
+	// Tokens belongs to the kind "throttle". In a request, it is the number of calls
+	// that are allowed at once when the fault is set; nil means Burst. In an answer, it
+	// is the number of calls that are allowed at once now.
+	Tokens *int `json:"tokens,omitempty"`
 	// Status belongs to the kind "denied". It is 401 or 403; 0 means 403.
 	Status int `json:"status,omitempty"`
 	// Fraction belongs to the kind "truncatedList". It is the part of a page that is

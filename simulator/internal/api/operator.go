@@ -18,7 +18,7 @@ func (s *Server) operatorEndpoints() map[string]reader {
 			return reply{http.StatusOK, map[string]string{"status": "ok"}}, nil
 		}),
 		"GET " + wire.OperatorPath + "/faults": answering(func() (reply, error) {
-			return reply{http.StatusOK, s.faults.List()}, nil
+			return reply{http.StatusOK, s.faults.List(s.clock.Now())}, nil
 		}),
 		"PUT " + wire.OperatorPath + "/faults/{name}":    s.readSetFault,
 		"DELETE " + wire.OperatorPath + "/faults/{name}": s.readClearFault,
@@ -56,7 +56,7 @@ func (s *Server) readSetFault(r *http.Request, body []byte) (operation, error) {
 		return operation{}, input.Invalid("name", "is %q in the body and %q in the path", f.Name, name)
 	}
 	run := func(ctx context.Context, _ state.Distortions) (reply, error) {
-		if err := s.faults.Set(f); err != nil {
+		if err := s.faults.Set(f, s.clock.Now()); err != nil {
 			return reply{}, err
 		}
 		klog.FromContext(ctx).Info("Fault set", "fault", f.Name, "kind", f.Kind)

@@ -47,6 +47,12 @@ func distorts(k wire.FaultKind) bool {
 	return false
 }
 
+// Check returns an error if the fault cannot be set.
+func Check(f wire.Fault) error {
+	_, err := checked(f)
+	return err
+}
+
 // checked checks a fault and returns it with its defaults.
 func checked(f wire.Fault) (wire.Fault, error) {
 	f.Hits = 0
@@ -105,6 +111,7 @@ func settings(f wire.Fault) []setting {
 		{"jitter", f.Jitter != 0, []wire.FaultKind{wire.FaultLatency}},
 		{"rate", f.Rate != 0, []wire.FaultKind{wire.FaultThrottle}},
 		{"burst", f.Burst != 0, []wire.FaultKind{wire.FaultThrottle}},
+		{"tokens", f.Tokens != nil, []wire.FaultKind{wire.FaultThrottle}},
 		{"status", f.Status != 0, []wire.FaultKind{wire.FaultDenied}},
 		{"fraction", f.Fraction != 0, []wire.FaultKind{wire.FaultTruncatedList}},
 		{"age", f.Age != 0, []wire.FaultKind{wire.FaultStale, wire.FaultInvisible}},
@@ -152,6 +159,9 @@ func throttle(f wire.Fault) (wire.Fault, error) {
 		return f, input.Invalid("burst", "must not be negative")
 	case f.Burst == 0:
 		f.Burst = int(math.Ceil(min(f.Rate, math.MaxInt32)))
+	}
+	if f.Tokens != nil && (*f.Tokens < 0 || *f.Tokens > f.Burst) {
+		return f, input.Invalid("tokens", "must be between 0 and the burst, which is %d", f.Burst)
 	}
 	return f, nil
 }

@@ -21,7 +21,7 @@ func TestEveryFaultKindIsDescribed(t *testing.T) {
 		}
 	}
 	diff(t, "settings", map[wire.FaultKind]string{
-		wire.FaultLatency: "latency jitter", wire.FaultThrottle: "rate burst", wire.FaultDenied: "status",
+		wire.FaultLatency: "latency jitter", wire.FaultThrottle: "rate burst tokens", wire.FaultDenied: "status",
 		wire.FaultTruncatedList: "fraction", wire.FaultStale: "age", wire.FaultInvisible: "age",
 	}, settings)
 }

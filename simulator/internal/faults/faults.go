@@ -53,6 +53,8 @@ type Fate struct {
 	Answer     *wire.APIError
 	Seen       state.Distortions
 	LosesReply bool
+
+	taken []*rate.Reservation // the call's tokens, which go back if another bucket is empty
 }
 
 // New returns a set without faults. With the same seed and the same calls in the same
@@ -60,12 +62,12 @@ type Fate struct {
 func New(seed uint64) *Set { return &Set{seed: seed} }
 
 // Set switches a fault on. It replaces a fault with the same name.
-func (s *Set) Set(f wire.Fault) error { return s.set(f, clearable) }
+func (s *Set) Set(f wire.Fault, now time.Time) error { return s.set(f, clearable, now) }
 
 // SetStanding switches on a fault that cannot be cleared.
-func (s *Set) SetStanding(f wire.Fault) error { return s.set(f, standing) }
+func (s *Set) SetStanding(f wire.Fault, now time.Time) error { return s.set(f, standing, now) }
 
-func (s *Set) set(f wire.Fault, t tenure) error {
+func (s *Set) set(f wire.Fault, t tenure, now time.Time) error {
 	f, err := checked(f)
 	if err != nil {
 		return err
@@ -77,7 +79,7 @@ func (s *Set) set(f wire.Fault, t tenure) error {
 		cleared: make(chan struct{}),
 	}
 	if f.Kind == wire.FaultThrottle {
-		a.bucket = rate.NewLimiter(rate.Limit(f.Rate), f.Burst)
+		a.bucket = newBucket(f, now)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,6 +90,15 @@ func (s *Set) set(f wire.Fault, t tenure) error {
 		return cmp.Or(cmp.Compare(slices.Index(kinds, x.Kind), slices.Index(kinds, y.Kind)), cmp.Compare(x.Name, y.Name))
 	})
 	return nil
+}
+
+// newBucket returns the bucket of a fault of the kind "throttle".
+func newBucket(f wire.Fault, now time.Time) *rate.Limiter {
+	bucket := rate.NewLimiter(rate.Limit(f.Rate), f.Burst)
+	if f.Tokens != nil {
+		bucket.AllowN(now, f.Burst-*f.Tokens)
+	}
+	return bucket
 }
 
 // nameHash returns a part of the seed of a fault's random numbers. Each fault
@@ -130,22 +141,32 @@ func (s *Set) remove(which func(*activeFault) bool) (removed int) {
 }
 
 // List returns the faults that are set, by name.
-func (s *Set) List() wire.FaultList {
+func (s *Set) List(now time.Time) wire.FaultList {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := wire.FaultList{Items: []wire.Fault{}}
 	for _, a := range s.active {
 		switch a.tenure {
 		case clearable:
-			all.Items = append(all.Items, a.Fault)
+			all.Items = append(all.Items, a.shown(now))
 		case standing:
-			all.Standing = append(all.Standing, a.Fault)
+			all.Standing = append(all.Standing, a.shown(now))
 		}
 	}
 	for _, faults := range [][]wire.Fault{all.Items, all.Standing} {
 		slices.SortFunc(faults, func(x, y wire.Fault) int { return cmp.Compare(x.Name, y.Name) })
 	}
 	return all
+}
+
+// shown returns the fault as the operator sees it.
+func (a *activeFault) shown(now time.Time) wire.Fault {
+	f := a.Fault
+	if a.bucket != nil {
+		left := int(a.bucket.TokensAt(now))
+		f.Tokens = &left
+	}
+	return f
 }
 
 // Decide returns the Fate of a call. It counts a hit for each fault that hits
@@ -199,7 +220,7 @@ func (a *activeFault) apply(f *Fate, now time.Time) bool {
 	case wire.FaultReset:
 		f.Reset = true
 	case wire.FaultThrottle:
-		wait := a.wait(now)
+		wait := a.wait(f, now)
 		if wait == 0 {
 			return false
 		}
@@ -229,13 +250,17 @@ func (a *activeFault) failure(status int, code, message string) *wire.APIError {
 }
 
 // wait takes a token from the bucket. If the bucket is empty, it returns the time until
-// the next token. It rounds this time up, because Retry-After is in whole seconds.
-func (a *activeFault) wait(now time.Time) time.Duration {
+// the next token, and gives back what the call has taken from other buckets. It rounds
+// this time up, because Retry-After is in whole seconds.
+func (a *activeFault) wait(f *Fate, now time.Time) time.Duration {
 	token := a.bucket.ReserveN(now, 1)
+	f.taken = append(f.taken, token)
 	delay := token.DelayFrom(now)
 	if delay == 0 {
 		return 0
 	}
-	token.CancelAt(now)
+	for _, t := range f.taken {
+		t.CancelAt(now)
+	}
 	return time.Duration(math.Ceil(delay.Seconds())) * time.Second
 }

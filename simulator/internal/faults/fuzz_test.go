@@ -14,7 +14,7 @@ import (
 func FuzzFault(f *testing.F) {
 	for _, seed := range []string{
 		`{"name":"slow","kind":"latency","latency":"30ms","jitter":"1s"}`, `{"name":"q","kind":"throttle","rate":1e-300}`,
-		`{"name":"q","kind":"throttle","rate":1e300,"burst":3}`, `{"name":"d","kind":"denied","status":401}`,
+		`{"name":"q","kind":"throttle","rate":1e300,"burst":3}`, `{"name":"q","kind":"throttle","rate":2,"burst":3,"tokens":0}`, `{"name":"d","kind":"denied","status":401}`,
 		`{"name":"m","kind":"stale","match":"node-[","age":"1m"}`, `{"name":"m","kind":"emptyList","match":"node-1*"}`,
 		`{"name":"t","kind":"truncatedList","fraction":0.9}`, `{"name":"p","kind":"error","probability":0.5,"skip":1,"count":2}`,
 		`{"name":"c","kind":"invisible","calls":["CreateInstance"]}`, `{"name":"","kind":"hang"}`, `{"name":"x","kind":"x"}`,
@@ -35,7 +35,7 @@ func FuzzFault(f *testing.F) {
 		diff(t, "error of a second check", nil, err)
 		diff(t, "second check", kept, again)
 		set := New(1)
-		if err := set.Set(wanted); err != nil {
+		if err := set.Set(wanted, time.Unix(0, 0)); err != nil {
 			t.Fatalf("%s: checked, and not set: %v", body, err)
 		}
 		for _, call := range wire.CallNames() {

@@ -53,6 +53,14 @@ func (e *decodeError) problem() string {
 	return problem
 }
 
+// Problem returns the text of an error of DecodeStrict without its position.
+func Problem(err error) string {
+	if located, ok := errors.AsType[*decodeError](err); ok {
+		return located.problem()
+	}
+	return err.Error()
+}
+
 func (e *decodeError) Unwrap() error { return e.err }
 
 // position is a line and a column, both counted from 1.

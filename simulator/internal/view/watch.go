@@ -150,7 +150,7 @@ func (w *watcher) gather(ctx context.Context, into *bytes.Buffer) error {
 			return err
 		}
 	}
-	if err := w.differing(into, "faults", w.Faults.List()); err != nil {
+	if err := w.differing(into, "faults", w.Faults.List(w.Clock.Now())); err != nil {
 		return err
 	}
 	news, now := w.Meter.Since(w.read)

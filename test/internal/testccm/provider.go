@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead-k8s/fairlead/provider"
@@ -35,6 +36,12 @@ const (
 	// listing offers the simulated provider's InstancesV2 without the faults of the type
 	// faulty. It searches a list of all instances to find out whether an instance exists.
 	listing kind = "listing"
+	// batching offers the simulated provider's InstancesV2 with batches. Their errors are
+	// in their answers.
+	batching kind = "batching"
+	// keepsList offers the simulated provider's InstancesV2. It describes instances as a
+	// list does that it keeps for a while.
+	keepsList kind = "keeps-list"
 	// legacy offers only the older interfaces Instances and Zones.
 	legacy kind = "legacy"
 	// legacyWithoutID is like legacy, but finds instances only by name.
@@ -62,6 +69,7 @@ type cloud struct {
 	client   *simulator.Client // its calls meet the cloud's faults and are counted
 	operator *simulator.Client // its calls meet no faults and are not counted
 	memory   *memory
+	list     *keptList
 }
 
 // newQuirky is the provider's factory.
@@ -93,12 +101,15 @@ func newCloud(c config) (*cloud, error) {
 		return nil, err
 	}
 	switch c.Provider {
-	case modern, listing, legacy, legacyWithoutID, typedNil:
+	case modern, listing, batching, keepsList, legacy, legacyWithoutID, typedNil:
 	default:
 		return nil, fmt.Errorf("provider: %q is unknown", c.Provider)
 	}
 	client := simulator.NewClient(c.Endpoint)
-	return &cloud{Interface: inner, ErrorClassifier: inner, kind: c.Provider, client: client, operator: client.Operator(), memory: newMemory()}, nil
+	return &cloud{
+		Interface: inner, ErrorClassifier: inner, kind: c.Provider, client: client, operator: client.Operator(),
+		memory: newMemory(), list: &keptList{clock: clock.RealClock{}, client: client},
+	}, nil
 }
 
 // ProviderName implements cloudprovider.Interface.
@@ -113,6 +124,13 @@ func (c *cloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
 	case listing:
 		inner, supported := c.Interface.InstancesV2()
 		return listed{InstancesV2: inner, client: c.client}, supported
+	case batching:
+		inner, supported := c.Interface.InstancesV2()
+		batches, offered := inner.(provider.InstanceMetadataBatcher)
+		return batched{InstancesV2: inner, InstanceMetadataBatcher: batches}, supported && offered
+	case keepsList:
+		inner, supported := c.Interface.InstancesV2()
+		return fromList{InstancesV2: inner, list: c.list}, supported
 	case typedNil:
 		var none *faulty
 		return none, true
@@ -133,7 +151,7 @@ func (c *cloud) Instances() (cloudprovider.Instances, bool) { return older{c}, c
 // Zones implements cloudprovider.Interface.
 func (c *cloud) Zones() (cloudprovider.Zones, bool) { return zones{older: older{c}}, c.kind.older() }
 
-func (k kind) older() bool { return k != modern && k != listing }
+func (k kind) older() bool { return k == legacy || k == legacyWithoutID || k == typedNil }
 
 // named returns the first instance that has this name and is not terminated.
 func (c *cloud) named(ctx context.Context, node string) (simulator.Instance, error) {

@@ -2,7 +2,7 @@
 
 import { request } from "./api.js";
 import { h } from "./dom.js";
-import { plural, problem } from "./parts.js";
+import { plural, problem, table } from "./parts.js";
 
 // Settings that only some kinds have. A setting that is not in this list gets a
 // plain text field.
@@ -11,6 +11,7 @@ const settings = {
   jitter: { label: "Jitter", hint: "at most that much longer" },
   rate: { label: "Rate", initial: "1", number: true, hint: "calls a second" },
   burst: { label: "Burst", number: true, hint: "one second's" },
+  tokens: { label: "Allowed at once now", number: true, hint: "the burst" },
   status: { label: "Status", number: true, hint: "403 or 401" },
   fraction: { label: "Fraction", number: true, hint: "0.5" },
   age: { label: "Age", hint: "1m" },
@@ -67,8 +68,9 @@ function kindItem(kind, app) {
 function details(f) {
   const words = [f.name !== f.kind && f.name, f.calls?.length ? f.calls.join(", ") : "all calls", f.match && `only ${f.match}`];
   for (const name of Object.keys(settings)) {
-    if (f[name]) words.push(`${name} ${f[name]}`);
+    if (f[name] && name !== "tokens") words.push(`${name} ${f[name]}`);
   }
+  if (f.tokens !== undefined) words.push(`${f.tokens} left`);
   if (f.probability) words.push(`probability ${f.probability}`);
   if (f.skip) words.push(`spares the first ${f.skip}`);
   words.push(f.count ? `hit ${f.hits ?? 0} of ${f.count} calls` : `hit ${plural(f.hits ?? 0, "call")}`);
@@ -91,10 +93,25 @@ function form(kind, fields) {
     h("div", { class: "buttons end" }, h("button", { type: "submit", class: "main" }, "Set the fault")));
 }
 
+// standing shows what was set when the cloud was started. The buckets of the quota have
+// a table, because their numbers are compared with each other.
 function standing(list) {
-  if (list.length === 0) return null;
-  return h("p", { class: "muted hint" }, "Always on, set when the cloud was started: ",
-    list.map((f) => `${f.name} (${details({ ...f, name: f.kind })})`).join("; "), ".");
+  const buckets = list.filter((f) => f.kind === "throttle");
+  const others = list.filter((f) => f.kind !== "throttle");
+  return [
+    others.length > 0 && h("p", { class: "muted hint" }, "Always on, set when the cloud was started: ",
+      others.map((f) => `${f.name} (${details({ ...f, name: f.kind })})`).join("; "), "."),
+    buckets.length > 0 && h("div", { id: "quota", class: "scroll" },
+      h("p", { class: "muted hint" }, "The request quota, set when the cloud was started:"),
+      table("Request quota", ["Bucket", "Rate a second", "Burst", "Left", "Refused"], buckets.map((f) => ({
+        key: f.name,
+        cells: [h("span", { title: f.calls?.join(", ") ?? "all calls" }, f.name), ...[f.rate, f.burst, f.tokens, f.hits ?? 0].map(rounded)],
+      })))),
+  ];
+}
+
+function rounded(number) {
+  return number.toLocaleString("en", { maximumFractionDigits: 3 });
 }
 
 // initial returns the initial fields of a kind.
@@ -109,9 +126,10 @@ export function fieldsOf(form) {
   return { ...fields, calls: data.getAll("calls") };
 }
 
-// fieldsFrom returns the fields for a fault that is set.
+// fieldsFrom returns the fields for a fault that is set. It leaves out what changes by
+// itself while the form is open.
 export function fieldsFrom(fault) {
-  const fields = Object.fromEntries([...Object.keys(settings), ...Object.keys(limits)].filter((name) => fault[name]).map((name) => [name, String(fault[name])]));
+  const fields = Object.fromEntries([...Object.keys(settings), ...Object.keys(limits)].filter((name) => fault[name] && name !== "tokens").map((name) => [name, String(fault[name])]));
   return { ...fields, calls: fault.calls ?? [], name: fault.name === fault.kind ? "" : fault.name };
 }
 
