@@ -127,3 +127,29 @@ func TestCallAboutManyServicesOverlapsNoOther(t *testing.T) {
 		time.Sleep(time.Hour)
 	})
 }
+
+// A panic of a call about many Services is not repeated every minute: its pause is
+// that of any call that has panicked.
+func TestCallAboutManyServicesThatPanicsIsRarelyRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		panics := 0
+		l := balancers(t, setter{set: func([]*corev1.Service, []*corev1.Node) ([]provider.BackendResult, error) {
+			panics++
+			panic("broken")
+		}}, Config{})
+		services, nodes := []*corev1.Service{service("a"), service("b")}, []*corev1.Node{node("n")}
+		for end := time.Now().Add(time.Hour); time.Now().Before(end); time.Sleep(time.Second) {
+			if l.MaxUpdates() == 0 {
+				continue
+			}
+			for _, err := range l.UpdateMany(t.Context(), services, nodes) {
+				if !errors.Is(err, ErrAlone) {
+					t.Fatalf("got %v, want that each Service is updated alone", err)
+				}
+			}
+		}
+		if panics != 6 {
+			t.Errorf("%d panics in an hour, want one in 10 minutes", panics)
+		}
+	})
+}

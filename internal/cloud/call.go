@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/fairlead-k8s/fairlead/internal/sleep"
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
@@ -44,6 +43,10 @@ type call struct {
 	waits bool
 	// change means that the call changes the cloud.
 	change bool
+	// again means that the call has failed before, and is made again.
+	again bool
+	// class is the limiter's class of the call; nil until the call waits for its turn.
+	class *class
 	// progress, if not nil, gets the reason why the call has not been made yet.
 	progress *progress
 }
@@ -66,7 +69,7 @@ func (c call) about(names []string) call {
 func (c call) object() string {
 	switch {
 	case c.tenant != "":
-		return "namespace " + c.tenant
+		return namespace + c.tenant
 	case c.node != "":
 		return c.node
 	case len(c.names) > 0:
@@ -75,6 +78,12 @@ func (c call) object() string {
 		return c.method
 	}
 }
+
+// namespace is the beginning of the name of a tenant's object.
+const namespace = "namespace "
+
+// isOfAll reports whether an error of the call is about all objects of its class.
+func (c call) isOfAll() bool { return c.split || len(c.names) == 0 }
 
 // odd returns two values by which panics of the call are remembered: the name of the
 // object, and a digest of all its names. Only a digest is kept, because an owner can
@@ -100,6 +109,9 @@ type progress struct {
 	mu    sync.Mutex
 	err   error     // nil: the call is under way; guarded by mu
 	began time.Time // when the call began; guarded by mu
+	// call is the progress of a call that may take the question, and that waits for its
+	// turn itself; nil if there is none; guarded by mu.
+	call *progress
 }
 
 func (p *progress) set(err error) {
@@ -111,7 +123,15 @@ func (p *progress) set(err error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.err, p.began = err, time.Now()
+	p.err, p.began, p.call = err, time.Now(), nil
+}
+
+// follow makes get return why the given call waits.
+func (p *progress) follow(call *progress) {
+	p.set(errQuota)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.call = call
 }
 
 // underWay returns the time since the call began. It returns 0 if the call has
@@ -128,23 +148,30 @@ func (p *progress) underWay() time.Duration {
 func (p *progress) get() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.call != nil {
+		if err := p.call.get(); err != nil {
+			return err
+		}
+	}
 	return p.err
 }
 
 // read makes a call that changes nothing. If the cloud has throttled the call,
 // read makes it again when the limiter allows that.
 func read[T any](ctx context.Context, g *Gateway, c call, f func(context.Context) (T, error)) (T, error) {
+	var none T
 	if err := g.health.leftAlone(c); err != nil {
-		var none T
 		return none, err
 	}
 	c.progress.set(errQuota)
 	for try := 1; ; try++ {
-		if err := g.awaitTurn(ctx, c); err != nil {
-			var none T
-			return none, err
+		c.again = try > 1
+		of, err := g.limiter.wait(ctx, c)
+		if err != nil {
+			return none, c.unmade(err)
 		}
 		c.progress.set(nil)
+		c.class = of
 		began := time.Now()
 		value, err := once(ctx, g, attempt{c, g.readTimeout}, f)
 		if !g.retries(ctx, tried{c, try, time.Since(began), err}) {
@@ -154,28 +181,12 @@ func read[T any](ctx context.Context, g *Gateway, c call, f func(context.Context
 	}
 }
 
-// awaitTurn returns nil when a question may be asked. At the beginning of an
-// outage, awaitTurn also waits while the question is parked.
-func (g *Gateway) awaitTurn(ctx context.Context, c call) error {
-	for {
-		err := g.breaker.check(c)
-		if err == nil {
-			if ended := g.limiter.wait(ctx, c.priority); ended != nil {
-				return c.failed(Canceled, ended)
-			}
-			if err = g.breaker.begin(c); err == nil {
-				return nil
-			}
-			g.limiter.ended()
-		}
-		if !isParked(err) {
-			return err
-		}
-		c.progress.set(err)
-		if !sleep.For(ctx, RetryAfter(err)) {
-			return c.failed(Canceled, ctx.Err())
-		}
+// unmade returns the error of a call that was not made, for an error of limiter.wait.
+func (c call) unmade(err error) error {
+	if _, ours := err.(*Error); ours { //nolint:errorlint // only the limiter's own
+		return err
 	}
+	return c.failed(Canceled, err)
 }
 
 // attempt is a call that the limiter has let through.
@@ -202,38 +213,28 @@ func once[T any](ctx context.Context, g *Gateway, a attempt, f func(context.Cont
 		hangs()
 		g.record(ctx, a.call, started, err)
 		if !a.waits {
-			g.limiter.ended() // ended may start another call, which must already see the outcome of this one.
+			g.limiter.ended(a.class) // ended may start another call, which must already see the outcome of this one.
 		}
 	}()
 	value, theirs := f(limited)
 	return value, g.wrap(ctx, a.call, theirs)
 }
 
-// watchForHang tells the breaker and the limiter if a question takes too long. A
-// change is not watched, because it may take minutes. The caller must call the
-// returned function after the call.
+// watchForHang tells the limiter if a question takes too long. A change is not watched,
+// because it may take minutes. The caller must call the returned function after the call.
 func (g *Gateway) watchForHang(a attempt, started time.Time) (returned func()) {
-	switch {
-	case a.waits:
-		return func() {}
-	case a.tenant != "", g.breaker.holds(a.call):
-		// Calls about load balancers might hang, and so might probes. So the
-		// limiter counts them as calls that take long as soon as they begin.
-		g.limiter.lasts()
-		return g.limiter.lastedUntilNow
-	case a.change:
+	if a.waits || a.change {
 		return func() {}
 	}
-	fired := make(chan struct{})
-	timer := time.AfterFunc(g.limiter.hangsAfter(), func() {
+	fired, until := make(chan struct{}), func() {}
+	timer := time.AfterFunc(g.limiter.hangsAfter(a.class), func() {
 		defer close(fired)
-		g.limiter.told(g.breaker.hangs(a.call, started))
-		g.limiter.lasts()
+		until = g.limiter.lasts(a, started)
 	})
 	return func() {
 		if !timer.Stop() {
 			<-fired
-			g.limiter.lastedUntilNow()
+			until()
 		}
 	}
 }
@@ -250,7 +251,7 @@ func (g *Gateway) wrap(ctx context.Context, c call, err error) error {
 	e.Call, e.Err = c.method, readable(err)
 	switch e.Kind { //nolint:exhaustive // for other kinds, the provider's pause is not bounded
 	case Throttled, Unavailable, Conflict:
-		e.RetryAfter = min(e.RetryAfter, maxPause)
+		e.RetryAfter = min(e.RetryAfter, longestAsked)
 	}
 	return &e
 }
@@ -322,37 +323,14 @@ func (g *Gateway) record(ctx context.Context, c call, started time.Time, err err
 	g.adapt(ctx, c, started, err)
 }
 
-// adapt tells the breaker and the limiter how a call has ended. After a call about
-// many objects, adapt is called for each object that has failed.
+// adapt tells the limiter how a call has ended. After a call about many objects, adapt is
+// called for each object.
 func (g *Gateway) adapt(ctx context.Context, c call, started time.Time, err error) {
-	now := g.breaker.record(c, started, err)
-	g.limiter.told(now)
-	switch kind := KindOf(err); {
-	case kind == Throttled && EvidenceOf(err) == Typed:
-		g.limiter.throttled(started, RetryAfter(err))
-	case kind == Throttled && c.tenant == "":
-		g.limiter.saysThrottled(started, RetryAfter(err), c.object())
-	case kind == Failed && EvidenceOf(err) == Unread && now.again > 0: // The cause is an outage, not the quota.
-	case kind == Throttled, kind == Failed && EvidenceOf(err) == Unread:
-		if why := g.limiter.failed(started, c.object()); why != "" {
-			klog.FromContext(ctx).Info("Changed the rate of calls", "call", c.method, "why", why, "callsPerSecond", g.limiter.callsPerSecond(), "err", err)
-		}
-	case kind == Unavailable && EvidenceOf(err) == Typed: // The text of an error might be about one object only, as a RetryError is.
-		g.limiter.unavailable(RetryAfter(err))
-	case isAnswer(kind) && !c.waits:
-		g.limiter.succeeded(time.Since(started), c.object())
-	}
-	g.metrics.rate.Set(g.limiter.callsPerSecond())
+	now := g.limiter.record(c, started, err)
 	now.mark(err)
-}
-
-// isAnswer reports whether this kind of outcome shows that the call was within
-// the quota.
-func isAnswer(kind Kind) bool {
-	switch kind {
-	case Succeeded, Failed, NotFound, NotImplemented, Elsewhere, Pending, Invalid, Conflict, QuotaExceeded:
-		return true
-	case Throttled, Unavailable, Slow, TimedOut, Panicked, Canceled, Denied, NoAnswer:
+	kind, perSecond := g.limiter.rateOf(c)
+	g.metrics.rate.WithLabelValues(kind).Set(perSecond)
+	if now.changed != "" {
+		klog.FromContext(ctx).Info("Calls to the cloud are limited", "call", c.method, "why", now.changed, "callsPerSecond", perSecond, "err", err)
 	}
-	return false // It is unknown whether the quota is used up.
 }

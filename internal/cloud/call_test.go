@@ -119,7 +119,7 @@ func TestNodesThatWaitGoBeforeRefreshes(t *testing.T) {
 			order = append(order, n.Name)
 			return &cloudprovider.InstanceMetadata{}, nil
 		})}, Config{})
-		g.limiter.throttled(time.Now(), time.Second)
+		throttle(g, "InstanceMetadata", time.Second)
 		var all sync.WaitGroup
 		all.Go(func() { g.Instances().Refresh(t.Context(), []*corev1.Node{node("refreshed")}) })
 		synctest.Wait()
@@ -143,8 +143,8 @@ func TestNodesThatWaitInVainComeAfterOthers(t *testing.T) {
 			defer mu.Unlock()
 			order = append(order, n.Name)
 			return &cloudprovider.InstanceMetadata{}, nil
-		})}, Config{})
-		g.limiter.throttled(time.Now(), time.Second)
+		})}, Config{Ceiling: Ceiling{Concurrency: 1}})
+		throttle(g, "InstanceMetadata", time.Second)
 		var all sync.WaitGroup
 		for n := range 5 {
 			all.Go(func() { _, _ = g.Instances().MetadataAtLowPriority(t.Context(), node("vain-"+strconv.Itoa(n))) })

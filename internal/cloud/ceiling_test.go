@@ -74,7 +74,7 @@ func TestCallsStayBelowTheCeiling(t *testing.T) {
 				if took := time.Since(start); took < tt.took || b.most > tt.most {
 					t.Errorf("took %v with %d calls at the same time, want at least %v and at most %d", took, b.most, tt.took, tt.most)
 				}
-				time.Sleep(max(limitOver+time.Second, 21*time.Second))
+				time.Sleep(max(lately+time.Second, 21*time.Second))
 				if limit := g.Limit(); limit.By != Unlimited {
 					t.Errorf("still limited by %q a minute later", limit.By)
 				}
@@ -84,7 +84,7 @@ func TestCallsStayBelowTheCeiling(t *testing.T) {
 }
 
 // While calls wait for the quota, Limit names the quota. It names no bound once calls
-// have not waited for limitOver.
+// have not waited for lately.
 func TestLimitByTheQuotaIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &quota{rate: 10, burst: 20, tokens: 20, last: time.Now()}
@@ -95,7 +95,7 @@ func TestLimitByTheQuotaIsShown(t *testing.T) {
 		if len(seen) != 1 || seen[0].By != QuotaLimits || seen[0].PerSecond < 5 || seen[0].PerSecond > 15 {
 			t.Errorf("limits %v, want one by the quota of 10 calls a second", seen)
 		}
-		time.Sleep(limitOver + time.Second)
+		time.Sleep(lately + time.Second)
 		if limit := g.Limit(); limit.By != Unlimited {
 			t.Errorf("still limited by %q a minute later", limit.By)
 		}

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -46,13 +47,17 @@ func (s *changes) carryOut(ctx context.Context, c call, keys []string, f func(co
 		s.gateway.refuse(c.method, c.object())
 		return c.failed(Denied, ErrReadOnly)
 	}
+	c.change = true
 	waiting, cancel := context.WithTimeout(ctx, maxQuotaWait) // bounds all tries together
 	defer cancel()
 	for try := 1; ; try++ {
-		if err := s.awaitTurn(ctx, waiting, c); err != nil {
+		c.again = try > 1
+		of, err := s.awaitTurn(ctx, waiting, c)
+		if err != nil {
 			s.keys.release(keys...)
 			return err
 		}
+		c.class = of
 		began := time.Now()
 		done := s.begin(ctx, c, f)
 		overdue := time.NewTimer(s.timeout + grace)
@@ -83,36 +88,31 @@ func (s *changes) abandon(keys []string, done <-chan error) {
 	}()
 }
 
-// awaitTurn returns nil when the call may begin. The second context bounds the wait for
-// the quota.
-func (s *changes) awaitTurn(ctx, waiting context.Context, c call) error {
-	if err := s.gateway.breaker.check(c); err != nil {
-		return err
-	}
-	err := s.gateway.limiter.wait(waiting, c.priority)
+// awaitTurn returns the limiter's class of the call when the call may begin. The second
+// context bounds the wait for the quota.
+func (s *changes) awaitTurn(ctx, waiting context.Context, c call) (*class, error) {
+	c.progress = &progress{err: errQuota}
+	of, err := s.gateway.limiter.wait(waiting, c)
 	switch {
 	case err == nil:
 		if err = lease.Await(ctx); err != nil {
-			err = c.failed(Canceled, err)
-		} else {
-			err = s.gateway.breaker.begin(c) // This comes last, because the call might become the only probe.
+			s.gateway.limiter.ended(of)
+			return nil, c.failed(Canceled, err)
 		}
-		if err != nil {
-			s.gateway.limiter.ended()
-		}
-		return err
-	case ctx.Err() == nil:
-		return &Error{Call: c.method, Kind: Throttled, RetryAfter: s.gateway.limiter.pause(), Err: errQuota}
-	default:
-		return c.failed(Canceled, err)
+		return of, nil
+	case ctx.Err() != nil || waiting.Err() == nil:
+		return nil, c.unmade(err)
 	}
+	if held, ok := errors.AsType[*Error](c.progress.get()); ok {
+		return nil, held
+	}
+	return nil, &Error{Call: c.method, Kind: Throttled, RetryAfter: s.gateway.limiter.pauseOf(c), Err: errQuota}
 }
 
 // begin starts the call and returns a channel that gets its error.
 func (s *changes) begin(ctx context.Context, c call, f func(context.Context) error) <-chan error {
 	done := make(chan error, 1)
 	lasting := context.WithoutCancel(ctx)
-	c.change = true
 	s.gateway.changing.add(1)
 	go func() {
 		err := error(c.failed(Panicked, errEnded))

@@ -61,7 +61,7 @@ func TestNoChangeBeginsWhileAnotherReplicaMayLead(t *testing.T) {
 		if err := l.Update(ctx, service("s"), nil); KindOf(err) != Canceled || calls != 0 {
 			t.Errorf("error %v after %d calls, want no call once the lease is over", err, calls)
 		}
-		if n := l.changes.gateway.limiter.underWay; n != 0 {
+		if n := l.changes.gateway.limiter.ceiling.underWay; n != 0 {
 			t.Errorf("%d calls count as under way, want none", n)
 		}
 		held.Ask()()

@@ -6,8 +6,8 @@
 // gateway expects failures of every kind. A call that changes nothing in the cloud is
 // called a question. Each call has a deadline. A caller that has waited too long gets
 // an error, but its call counts as under way until it returns. A panic becomes an
-// error. Equal questions become one call. All calls share one rate limit, which adapts
-// to the cloud's quota. Calls for waiting objects go before refreshes. Every error gets
+// error. Equal questions become one call. Each class of calls
+// keeps to the cloud's quota for it. Calls for waiting objects go before refreshes. Every error gets
 // a Kind, even if it is wrapped. The Kind tells the rules whether the cloud has
 // answered. DESIGN.md lists what must never happen.
 //

@@ -72,6 +72,9 @@ type Error struct {
 	// again after RetryAfter. The field parked means that the question waits in the
 	// gateway until the outage ends.
 	held, parked bool
+	// each means that a call about several objects has returned an error for each of
+	// them. Those errors count, and this one does not.
+	each bool
 	// UnderWay means that the question has no answer yet: it waits for its turn, or its
 	// call has not returned. A caller that asks the same question again may get this
 	// answer.
@@ -124,6 +127,11 @@ func IsUnderWay(err error) bool {
 func isParked(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.parked
+}
+
+func isOfEach(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.each
 }
 
 // EvidenceOf returns the Evidence of an error of this package, and Unread for any

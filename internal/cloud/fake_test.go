@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -110,4 +111,44 @@ func node(name string) *corev1.Node {
 
 func wrap(p cloudprovider.Interface) *Provider {
 	return &Provider{theirs: p, extras: extrasOf(p), hidden: hiddenExtras(p)}
+}
+
+// quota is a cloud with a token bucket.
+type quota struct {
+	mu        sync.Mutex
+	rate      float64
+	burst     float64
+	tokens    float64
+	last      time.Time
+	allowed   int
+	throttled int
+}
+
+func (q *quota) take() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	q.tokens = min(q.tokens+now.Sub(q.last).Seconds()*q.rate, q.burst)
+	q.last = now
+	if q.tokens < 1 {
+		q.throttled++
+		return false
+	}
+	q.tokens--
+	q.allowed++
+	return true
+}
+
+// throttle lets the limiter believe that the quota of this method is used up, and that the
+// cloud has asked for a pause.
+func throttle(g *Gateway, method string, pause time.Duration) {
+	g.limiter.mu.Lock()
+	defer g.limiter.mu.Unlock()
+	g.limiter.classOf(call{method: method}, time.Now()).rate.usedUp(time.Now(), time.Now(), pause, 400)
+}
+
+// limitOf returns the rate to which the calls of this method are limited; 0: no limit.
+func limitOf(g *Gateway, method string) float64 {
+	_, perSecond := g.limiter.rateOf(call{method: method})
+	return perSecond
 }

@@ -39,6 +39,9 @@ type Config struct {
 	Classify func(error) provider.Classification
 	// Ceiling bounds calls in addition to the cloud's quota.
 	Ceiling Ceiling
+	// Budget is the number of calls a second that the cloud's quota allows, in the long
+	// run; 0 means that it is unknown. It bounds only calls that nobody waits for.
+	Budget float64
 	// ReadOnly, if not nil, makes the gateway read-only: no call that changes the
 	// cloud reaches the provider. Instead the gateway calls ReadOnly with the method
 	// and the object. Several goroutines may call ReadOnly at the same time.
@@ -64,6 +67,21 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// Ceiling bounds the calls to the cloud, even if the cloud allows more. The zero
+// value bounds nothing.
+type Ceiling struct {
+	// PerSecond is the maximum number of calls a second, in the long run; 0 means
+	// no bound.
+	PerSecond float64
+	// Burst is the number of calls that may begin at once after a rest; 0 means
+	// PerSecond, but at least 1.
+	Burst int
+	// Concurrency is the maximum number of calls under way at the same time; 0
+	// means no bound. Calls that wait at the cloud until something happens do not
+	// count.
+	Concurrency int
+}
+
 // Gateway makes the calls to a provider.
 type Gateway struct {
 	readTimeout time.Duration
@@ -72,7 +90,6 @@ type Gateway struct {
 	extras      extras
 	classifiers []namedClassifier
 	limiter     limiter
-	breaker     breaker
 	health      *health
 	state       state
 	instances   atomic.Pointer[Instances]
@@ -96,7 +113,7 @@ func (p *Provider) Open(ctx context.Context, cfg Config) (*Gateway, error) {
 	cfg = cfg.withDefaults()
 	g := &Gateway{readTimeout: cfg.ReadTimeout, refuse: cfg.ReadOnly, metrics: cfg.Metrics, extras: p.extras, classifiers: classifiersOf(cfg, p.extras), health: newHealth(cfg.Metrics.overdue.Set)}
 	g.volumes = newVolumes(g, p.extras.labeler, cfg)
-	g.limiter.ceiling.Ceiling = cfg.Ceiling
+	g.limiter.ceiling, g.limiter.share.budget = newCeiling(cfg.Ceiling), cfg.Budget
 	g.accessors = accessorsOf(g, p, cfg)
 	sayHidden(ctx, p.hidden)
 	g.askConcurrency(ctx)

@@ -3,13 +3,13 @@ package cloud
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/fairlead-k8s/fairlead/provider"
@@ -25,10 +25,14 @@ type Metadata struct {
 	Nameless bool
 	// Type, Zone and Region are empty if the provider does not know them.
 	Type, Zone, Region string
-	// Addresses are in the provider's order.
+	// Addresses are in the provider's order. There are at most MaxAddresses.
 	Addresses []corev1.NodeAddress
-	// Labels are the labels that the provider wants on the node.
+	// Labels are the labels that the provider wants on the node. There are at most
+	// MaxLabels.
 	Labels map[string]string
+	// MoreAddresses and MoreLabels mean that the provider has returned more than is
+	// read. What is left out is unknown, and not absent.
+	MoreAddresses, MoreLabels bool
 }
 
 // Answer is Metadata, or an *Error that says why there is no Metadata.
@@ -49,6 +53,7 @@ type Instances struct {
 	single   inflight[Metadata]
 	batches  inflight[[]Answer]
 	waiting  together // the questions about nodes that wait to be initialised
+	apart    apart    // the nodes that are not asked about together with others
 	lister   *Lister  // nil: not offered
 	watcher  *Watcher // nil: not offered
 
@@ -83,6 +88,7 @@ func newInstances(g *Gateway, name func() string, found parts, callerTimeout tim
 		if i.batcher = found.batcher; i.batcher != nil {
 			i.size = max(i.batcher.MaxInstanceMetadataBatch(), 1)
 			i.describe, i.waiting.most, i.waiting.longestCall, i.waiting.call = i.withOthers, i.size, callerTimeout, i.batchOfWaiting
+			i.waiting.held = func() bool { return g.limiter.holds(i.batchCall(highPriority)) }
 		}
 		return i
 	case found.olderInstances != nil:
@@ -117,21 +123,33 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 	if i.batcher == nil || len(nodes) == 0 {
 		return i.oneByOne(ctx, nodes)
 	}
-	answers, err := i.batches.ask(ctx, i.batchCall(refreshPriority), identities(nodes), func(ctx context.Context, c call) ([]Answer, error) {
-		return i.batch(ctx, c, func() []*corev1.Node { return nodes })
+	joint, _ := i.apart.split(nodes)
+	answers, err := i.batches.ask(ctx, i.batchCall(refreshPriority), identities(joint), func(ctx context.Context, c call) ([]Answer, error) {
+		return i.batchesOf(ctx, c, joint), nil
 	})
-	if HeldFor(err) > 0 {
-		return slices.Repeat([]Answer{{Err: err}}, len(nodes))
+	byUID := map[types.UID]Answer{}
+	for n, node := range joint {
+		answer := Answer{Err: err}
+		if err == nil {
+			answer = answers[n]
+		}
+		byUID[node.UID] = answer
 	}
-	switch KindOf(err) {
-	case Succeeded:
-		return answers
-	case Throttled, Denied, Unavailable, Slow, Canceled:
-		return slices.Repeat([]Answer{{Err: err}}, len(nodes))
-	case Failed, NotFound, NotImplemented, Elsewhere, Pending, Invalid, Conflict, QuotaExceeded, TimedOut, Panicked, NoAnswer:
-		// One of the nodes might be the cause, so each node is asked about alone.
+	all := make([]Answer, len(nodes))
+	for n, node := range nodes {
+		answer, asked := byUID[node.UID]
+		if !asked || answer.Err == ErrAlone { //nolint:errorlint // it is ours, and not wrapped
+			answer.Metadata, answer.Err = i.ask(ctx, refreshPriority, node, i.refresh)
+		}
+		all[n] = answer
 	}
-	return i.oneByOne(ctx, nodes)
+	return all
+}
+
+// AwaitRefresh returns nil when Refresh may be called for one more page of nodes. Such
+// calls, for which nobody waits, keep to a part of the request quota.
+func (i *Instances) AwaitRefresh(ctx context.Context) error {
+	return i.gateway.limiter.awaitShare(ctx, i.batchCall(refreshPriority))
 }
 
 // BatchSize returns the number of nodes that the provider can describe in one
@@ -163,43 +181,25 @@ func (i *Instances) batchCall(p priority) call {
 	return call{method: batchMethod, priority: p, names: []string{batchMethod}, split: true}
 }
 
-// withOthers asks about a node together with other nodes. If that fails, it asks
-// about the node alone.
+// withOthers asks about a node together with other nodes. If that is not possible, it
+// asks about the node alone.
 func (i *Instances) withOthers(ctx context.Context, c call, node *corev1.Node) (Metadata, error) {
-	if answer, ok := i.waiting.ask(ctx, c.progress, node); ok {
-		return answer.Metadata, answer.Err
+	for try := 1; !i.apart.has(node.UID); try++ {
+		answer, ok := i.waiting.ask(ctx, c.progress, node)
+		if !ok {
+			break
+		}
+		if !i.gateway.retries(ctx, tried{call: c, try: try, err: answer.Err}) {
+			return answer.Metadata, answer.Err
+		}
 	}
 	return i.alone(ctx, c, node)
 }
 
-func (i *Instances) batchOfWaiting(ctx context.Context, p *progress, take func() []*corev1.Node) ([]Answer, error) {
+func (i *Instances) batchOfWaiting(ctx context.Context, p *progress, take taker) ([]Answer, error) {
 	c := i.batchCall(highPriority)
 	c.progress = p
 	return i.batch(ctx, c, take)
-}
-
-// batch asks about several nodes in one call. It gets the nodes from the function take,
-// but not before the call may be made.
-func (i *Instances) batch(ctx context.Context, c call, take func() []*corev1.Node) ([]Answer, error) {
-	var nodes []*corev1.Node
-	theirs, err := read(ctx, i.gateway, c, func(ctx context.Context) ([]provider.InstanceMetadataAnswer, error) {
-		nodes = take()
-		answers, err := i.batcher.InstanceMetadataBatch(ctx, copies(nodes))
-		if err == nil && len(answers) != len(nodes) {
-			err = fmt.Errorf("%d answers for %d nodes", len(answers), len(nodes))
-		}
-		return answers, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	answers := make([]Answer, len(theirs))
-	for n, answer := range theirs {
-		if answers[n].Err = i.gateway.wrap(ctx, c.about(namesOfNode(nodes[n])), answer.Err); answer.Err == nil {
-			answers[n].Metadata, answers[n].Err = fromProvider(c, answer.Metadata)
-		}
-	}
-	return answers, nil
 }
 
 // identity returns the key of questions about a node. The key changes if the Node
@@ -234,16 +234,13 @@ func (p modern) metadata(ctx context.Context, c call, node *corev1.Node) (Metada
 
 var errNoAnswer = errors.New("the provider returned neither metadata nor an error")
 
+// fromProvider returns a copy of what the provider has returned, within the bounds.
 func fromProvider(c call, m *cloudprovider.InstanceMetadata) (Metadata, error) {
 	if m == nil {
 		return Metadata{}, c.failed(NoAnswer, errNoAnswer)
 	}
-	return Metadata{
-		ProviderID: m.ProviderID,
-		Type:       m.InstanceType,
-		Zone:       m.Zone,
-		Region:     m.Region,
-		Addresses:  slices.Clone(m.NodeAddresses),
-		Labels:     maps.Clone(m.AdditionalLabels),
-	}, nil
+	read := Metadata{ProviderID: m.ProviderID, Type: m.InstanceType, Zone: m.Zone, Region: m.Region}
+	read.Addresses, read.MoreAddresses = boundedAddresses(m.NodeAddresses)
+	read.Labels, read.MoreLabels = boundedLabels(m.AdditionalLabels)
+	return read, nil
 }

@@ -24,7 +24,7 @@ func (p legacy) metadata(ctx context.Context, c call, node *corev1.Node) (Metada
 		return Metadata{}, err
 	}
 	name := types.NodeName(node.Name)
-	if m.Addresses, err = p.addresses(ctx, c, m.ProviderID, name); err != nil {
+	if m.Addresses, m.MoreAddresses, err = p.addresses(ctx, c, m.ProviderID, name); err != nil {
 		return Metadata{}, err
 	}
 	if m.Type, err = p.instanceType(ctx, c, m.ProviderID, name); err != nil || p.zones == nil {
@@ -50,7 +50,7 @@ func (p legacy) refreshed(ctx context.Context, c call, node *corev1.Node) (Metad
 		return Metadata{}, err
 	}
 	name := types.NodeName(node.Name)
-	if m.Addresses, err = p.addresses(ctx, c, m.ProviderID, name); err != nil {
+	if m.Addresses, m.MoreAddresses, err = p.addresses(ctx, c, m.ProviderID, name); err != nil {
 		return Metadata{}, err
 	}
 	if m.Type, err = p.instanceType(ctx, c, m.ProviderID, name); err != nil {
@@ -59,14 +59,17 @@ func (p legacy) refreshed(ctx context.Context, c call, node *corev1.Node) (Metad
 	return m, nil
 }
 
-func (p legacy) addresses(ctx context.Context, c call, id string, name types.NodeName) ([]corev1.NodeAddress, error) {
-	return either(ctx, p.gateway, c,
+// addresses returns the addresses that are read, and reports whether there are more.
+func (p legacy) addresses(ctx context.Context, c call, id string, name types.NodeName) (read []corev1.NodeAddress, more bool, err error) {
+	theirs, err := either(ctx, p.gateway, c,
 		way[[]corev1.NodeAddress]{"NodeAddressesByProviderID", func(ctx context.Context) ([]corev1.NodeAddress, error) {
 			return p.instances.NodeAddressesByProviderID(ctx, id)
 		}},
 		way[[]corev1.NodeAddress]{"NodeAddresses", func(ctx context.Context) ([]corev1.NodeAddress, error) {
 			return p.instances.NodeAddresses(ctx, name)
 		}})
+	read, more = boundedAddresses(theirs)
+	return read, more, err
 }
 
 func (p legacy) instanceType(ctx context.Context, c call, id string, name types.NodeName) (string, error) {

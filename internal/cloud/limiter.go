@@ -2,124 +2,76 @@ package cloud
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
 
-const (
-	// decreaseFactor is the factor by which the rate changes after the cloud has
-	// throttled a call. The decrease is small, because the cloud's quota has
-	// usually filled up again at the end of the pause.
-	decreaseFactor = 0.7
-	// increasePerSecond is how much the rate grows in each second, as a fraction of the
-	// rate right after the last decrease. The rate grows more slowly if fewer calls
-	// succeed than it allows.
-	increasePerSecond = 0.05
-	// minRate is the lowest rate, in calls a second.
-	minRate = 0.2
-	// unlimitedAfter is the time between the last throttled call and the end of
-	// the limit.
-	unlimitedAfter = 10 * time.Minute
-	// If a timer fires late, the next calls begin faster than the rate to make up
-	// for the delay. They make up for at most maxCatchUp.
-	maxCatchUp = 100 * time.Millisecond
-	// defaultPause is the pause if the cloud does not ask for one. maxPause bounds
-	// a pause that the cloud asks for.
-	defaultPause = time.Second
-	maxPause     = 5 * time.Minute
-	// maxOwnPause bounds the limiter's own pause. That pause grows while the cloud
-	// refuses calls and no call succeeds.
-	maxOwnPause = time.Minute
-	// coldCalls is the number of calls that can run at the same time while the
-	// cloud might be down. It might be down if the last success is older than
-	// coldAfter. If no call is under way, the shorter restAfter applies. Each
-	// success allows one more call. If all these calls hang, one more call can
-	// begin after each period coldEvery.
-	coldCalls = 3
-	restAfter = time.Second
-	coldAfter = 10 * time.Second
-	coldEvery = 4 * time.Second
-	// Once calls succeed, firstCalls calls can run at the same time. This number grows
-	// while at least firstCalls/2 calls run. If calls usually take longCall or longer,
-	// it grows by moreCallsPerSecond in a second. If calls are shorter, it grows more
-	// slowly, because short calls add up to many calls a second. Because the number
-	// grows only slowly, the cloud refuses few calls before the limiter knows the
-	// quota, even if the cloud allows a burst first.
-	firstCalls         = 10
-	moreCallsPerSecond = 32
-	longCall           = 0.2 // seconds
-	// While the cloud refuses calls, a single call tests whether it still does. If this
-	// call has not returned after probeEvery, another one can begin.
-	probeEvery = 10 * time.Second
-	// When the first call is throttled, the quota is estimated from the rate of
-	// recent calls. If this process has made few calls, their rate says little
-	// about the quota. So the estimate is at least minInitialRate calls a second.
-	minInitialRate = 20
-	// minIncrease, in calls a second, is the lower bound of limiter.increase.
-	minIncrease = 0.1
-)
-
-// limiter decides when each call may begin. It always bounds how many calls run at the
-// same time. Without a Ceiling, the rate is unlimited at first. It becomes limited when
-// the cloud throttles a call, or when many calls fail with errors that cannot be
-// classified. From then on the rate adapts to the cloud's quota: additive increase,
-// multiplicative decrease, and no call before the time that the cloud has named.
+// limiter decides when each call may begin. Each class of calls has its own rate, width
+// and hold. Only the bounds that flags set, and the probes, are shared by all.
 type limiter struct {
-	mu            sync.Mutex
-	rate          float64   // calls a second, 0 = no limit; guarded by mu
-	increase      float64   // the growth of the rate in a second if calls succeed at the full rate; guarded by mu
-	next          time.Time // when the next call may start; guarded by mu
-	lastDecrease  time.Time // guarded by mu
-	lastThrottled time.Time // guarded by mu
-	refusals      int       // the number of decreases since the last success; guarded by mu
-	recent        window    // calls that succeeded; guarded by mu
-	usual         float64   // the usual duration of successful calls, in seconds; guarded by mu
-
-	turns turns       // calls that wait; guarded by mu
-	timer *time.Timer // fires when the next of these calls can start; guarded by mu
-	// The field underWay is the number of calls that have begun and not returned.
-	// The field lasting is the number of those that take long. The field width is
-	// the number of other calls that can be under way, and is at most firstCalls.
-	// The field begun is the time at which the last call began, and success is the
-	// time of the last success. From the time grown on, the number of other calls
-	// can grow beyond firstCalls. All these fields are guarded by mu.
-	underWay, lasting, width int
-	begun, success, grown    time.Time
-	// While one call tests whether the cloud still refuses calls, no other call
-	// begins before the time probed; guarded by mu.
-	probed time.Time
-
-	ceiling   ceiling   // guarded by mu
-	suspicion suspicion // guarded by mu
-	// before is the rate at the beginning of the suspicion, 0 = no limit; guarded
-	// by mu.
-	before float64
+	mu       sync.Mutex
+	classes  []*class  // about maxClasses at most; guarded by mu
+	answered time.Time // when the cloud last answered any call; guarded by mu
+	probes   probes    // guarded by mu
+	ceiling  ceiling   // guarded by mu
+	share    share     // guarded by mu
+	// timer fires when the next of the waiting calls can start; guarded by mu.
+	timer *time.Timer
 }
 
-// wait returns nil when the call may start, and an error if ctx ends first. If wait has
-// returned nil, the caller must report the end of the call with the method ended.
-func (l *limiter) wait(ctx context.Context, p priority) error {
+// wait returns the class of the call when the call may start. The error is an *Error if
+// calls are held back, and the error of ctx if ctx ends first. If there is no error, the
+// caller must report the end of the call with the method ended.
+func (l *limiter) wait(ctx context.Context, c call) (*class, error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
-	own := l.enter(p)
+	own, err := l.enter(c)
+	if err != nil {
+		return nil, err
+	}
 	select {
 	case <-own.begun:
 	case <-ctx.Done():
 	}
-	err := ctx.Err()
-	if err != nil {
+	if err := ctx.Err(); err != nil {
 		l.leave(own)
+		return nil, err
 	}
-	return err
+	return own.class, own.err
 }
 
-func (l *limiter) enter(p priority) *turn {
+// enter makes the call wait for its turn. While calls are held back, a call for a new
+// object always waits: it may have been created just now, and objects that always fail
+// must not keep it from being tried. Of the others, only one waits for the next probe.
+func (l *limiter) enter(c call) (*turn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	own := l.turns.add(p)
+	now := time.Now()
+	of := l.classOf(c, now)
+	of.used, c.class = now, of
+	if wait := of.failures.wait(c.object(), now); wait > 0 && of.rate.perSecond == 0 {
+		return nil, &Error{Call: c.method, Kind: Throttled, RetryAfter: wait, Err: errQuota}
+	}
+	own := &turn{call: c, begun: make(chan struct{}), isNew: !of.failures.knows(c.object(), now)}
+	if of.hold.isOpen() {
+		of.failures.add(c.object(), failed{last: now})
+		held := of.hold.heldBack(c, l.probes.again(c, now))
+		waits := own.isNew || of.turns.count(refreshPriority) == 0
+		if of.hold.kind == Denied {
+			waits = l.probes.delay(&of.hold, now) <= 0
+		}
+		if !waits && !of.hold.parks(c, now) {
+			return nil, held
+		}
+		c.progress.set(held)
+	}
+	of.turns.add(own)
 	l.serve()
-	return own
+	return own, nil
 }
 
 // leave removes a waiting call that will not be made.
@@ -128,272 +80,314 @@ func (l *limiter) leave(own *turn) {
 	defer l.mu.Unlock()
 	select {
 	case <-own.begun:
-		l.underWay--
-		l.probed = time.Time{}
-		l.serve()
+		if own.err == nil {
+			l.finish(own.class)
+		}
 	default:
-		l.turns.remove(own)
+		own.class.turns.remove(own)
 	}
 }
 
 // ended records the end of a call for which wait has returned nil.
-func (l *limiter) ended() {
+func (l *limiter) ended(of *class) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.underWay--
-	l.probed = time.Time{}
+	l.finish(of)
+}
+
+// finish records that a call is no longer under way. The caller holds mu.
+func (l *limiter) finish(of *class) {
+	of.underWay--
+	l.ceiling.underWay--
 	l.serve()
 }
 
-// serve starts the calls whose turn has come, and sets the timer for the next
-// one. The caller holds mu.
-func (l *limiter) serve() {
-	for !l.turns.empty() {
-		now := time.Now()
-		if delay := l.delay(now); delay > 0 {
-			if l.timer == nil {
-				l.timer = time.AfterFunc(delay, l.wake)
-				return
-			}
-			l.timer.Reset(delay)
-			return
-		}
-		close(l.turns.next().begun)
-		l.underWay++
-		l.begun = now
-		l.ceiling.spend()
-		if l.refusals > 0 {
-			l.probed = now.Add(probeEvery)
-		}
-		l.spend(now)
+// lasts records that a question has been under way for long, until the returned function
+// is called. It does not count against the width any more, and counts as failed.
+func (l *limiter) lasts(a attempt, started time.Time) (until func()) {
+	l.record(a.call, started, a.failed(TimedOut, errSlow))
+	add := func(n int) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		a.class.lasting += n
+		l.serve()
 	}
+	add(1)
+	return func() { add(-1) }
 }
 
-// delay returns the time that the next call has to wait. It also records whether the
-// call waits for the quota or for the ceiling. The caller holds mu.
-func (l *limiter) delay(now time.Time) time.Duration {
-	quota, bound := l.next.Sub(now), l.ceiling.delay(now, l.underWay)
-	switch {
-	case bound > 0:
-		l.ceiling.waits(CeilingLimits, now)
-	case quota > 0 && l.rate > 0:
-		l.ceiling.waits(QuotaLimits, now)
-	}
-	return max(quota, bound, l.delayOfOneMore(now))
-}
-
-func (l *limiter) wake() {
+// holds reports whether calls of the class of c are held back, and not only by the quota.
+func (l *limiter) holds(c call) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.serve()
-}
-
-// delayOfOneMore returns the time that one more call has to wait because of the
-// number of calls under way. The caller holds mu.
-func (l *limiter) delayOfOneMore(now time.Time) time.Duration {
-	switch {
-	case l.width == 0:
-		l.width = coldCalls
-	case now.Sub(l.success) > coldAfter, now.Sub(l.success) > restAfter && l.underWay == 0:
-		l.width = min(l.width, coldCalls)
-	}
-	others := l.underWay - l.lasting
-	if others < firstCalls/2 {
-		l.grown = now
-	}
-	growth := moreCallsPerSecond * min(max(l.usual/longCall, 0.1), 1)
-	more := l.grown.Add(time.Duration(float64(others+1-firstCalls) / growth * float64(time.Second)))
-	if others >= l.width && l.width < firstCalls {
-		more = l.begun.Add(coldEvery)
-	}
-	return max(more.Sub(now), l.probed.Sub(now))
-}
-
-// lasts records that a call under way takes long. From then on that call does not count
-// against width.
-func (l *limiter) lasts() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lasting++
-	l.serve()
-}
-
-// lastedUntilNow records the end of a call for which lasts was called.
-func (l *limiter) lastedUntilNow() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lasting--
+	h := &l.classOf(c, time.Now()).hold
+	return h.isOpen() && h.kind != Throttled
 }
 
 // hangsAfter returns the time after which a question counts as hanging.
-func (l *limiter) hangsAfter() time.Duration {
+func (l *limiter) hangsAfter(of *class) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return max(hangsAfter, time.Duration(4*l.usual*float64(time.Second)))
+	return max(recently, time.Duration(4*of.usual*float64(time.Second)))
 }
 
-// told records how the end of a call has affected the breaker. If the breaker has
-// opened, the cloud or a part of it is down, and the quota is not the cause of the
-// failures. So a rate that was lowered only on suspicion is restored.
-func (l *limiter) told(e effect) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if e.failed && time.Since(l.success) > downAfter {
-		l.width = max(l.width-1, 1)
-	}
-	if !e.opened {
+// serve starts the calls whose turn has come, and sets the timer for the next one. The
+// caller holds mu.
+func (l *limiter) serve() {
+	for {
+		now := time.Now()
+		c, delay := l.next(now)
+		switch {
+		case c == nil:
+			return
+		case delay <= 0:
+			l.begin(c, now)
+			continue
+		case l.timer == nil:
+			l.timer = time.AfterFunc(delay, func() {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				l.serve()
+			})
+		default:
+			l.timer.Reset(delay)
+		}
 		return
 	}
-	if l.suspicion.phase == probing {
-		l.rate = l.before
-	}
-	l.suspicion.end()
 }
 
-// spend records the start of a call. The caller holds mu.
-func (l *limiter) spend(now time.Time) {
-	if l.rate == 0 {
-		return
+// next returns the class whose next call begins first, and the time until then. Classes
+// take turns. It returns nil if no call waits. The caller holds mu.
+func (l *limiter) next(now time.Time) (first *class, delay time.Duration) {
+	for _, c := range l.classes {
+		if c.hold.isOpen() && !c.hold.parks(call{priority: highPriority}, now) {
+			for _, t := range c.turns.beyond(few) {
+				t.err = c.hold.heldBack(t.call, l.probes.again(t.call, now))
+				close(t.begun)
+			}
+		}
+		if c.turns.count(refreshPriority) == 0 {
+			continue
+		}
+		d := max(l.delay(c, now), 0)
+		if first == nil || d < delay || d == delay && c.began.Before(first.began) {
+			first, delay = c, d
+		}
 	}
-	if earliest := now.Add(-maxCatchUp); l.next.Before(earliest) {
-		l.next = earliest
-	}
-	l.next = l.next.Add(time.Duration(float64(time.Second) / l.rate))
+	return first, delay
 }
 
-// pause returns the time by which the quota delays the next call; 0 if the call can
-// start now.
-func (l *limiter) pause() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return max(time.Until(l.next), 0)
-}
-
-// succeeded records a call that the cloud has answered within its quota. The parameters
-// are the duration of the call and the name of its object.
-func (l *limiter) succeeded(took time.Duration, object string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := time.Now()
-	l.recent.add(now)
-	l.refusals = 0
-	l.success, l.width = now, min(l.width+1, firstCalls)
-	l.usual += (took.Seconds() - l.usual) / 8
+// delay returns the time that the next call of the class has to wait, and records what it
+// waits for. The caller holds mu.
+func (l *limiter) delay(c *class, now time.Time) time.Duration {
+	bound := l.ceiling.delay(now)
+	if c.hold.isOpen() {
+		return max(l.probes.delay(&c.hold, now), bound)
+	}
+	quota, running := c.rate.delay(now), c.running()
 	switch {
-	case l.rate == 0:
-	case now.Sub(l.lastThrottled) > unlimitedAfter:
-		l.rate = 0
-		l.suspicion.end()
-	default:
-		l.rate += l.increase / l.rate
+	case bound > 0:
+		c.waits.add(CeilingLimits, now)
+	case quota > 0:
+		c.waits.add(QuotaLimits, now)
 	}
-	l.apply(l.suspicion.observe(outcome{object: object, started: now.Add(-took), ended: now}), now.Add(-took))
+	if c.key.kind == loadBalancerCalls {
+		running = 0 // The workers bound these calls, which can take minutes.
+	}
+	return max(quota, bound, c.width.delay(now, running))
 }
 
-// throttled records that the cloud has throttled a call. The call began at
-// started. pause is the pause that the cloud asks for.
-func (l *limiter) throttled(started time.Time, pause time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.suspicion.end() // The cloud itself says that the quota is used up.
-	l.decrease(started, pause)
+// begin starts the next call of the class. The caller holds mu.
+func (l *limiter) begin(c *class, now time.Time) {
+	var t *turn
+	if c.hold.isOpen() {
+		t = c.turns.newest()
+		l.probes.begin(&c.hold, now)
+	} else {
+		t = c.turns.next()
+	}
+	c.underWay++
+	c.began, c.used = now, now
+	c.rate.begin(now, 1)
+	l.ceiling.begin(now)
+	if t.priority == refreshPriority {
+		l.share.begin(now, l.shareOf(c.key.kind, now))
+	}
+	close(t.begun)
 }
 
-// saysThrottled records that a call has failed with an error that mentions a
-// used-up quota. It is unknown whether the words are the cloud's or a user's.
-func (l *limiter) saysThrottled(started time.Time, pause time.Duration, object string) {
+// record records how a call has ended. After a call about many objects, it is called for
+// each object that has an error of its own.
+func (l *limiter) record(c call, started time.Time, err error) (e effect) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer l.serve()
 	now := time.Now()
-	if l.suspicion.said(outcome{object: object, started: started, ended: now, failed: true}, l.rate > 0) {
-		l.decrease(started, pause)
+	of := l.classOf(c, now)
+	of.used = now
+	if of.hold.isOpen() && !started.Before(of.hold.probed) {
+		l.probes.underWay = false
+	}
+	switch m := meaningFor(c, err); m {
+	case answered:
+		l.answer(of, c, started, now)
+	case returned:
+		if started.After(of.hold.opened) {
+			of.close(now)
+		}
+	case refused, unreadable, hasFailed, failedForTenant:
+		again := of.failures.hasFailed(c.object(), now)
+		if m != refused {
+			l.fail(of, c, err, now)
+		}
+		switch {
+		case m == unreadable && again:
+			of.failsAgain(started, now)
+		case m == refused || m == unreadable && now.Sub(of.refuted) > lately:
+			e.changed = l.refuse(of, c, started, err)
+		}
+		if of.hold.isOpen() && of.hold.kind != Throttled {
+			e.again, e.parked = l.probes.again(c, now), of.hold.parks(c, now)
+		}
+		of.hold.after = now.Add(min(RetryAfter(err), recently))
+	case saysNothing:
+	}
+	return e
+}
+
+// answer records an answer of the cloud. The caller holds mu.
+func (l *limiter) answer(of *class, c call, started, now time.Time) {
+	took := now.Sub(started)
+	of.usual += (took.Seconds() - of.usual) / 8
+	of.width.answer(now, took, of.running())
+	if h := of.hold; h.isOpen() {
+		if held := now.Sub(h.opened); h.kind == Throttled || h.unread && held < longestPause {
+			of.rate.resume(held, now)
+		}
+		l.probes.next = now // Other classes may work again, too.
+	}
+	if !c.split || !of.single { // Otherwise each of its objects counts.
+		of.rate.answer(now)
+	}
+	of.again = 0
+	if c.priority == refreshPriority && took < freeAnswer {
+		l.share.refund(l.shareOf(of.key.kind, now))
+	}
+	of.close(now)
+	of.answered, l.answered = now, now
+	of.failures.answer(c.object())
+	for _, other := range l.classes {
+		if other.hold.unread {
+			other.close(now) // The cloud can be reached, so these errors have another reason.
+		}
+		if other != of && other.rate.hasRested(now) && other.rate.waited.After(of.rate.refused) && other.rate.waited.After(of.rate.anew) {
+			of.rate.measure(now) // The cloud may count both classes together, and has more for this one now.
+		}
 	}
 }
 
-// failed records that a call has failed with an error that cannot be classified. If
-// that changes the rate, failed returns the reason.
-func (l *limiter) failed(started time.Time, object string) (why string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.apply(l.suspicion.observe(outcome{object: object, started: started, ended: time.Now(), failed: true}), started)
-}
-
-// mayBeThrottled reports whether a used-up quota is the probable cause of
-// unclassified failures for this object.
-func (l *limiter) mayBeThrottled(object string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.suspicion.covers(object)
-}
-
-// retriesInside reports whether the provider has probably retried a call itself.
-// That is so if a refused call took unusually long.
-func (l *limiter) retriesInside(took time.Duration) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return took >= minOwnRetries && took.Seconds() > 3*l.usual
-}
-
-// apply changes the rate according to the verdict. The caller holds mu.
-func (l *limiter) apply(v verdict, started time.Time) (why string) {
-	switch v {
-	case noVerdict, confirm:
-	case suspect:
-		l.before = l.rate
-		l.decrease(started, defaultPause)
-	case slower:
-		l.decrease(started, defaultPause)
-	case refute:
-		l.rate = l.before
-	case giveUp:
-		l.rate, l.refusals = l.before, 0
+// fail records a call that has failed for a reason that many objects may share, and holds
+// calls back if they do. The caller holds mu.
+func (l *limiter) fail(of *class, c call, err error, now time.Time) {
+	m, unread := meaningFor(c, err), KindOf(err) == Failed
+	if c.tenant != "" && unread {
+		m = failedForTenant
 	}
-	return string(v)
-}
-
-// decrease lowers the rate and begins a pause. If calls that run at the same time
-// are refused together, they decrease the rate only once. While no call succeeds,
-// the pause grows. The caller holds mu.
-func (l *limiter) decrease(started time.Time, pause time.Duration) {
-	now := time.Now()
-	l.lastThrottled = now
-	isNew := started.After(l.lastDecrease)
-	if isNew {
-		l.refusals++
+	of.width.fail(now)
+	of.failures.add(c.object(), failed{first: now, last: now, says: m})
+	kind := Unavailable
+	if KindOf(err) == Denied {
+		kind = Denied
 	}
-	const doublings = 6 // From here on the pause does not grow.
-	grown := min(defaultPause<<min(max(l.refusals-1, 0), doublings), maxOwnPause)
-	l.startNoneFor(now, max(pause, grown))
-	if !isNew {
+	all := []*class{of}
+	if down := l.down(of, unread, now); len(down) > 0 {
+		all = append(all, down...)
+	} else if m != hasFailed || !of.isDown(now) {
 		return
 	}
-	l.lastDecrease = now
-	if l.rate == 0 {
-		l.rate = max(l.recent.rate(now), minInitialRate)
+	for _, held := range all {
+		l.open(held, hold{kind: kind, unread: unread, err: errors.Unwrap(err)}, c, now)
 	}
-	l.rate = max(l.rate*decreaseFactor, minRate)
-	l.increase = max(l.rate*increasePerSecond, minIncrease)
 }
 
-// unavailable records that the cloud is unavailable. pause is the pause that the
-// cloud asks for.
-func (l *limiter) unavailable(pause time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.startNoneFor(time.Now(), pause)
+// down returns the classes of the calls that have failed since the cloud last answered any
+// call, if these failures show that the whole cloud is down. Errors that nobody can read
+// show that only if calls of several classes fail, or if no other class was answered
+// lately. All tenants count as one object. The caller holds mu.
+func (l *limiter) down(of *class, unread bool, now time.Time) (classes []*class) { //nolint:revive // flag-parameter: it is a fact, not a mode
+	objects, elsewhere := map[string]bool{}, false
+	for _, c := range l.classes {
+		elsewhere = elsewhere || c != of && now.Sub(c.answered) < lately
+		failed := c.failures.since(l.answered, hasFailed, unreadable)
+		for _, object := range failed {
+			if strings.HasPrefix(object, namespace) {
+				object = namespace
+			}
+			objects[object] = true
+		}
+		if len(failed) > 0 {
+			classes = append(classes, c)
+		}
+	}
+	quiet := now.Sub(l.answered) >= moment || !unread && len(objects) >= many
+	if unread && (elsewhere && len(classes) == 1 || now.Sub(of.refuted) < lately) || len(objects) < few || !quiet {
+		return nil
+	}
+	return classes
 }
 
-// startNoneFor keeps calls from starting before the pause is over. The caller
+// open holds the calls of a class back from now on, and tells those that wait. The caller
 // holds mu.
-func (l *limiter) startNoneFor(now time.Time, pause time.Duration) {
-	if until := now.Add(min(pause, maxPause)); until.After(l.next) {
-		l.next = until
+func (l *limiter) open(of *class, h hold, c call, now time.Time) {
+	if of.hold.isOpen() {
+		return
+	}
+	if !slices.ContainsFunc(l.classes, func(c *class) bool { return c.hold.isOpen() }) {
+		l.probes = probes{pause: firstPause, next: now.Add(firstPause)}
+	}
+	if h.opened = now; c.tenant != "" {
+		h.err = nil
+	}
+	of.hold = h
+	for _, waiting := range of.turns.waiting {
+		for _, t := range waiting {
+			t.progress.set(of.hold.heldBack(t.call, l.probes.again(t.call, now)))
+		}
 	}
 }
 
-// callsPerSecond returns the rate for a metric; 0 = no limit.
-func (l *limiter) callsPerSecond() float64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.rate
+// refuse records a call that was refused, or may have been. If it limits the calls of the
+// class from now on, refuse returns the reason. The caller holds mu.
+func (l *limiter) refuse(of *class, c call, started time.Time, err error) (why string) {
+	now, weak, limited := time.Now(), EvidenceOf(err) != Typed, of.rate.perSecond > 0
+	isHeld := of.hold.isOpen()
+	if weak && KindOf(err) == Throttled {
+		of.failures.add(c.object(), failed{first: now, last: now})
+	}
+	if !of.failures.refuse(c, weak, limited, now) && !isHeld {
+		if c.tenant != "" && !weak {
+			of.failures.pause(c.object(), RetryAfter(err), now)
+		}
+		return ""
+	}
+	if isHeld && of.hold.kind != Throttled && !weak {
+		of.close(now) // The cloud can be reached.
+	}
+	recent := 0.0
+	if of.usual > 0 {
+		recent = float64(max(of.running(), 1)) / of.usual
+	}
+	switch still := of.rate.usedUp(started, now, RetryAfter(err), recent); {
+	case still && KindOf(err) == Failed: // They may be the errors of some objects only.
+		of.rate.pause(now, firstPause)
+	case still:
+		l.open(of, hold{kind: Throttled, err: errors.Unwrap(err)}, c, now)
+	}
+	switch {
+	case limited || isHeld:
+		return ""
+	case weak:
+		return "many objects fail at once, as they would if the request quota of the cloud were used up"
+	}
+	return "the cloud says that the request quota is used up"
 }

@@ -11,7 +11,7 @@ type Metrics struct {
 	calls    *metrics.CounterVec
 	duration *metrics.HistogramVec
 	overdue  *metrics.Gauge
-	rate     *metrics.Gauge
+	rate     *metrics.GaugeVec
 	watch    *metrics.Gauge
 }
 
@@ -34,11 +34,11 @@ func NewMetrics(register func(...metrics.Registerable)) *Metrics {
 			Help:           "Calls to the cloud provider that have not returned after their deadline",
 			StabilityLevel: metrics.ALPHA,
 		}),
-		rate: metrics.NewGauge(&metrics.GaugeOpts{
+		rate: metrics.NewGaugeVec(&metrics.GaugeOpts{
 			Name:           "fairlead_cloud_pace_calls_per_second",
-			Help:           "Rate limit of calls to the cloud provider while the cloud's request quota is used up or seems to be; 0 means no limit",
+			Help:           "Rate limit of calls to the cloud provider while the cloud's request quota is used up or seems to be, by the kind of calls; 0 means no limit",
 			StabilityLevel: metrics.ALPHA,
-		}),
+		}, []string{"calls"}),
 		watch: metrics.NewGauge(&metrics.GaugeOpts{
 			Name:           "fairlead_cloud_watch_works",
 			Help:           "1 while the watch of the cloud's instances works; 0 if it has failed, has not reported a change, or is not offered",

@@ -7,14 +7,6 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
-// maxTries is the maximum number of calls for one question or change while the quota of
-// the cloud is used up.
-const maxTries = 5
-
-// longestOwnPause bounds the pause that applies to one object alone. If the cloud asks
-// for a longer pause, the call is not made again, and the caller gets the error.
-const longestOwnPause = 30 * time.Second
-
 // tried is a call that has ended.
 type tried struct {
 	call
@@ -26,26 +18,24 @@ type tried struct {
 
 // retries reports whether the call is to be made again, because it was not carried out
 // or because the quota might be the cause of the failure. It waits until this is known.
-// If the call is to be made again, it also waits for the pause of this object.
+// If only this object was refused, it also waits for the pause of the object.
 func (g *Gateway) retries(ctx context.Context, t tried) bool {
-	if t.try == maxTries {
-		return false
-	}
 	switch {
 	case isParked(t.err):
-		return t.pause(ctx, RetryAfter(t.err))
+		return !t.change && ctx.Err() == nil // The call waits for its turn until the next probe.
+	case t.try >= maxTries, isOfEach(t.err):
+		return false
 	case KindOf(t.err) == Throttled:
-		if g.limiter.retriesInside(t.took) {
-			return false // The provider retries calls itself. More tries by the gateway would multiply those tries.
+		own := max(RetryAfter(t.err), moment<<(t.try-1))
+		switch {
+		case g.limiter.retriesInside(t): // More tries would multiply those of the provider.
+			return false
+		case g.limiter.covers(t.call):
+			return true // The call waits for the rate of its class.
 		}
-		if EvidenceOf(t.err) == Typed {
-			return true // The limiter holds all calls back.
-		}
-		own := max(RetryAfter(t.err), defaultPause<<(t.try-1))
-		return own <= longestOwnPause && t.pause(ctx, own)
+		return own <= rarely && t.pause(ctx, own)
 	case KindOf(t.err) == Failed && EvidenceOf(t.err) == Unread:
-		return g.limiter.mayBeThrottled(t.object()) ||
-			sleep.For(ctx, verdictDelay) && g.limiter.mayBeThrottled(t.object())
+		return g.limiter.covers(t.call) || sleep.For(ctx, slow) && g.limiter.covers(t.call)
 	default:
 		return false
 	}
@@ -56,4 +46,21 @@ func (g *Gateway) retries(ctx context.Context, t tried) bool {
 func (t tried) pause(ctx context.Context, d time.Duration) bool {
 	t.progress.set(t.err)
 	return sleep.For(ctx, d)
+}
+
+// covers reports whether a used-up quota is the probable cause of a failure of this call.
+func (l *limiter) covers(c call) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	of := l.classOf(c, now)
+	return of.rate.perSecond > 0 || of.hold.isOpen() && (of.hold.kind == Throttled || of.hold.unread)
+}
+
+// retriesInside reports whether the provider has probably retried the call itself. That
+// is so if a refused call took unusually long.
+func (l *limiter) retriesInside(t tried) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return t.took >= 2*moment && t.took.Seconds() > 3*l.classOf(t.call, time.Now()).usual
 }

@@ -24,8 +24,8 @@ func TestPauseOfADayIsBoundedForEachObject(t *testing.T) {
 				return provider.Classification{Kind: kind, RetryAfter: 24 * time.Hour}
 			}}
 			_, err := gateway(t, v, Config{}).LoadBalancers().Ensure(t.Context(), service("s"), nil)
-			if KindOf(err) != Kind(kind) || RetryAfter(err) != maxPause {
-				t.Errorf("kind %v, pause %v, want %v and %v", KindOf(err), RetryAfter(err), kind, maxPause)
+			if KindOf(err) != Kind(kind) || RetryAfter(err) != longestAsked {
+				t.Errorf("kind %v, pause %v, want %v and %v", KindOf(err), RetryAfter(err), kind, longestAsked)
 			}
 		})
 	}
@@ -86,8 +86,52 @@ func TestObjectThatIsRefusedInWordsWaitsAlone(t *testing.T) {
 		if len(calls) != maxTries || calls[maxTries-1] != 15*time.Second {
 			t.Errorf("calls after %v, want %d with growing pauses", calls, maxTries)
 		}
-		if got := g.limiter.callsPerSecond(); got != 0 {
+		if got := limitOf(g, "InstanceMetadata"); got != 0 {
 			t.Errorf("rate %v, want no limit for others", got)
 		}
 	})
+}
+
+// Which calls are made again, and after which pause. The usual call takes 100 ms.
+func TestCallsThatAreMadeAgain(t *testing.T) {
+	refused := &Error{Kind: Throttled, Evidence: Typed}
+	for _, tt := range []struct {
+		name  string
+		class class
+		tried tried
+		want  bool
+		after time.Duration
+	}{
+		{"Answered", class{}, tried{try: 1}, false, 0},
+		{"Unavailable", class{}, tried{try: 1, err: &Error{Kind: Unavailable}}, false, 0},
+		{"ParkedQuestion", class{}, tried{try: 1, err: &Error{parked: true}}, true, 0},
+		{"ParkedChange", class{}, tried{try: 1, err: &Error{parked: true}, call: call{change: true}}, false, 0},
+		{"RefusedObjectWaitsLonger", class{}, tried{try: 3, err: refused}, true, 4 * time.Second},
+		{"RefusedFiveTimes", class{}, tried{try: maxTries, err: refused}, false, 0},
+		{"ErrorsOfEachObject", class{}, tried{try: 1, err: &Error{Kind: Throttled, each: true}}, false, 0},
+		{"CloudAsksForAPause", class{}, tried{try: 1, err: &Error{Kind: Throttled, RetryAfter: 30 * time.Second}}, true, 30 * time.Second},
+		{"CloudAsksForALongPause", class{}, tried{try: 1, err: &Error{Kind: Throttled, RetryAfter: 31 * time.Second}}, false, 0},
+		{"RefusedWhileTheClassIsLimited", class{rate: rate{perSecond: 1}}, tried{try: 1, err: refused}, true, 0},
+		{"ProviderHasProbablyTriedItself", class{rate: rate{perSecond: 1}}, tried{try: 1, err: refused, took: 2 * time.Second}, false, 0},
+		{"CallsAreAlwaysSlow", class{usual: 1, rate: rate{perSecond: 1}}, tried{try: 1, err: refused, took: 2 * time.Second}, true, 0},
+		{"Unreadable", class{}, tried{try: 1, err: &Error{Kind: Failed}}, false, slow},
+		{"UnreadableWhileTheClassIsLimited", class{rate: rate{perSecond: 1}}, tried{try: 1, err: &Error{Kind: Failed}}, true, 0},
+		{"UnreadableInAHoldOfSuchErrors", class{hold: hold{opened: at(0), kind: Unavailable, unread: true}}, tried{try: 1, err: &Error{Kind: Failed}}, true, 0},
+		{"UnreadableInAHoldOfOtherErrors", class{hold: hold{opened: at(0), kind: Unavailable}}, tried{try: 1, err: &Error{Kind: Failed}}, false, slow},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := &Gateway{}
+			if tt.class.usual == 0 {
+				tt.class.usual = 0.1
+			}
+			tt.tried.class, tt.tried.progress = &tt.class, &progress{}
+			start := time.Now()
+			if got := g.retries(t.Context(), tt.tried); got != tt.want || time.Since(start) != tt.after {
+				t.Errorf("%s: made again: %v after %v, want %v after %v", tt.name, got, time.Since(start), tt.want, tt.after)
+			}
+			if waits := KindOf(tt.tried.err) == Throttled && tt.after > 0; waits != (tt.tried.progress.get() != nil) {
+				t.Errorf("%s: a caller that gives up gets %v, want the error of the last call: %v", tt.name, tt.tried.progress.get(), waits)
+			}
+		})
+	}
 }

@@ -338,15 +338,15 @@ func TestThrottledCallAboutManyRoutesIsMadeAgain(t *testing.T) {
 	})
 }
 
-func TestThrottledRouteSlowsCallsDown(t *testing.T) {
+func TestThrottledRoutesSlowCallsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &tableWithFaults{refuses: map[string]error{cidr(1): httpError(429)}}
+		f := &tableWithFaults{refuses: map[string]error{cidr(1): httpError(429), cidr(3): httpError(429)}}
 		r := f.routesOf(t, 100)
-		if errs := changeTogether(t, r, []string{cidr(1), cidr(2)}, nil); KindOf(errs[cidr(1)]) != Throttled || errs[cidr(2)] != nil {
+		if errs := changeTogether(t, r, []string{cidr(1), cidr(2), cidr(3)}, nil); KindOf(errs[cidr(1)]) != Throttled || errs[cidr(2)] != nil {
 			t.Errorf("errors: %v", errs)
 		}
-		if r.gateway.limiter.callsPerSecond() == 0 {
-			t.Error("there is no limit")
+		if state := r.gateway.State(); !strings.Contains(state, "routes, Throttled") {
+			t.Errorf("the cloud %s; want that calls about routes are limited", state)
 		}
 	})
 }

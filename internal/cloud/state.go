@@ -34,8 +34,8 @@ func (s *state) record(kind Kind) {
 // the watch of instances works. It names only the kinds of errors, because the
 // texts of errors might contain secrets.
 func (g *Gateway) State() string {
-	said := []string{g.state.describe(g.breaker.state())}
-	if limit := g.Limit(); limit.By != Unlimited {
+	said := []string{g.state.describe(g.limiter.held())}
+	for _, limit := range g.limiter.limits() {
 		said = append(said, limit.String())
 	}
 	if i := g.Instances(); i != nil && i.watcher != nil {
@@ -44,7 +44,7 @@ func (g *Gateway) State() string {
 	return strings.Join(said, "; ")
 }
 
-// describe returns the state in words. down is the breaker's text about calls that are
+// describe returns the state in words. down is the limiter's text about calls that are
 // held back, or empty if no calls are held back.
 func (s *state) describe(down string) string {
 	s.mu.Lock()

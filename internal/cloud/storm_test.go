@@ -205,7 +205,7 @@ func TestTenantDoesNotSlowTheClusterDown(t *testing.T) {
 				t.Fatal("no error")
 			}
 		}
-		if got := g.limiter.callsPerSecond(); got != 0 {
+		if got := limitOf(g, "EnsureLoadBalancer"); got != 0 {
 			t.Errorf("rate %v after 50 Services of one namespace have failed, want no limit", got)
 		}
 	})

@@ -12,42 +12,50 @@ import (
 const (
 	// collectFor is the time that a question waits for others. While questions keep
 	// coming, the time between two calls grows by a factor of four after each call, up
-	// to longestBetween. So each call takes more questions. The time becomes collectFor
-	// again when no call has taken questions for longer than burstFor. burstFor is that
-	// long because questions from a busy machine come in bursts.
+	// to longestBetween, so each call takes more questions. It becomes collectFor again
+	// when no call has taken questions for longer than burstFor. burstFor is that long
+	// because questions from a busy machine come in bursts.
 	collectFor     = 5 * time.Millisecond
 	longestBetween = 750 * time.Millisecond
 	burstFor       = 5 * time.Second
 )
 
 // together collects questions about nodes and asks several of them in one call. A
-// question waits for others for at most longestBetween or, if it comes alone, for at
-// most collectFor. Then the call waits for its turn. Until that turn, further questions
-// can join the call.
+// question waits for others for at most longestBetween or, if it comes alone, for at most
+// collectFor. Then the call waits for its turn. Until that turn, further questions can
+// join the call.
 type together struct {
 	most int // the maximum number of nodes in a call
 	// longestCall is the longest time to wait for a call under way. After that time
 	// the provider is asked about each node alone, because one of the nodes might be
 	// why the call hangs.
 	longestCall time.Duration
-	// call makes one call. When it is the call's turn, the nodes come from the function
-	// take.
-	call func(ctx context.Context, p *progress, take func() []*corev1.Node) ([]Answer, error)
+	// call makes one call, and returns an answer about each node that it has taken. The
+	// error ErrAlone means that the provider has to be asked about the node alone.
+	call func(ctx context.Context, p *progress, take taker) ([]Answer, error)
+	// held reports whether such calls are held back, because the cloud does not answer
+	// them. Each node is then asked about alone: one call at a time is made in any case,
+	// and the others learn why they wait.
+	held func() bool
 
-	mu      sync.Mutex
-	waiting []*member     // the questions that no call has taken yet; guarded by mu
-	calls   int           // the number of calls that have begun and have not taken nodes yet; guarded by mu
-	timer   *time.Timer   // begins the next call; nil if no question needs one; guarded by mu
-	sent    time.Time     // when nodes were last taken; guarded by mu
-	between time.Duration // guarded by mu
+	mu              sync.Mutex
+	waiting         []*member     // the questions that no call has taken yet; guarded by mu
+	calls, underWay int           // the calls that have not taken nodes yet, and the others that have not returned; guarded by mu
+	newest          *progress     // of the call that has begun last; guarded by mu
+	timer           *time.Timer   // begins the next call; nil if no question needs one; guarded by mu
+	sent            time.Time     // when nodes were last taken; guarded by mu
+	between         time.Duration // guarded by mu
 }
+
+// taker returns the nodes that a call is about, at most so many. It is called when it is
+// the call's turn, and returns the same nodes if the call is made again.
+type taker func(most int) []*corev1.Node
 
 // member is a question that is asked together with others.
 type member struct {
 	node     *corev1.Node
 	progress *progress
 	answered chan Answer // has room for one
-	failed   error       // the error of the whole call; written before answered
 }
 
 // ask returns the answer about one node. It returns false if the caller has to ask
@@ -61,10 +69,7 @@ func (t *together) ask(ctx context.Context, p *progress, node *corev1.Node) (Ans
 	for {
 		select {
 		case answer := <-own.answered:
-			if own.failed == nil {
-				return answer, true
-			}
-			return Answer{Err: own.failed}, hasNotBegun(own.failed)
+			return answer, answer.Err != ErrAlone //nolint:errorlint // it is ours, and not wrapped
 		case <-timer.C:
 			remaining := t.longestCall - p.underWay()
 			if remaining <= 0 {
@@ -82,25 +87,34 @@ func (t *together) add(ctx context.Context, own *member) {
 	defer t.mu.Unlock()
 	t.waiting = append(t.waiting, own)
 	if t.calls > 0 {
-		own.progress.set(errQuota)
+		own.progress.follow(t.newest)
 	}
-	switch left := t.left(); {
-	case left == t.most:
-		t.begin(ctx)
+	t.next(ctx)
+}
+
+// next begins the next call, or sets the timer for it. The caller holds mu.
+func (t *together) next(ctx context.Context) {
+	if t.calls == 0 && t.held() {
+		for _, m := range t.waiting {
+			m.answered <- Answer{Err: ErrAlone}
+		}
+		t.waiting = nil
+		return
+	}
+	left := len(t.waiting) - t.calls*t.most
+	switch {
+	case left >= t.most && (t.calls+t.underWay == 0 || time.Since(t.sent) >= longestBetween):
+		t.begin(ctx) // One call after the other: the cloud may count each question.
 	case left > 0 && t.timer == nil:
 		t.timer = time.AfterFunc(t.pause(time.Now()), func() {
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			if t.left() > 0 { // Otherwise enough questions came in the meantime, and a call has begun.
+			if t.timer != nil { // Otherwise enough questions came in the meantime, and a call has begun.
 				t.begin(ctx)
 			}
 		})
 	}
 }
-
-// left returns the number of questions for which another call is needed. The caller
-// holds mu.
-func (t *together) left() int { return len(t.waiting) - t.calls*t.most }
 
 // pause returns how long the first question of a call waits for others. The caller
 // holds mu.
@@ -122,55 +136,61 @@ func (t *together) begin(ctx context.Context) {
 		t.timer = nil
 	}
 	t.calls++
+	t.newest = &progress{err: errQuota}
 	for _, m := range t.waiting {
-		m.progress.set(errQuota)
+		m.progress.follow(t.newest)
 	}
-	go t.carryOut(ctx)
+	go t.carryOut(ctx, t.newest)
 }
 
-// take returns the questions of a call.
-func (t *together) take() []*member {
+// take returns at most so many of the questions that wait.
+func (t *together) take(most int) []*member {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := min(t.most, len(t.waiting))
+	n := min(most, t.most, len(t.waiting))
 	all := slices.Clone(t.waiting[:n])
 	t.waiting = slices.Delete(t.waiting, 0, n)
-	t.calls--
-	t.sent = time.Now()
+	t.calls, t.underWay, t.sent = t.calls-1, t.underWay+1, time.Now()
 	return all
 }
 
-func (t *together) carryOut(ctx context.Context) {
-	var shared progress
+func (t *together) carryOut(ctx context.Context, shared *progress) {
+	var all []*member
 	var nodes []*corev1.Node
-	all := sync.OnceValue(t.take)
-	err := error(call{method: batchMethod}.failed(Panicked, errEnded)) // the error if the provider's code ends the goroutine
+	full := false // whether the quota leaves room for so few questions that others may wait
+	take := func(most int) []*corev1.Node {
+		if all != nil { // The call is made again.
+			return nodes
+		}
+		all = t.take(most)
+		full = len(all) == most && most < 2*usualCalls
+		for _, m := range all {
+			nodes, shared.also = append(nodes, m.node), append(shared.also, m.progress)
+		}
+		shared.set(nil)
+		return nodes
+	}
 	var answers []Answer
+	err := ErrAlone // if the provider's code ends the goroutine
 	defer func() {
-		for n, m := range all() {
-			var answer Answer
-			if m.failed = err; err == nil {
+		if all == nil { // The call was not made. Its error is that of all questions that it would have taken.
+			take(t.most)
+		}
+		for n, m := range all {
+			answer := Answer{Err: err}
+			if err == nil {
 				answer = answers[n]
 			}
 			m.answered <- answer
 		}
-	}()
-	answers, err = t.call(ctx, &shared, func() []*corev1.Node {
-		if nodes == nil {
-			for _, m := range all() {
-				nodes = append(nodes, m.node)
-				shared.also = append(shared.also, m.progress)
-			}
-			shared.set(nil)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.underWay--
+		if left := len(t.waiting) - t.calls*t.most; full && left > 0 {
+			t.begin(ctx)
+			return
 		}
-		return nodes
-	})
-}
-
-// hasNotBegun reports whether a call about several nodes has ended before the cloud
-// looked at the nodes. After any other error, one of the nodes might be the cause, so
-// the provider is asked about each node alone.
-func hasNotBegun(err error) bool {
-	kind := KindOf(err)
-	return kind == Throttled || kind == Slow || kind == Canceled || HeldFor(err) > 0
+		t.next(ctx)
+	}()
+	answers, err = t.call(ctx, shared, take)
 }

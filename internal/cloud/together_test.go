@@ -109,7 +109,7 @@ func TestNodesThatWaitAreAskedAboutTogether(t *testing.T) {
 		calls       int
 		longest     time.Duration
 	}{
-		{name: "ThousandAtOnce", nodes: 1000, most: 100, calls: 12, longest: time.Second},
+		{name: "ThousandAtOnce", nodes: 1000, most: 100, calls: 12, longest: 1100 * time.Millisecond},
 		{name: "FiveThousandWithinTwentySeconds", nodes: 5000, most: 100, interval: 4 * time.Millisecond, calls: 55, longest: 21 * time.Second},
 		{name: "OneAloneWaitsForNobody", nodes: 1, most: 100, calls: 1, longest: 35 * time.Millisecond},
 		{name: "SecondOneHardlyWaits", nodes: 2, most: 100, interval: 20 * time.Millisecond, calls: 2, longest: 75 * time.Millisecond},
@@ -223,4 +223,13 @@ func TestEvidenceIsNeverAskedTogether(t *testing.T) {
 			t.Errorf("%d questions about existence and %d other calls, want 20 and none", c.exists, c.batches+c.alone)
 		}
 	})
+}
+
+func TestCallTakesAtMostAsManyQuestionsAsItMay(t *testing.T) {
+	for _, tt := range []struct{ waiting, most, want int }{{5, 2, 2}, {5, 9, 3}, {1, 9, 1}} {
+		q := together{most: 3, waiting: make([]*member, tt.waiting), calls: 1}
+		if got := len(q.take(tt.most)); got != tt.want || len(q.waiting) != tt.waiting-tt.want || q.calls != 0 {
+			t.Errorf("%d questions taken of %d, and %d left, want %d", got, tt.waiting, len(q.waiting), tt.want)
+		}
+	}
 }

@@ -15,11 +15,15 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider"
 )
 
+func waiting(p priority) *turn {
+	return &turn{call: call{priority: p}, begun: make(chan struct{})}
+}
+
 func TestTurns(t *testing.T) {
 	var turns turns
 	for range 60 {
 		for p := range priorities {
-			turns.add(p)
+			turns.add(waiting(p))
 		}
 	}
 	var got [priorities]int
@@ -32,7 +36,7 @@ func TestTurns(t *testing.T) {
 	for turns.next() != nil {
 		got[lowPriority]++
 	}
-	if !turns.empty() || got[lowPriority] != 240-69+4 {
+	if turns.count(refreshPriority) > 0 || got[lowPriority] != 240-69+4 {
 		t.Errorf("%v turns, want one for each call", got)
 	}
 }
@@ -40,12 +44,12 @@ func TestTurns(t *testing.T) {
 func TestPriorityThatRestedGetsNoMoreThanItsShare(t *testing.T) {
 	var turns turns
 	for range 100 {
-		turns.add(highPriority)
+		turns.add(waiting(highPriority))
 		turns.next()
 	}
 	for range 20 {
-		turns.add(highPriority)
-		turns.add(updatePriority)
+		turns.add(waiting(highPriority))
+		turns.add(waiting(updatePriority))
 	}
 	updates := 0
 	for range 16 {
@@ -74,7 +78,9 @@ func TestNoCallWaitsForMoreThanItsShare(t *testing.T) {
 			for p := range priorities {
 				for range random.IntN(3) {
 					before := len(turns.waiting[p])
-					latest[turns.add(p)] = started + int(float64(before+1)*total/shares[p]) + int(priorities)
+					added := waiting(p)
+					turns.add(added)
+					latest[added] = started + int(float64(before+1)*total/shares[p]) + int(priorities)
 				}
 			}
 			next := turns.next()
@@ -124,14 +130,18 @@ func TestPriorities(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			g := gateway(t, vendor{v2: tt.part}, Config{})
-			g.limiter.throttled(time.Now(), time.Hour)
+			for _, method := range []string{"InstanceMetadata", "ListInstances"} {
+				throttle(g, method, time.Hour)
+			}
 			var asking sync.WaitGroup
 			asking.Go(func() { ask(g)[tt.call](ctx) })
 			synctest.Wait()
 			g.limiter.mu.Lock()
-			for p, waiting := range g.limiter.turns.waiting {
-				if got := len(waiting) > 0; got != (priority(p) == tt.want) {
-					t.Errorf("%s of %T: %d calls wait with priority %d, want all with %d", tt.call, tt.part, len(waiting), p, tt.want)
+			for _, c := range g.limiter.classes {
+				for p, calls := range c.turns.waiting {
+					if len(calls) > 0 && priority(p) != tt.want {
+						t.Errorf("%s of %T: %d calls wait with priority %d, want all with %d", tt.call, tt.part, len(calls), p, tt.want)
+					}
 				}
 			}
 			g.limiter.mu.Unlock()
@@ -154,7 +164,7 @@ func TestUpdatesDoNotWaitForAllNodes(t *testing.T) {
 				return &corev1.LoadBalancerStatus{}, nil
 			}),
 		}, Config{})
-		g.limiter.throttled(time.Now(), time.Second)
+		throttle(g, "InstanceMetadata", time.Second)
 		var all sync.WaitGroup
 		for n := range 50 {
 			all.Go(func() {

@@ -84,10 +84,12 @@ func (w *Watcher) call(ctx context.Context, c call, token string) (Changes, erro
 	if err := g.health.leftAlone(c); err != nil {
 		return Changes{}, err
 	}
-	if err := g.awaitTurn(ctx, c); err != nil {
-		return Changes{}, err
+	of, err := g.limiter.wait(ctx, c)
+	if err != nil {
+		return Changes{}, c.unmade(err)
 	}
-	g.limiter.ended()
+	c.class = of
+	g.limiter.ended(of)
 	return once(ctx, g, attempt{c, watchTimeout}, func(ctx context.Context) (Changes, error) {
 		theirs, err := w.watcher.WatchInstances(ctx, token)
 		switch {

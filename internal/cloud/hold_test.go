@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -59,7 +60,7 @@ func TestDeniedCredentialsMakeOneProbeAndHealAtOnce(t *testing.T) {
 			return err
 		}}.run()
 		// In this test, each object is tried again after at most a minute.
-		if after := time.Since(start) - 10*time.Minute; after > longestProbe+time.Minute+10*time.Second {
+		if after := time.Since(start) - 10*time.Minute; after > longestPause+time.Minute+10*time.Second {
 			t.Errorf("the last Node was described %v after the credentials were right", after)
 		}
 		if events != 1000 {
@@ -107,7 +108,7 @@ func TestDenial(t *testing.T) {
 		}, 4, 4},
 		{"ProbeHeals", func(t *testing.T, g *Gateway) int {
 			denied := nodes(t, g, "bad-1", "bad-2", "bad-3", "good")
-			time.Sleep(firstProbe)
+			time.Sleep(firstPause)
 			return denied + nodes(t, g, "good", "bad-1", "good")
 		}, 5, 6},
 		{"ServicesBlockNoOther", func(t *testing.T, g *Gateway) int { return services(t, g, "a", "b", "c", "d", "e") }, 5, 5},
@@ -126,14 +127,19 @@ func TestDenial(t *testing.T) {
 
 // The return of a watch that began before an outage does not end the outage.
 func TestAnswerOfAWatchSaysNothing(t *testing.T) {
-	var b breaker
-	for _, name := range []string{"a", "b", "c"} {
-		c := call{method: "InstanceMetadata", names: []string{name}}
-		b.record(c, time.Now(), &Error{Kind: Unavailable, Evidence: Typed})
+	var l limiter
+	down := &Error{Kind: Unavailable, Evidence: Typed}
+	for _, method := range []string{"ListInstances", "ListRoutes", "WatchInstances"} {
+		l.record(call{method: method, waits: method == "WatchInstances"}, time.Now(), down)
 	}
-	b.record(call{method: "WatchInstances", waits: true}, time.Now().Add(-time.Minute), nil)
-	if !b.holds(call{method: "InstanceMetadata", names: []string{"d"}}) {
-		t.Error("the outage is over")
+	watch := call{method: "WatchInstances", waits: true}
+	l.record(watch, time.Now().Add(-time.Minute), nil)
+	if !strings.Contains(l.held(), watchCalls) {
+		t.Errorf("it %q, want that the watch is held back in spite of one that began before", l.held())
+	}
+	l.record(watch, time.Now().Add(time.Second), nil)
+	if held := l.held(); strings.Contains(held, watchCalls) || !strings.Contains(held, listCalls) {
+		t.Errorf("it %q, want that a watch that began later ends the hold of the watch only", held)
 	}
 }
 
@@ -144,7 +150,7 @@ func TestPauseOfOneServiceIsNotForAll(t *testing.T) {
 		var calls atomic.Int32
 		v := login(&calls, func(string) bool { return false })
 		v.balancer = balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
-			return nil, api.NewRetryError("the listener is not up yet: connection refused", maxPause)
+			return nil, api.NewRetryError("the listener is not up yet: connection refused", longestAsked)
 		})
 		g := gateway(t, v, Config{})
 		_, _ = g.LoadBalancers().Ensure(t.Context(), service("s"), nil)
@@ -170,155 +176,54 @@ func metadataIn(t *testing.T, g *Gateway, region string, n int) error {
 	return err
 }
 
-// In an outage, the first call of its kind is made at once if an object waits for
-// it. If no object waits, the call is held back.
-func TestFirstOfItsKindIsMadeOnlyForAnObjectThatWaits(t *testing.T) {
+// In an outage, the first call of each class is made at once, because it may work.
+func TestFirstCallOfAClassInAnOutage(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		call  func(t *testing.T, g *Gateway, n int) error
 		calls int
 	}{
-		{"Refresh", func(t *testing.T, g *Gateway, n int) error {
-			return g.Instances().Refresh(t.Context(), []*corev1.Node{node("old-" + strconv.Itoa(n))})[0].Err
-		}, 0},
 		{"Initialisation", func(t *testing.T, g *Gateway, n int) error { return metadataIn(t, g, "", n) }, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := newOutage(until(time.Hour, httpError(503)))
 				g := gateway(t, o.vendor(), Config{})
-				for n := range minDown {
+				for n := range few {
 					_ = askWhetherExists(t.Context(), g, n)
 				}
 				began, before := time.Since(o.start), o.before(time.Hour)
+				var all sync.WaitGroup
 				for n := range 10 {
-					if err := tt.call(t, g, n); HeldFor(err) == 0 {
-						t.Errorf("call %d got %v, want that it is held back or failed as the probe", n, err)
-					}
+					all.Go(func() { _ = tt.call(t, g, n) })
 				}
-				if calls := o.before(began+firstProbe/2) - before; calls != tt.calls {
-					t.Errorf("%d calls before the first probe, want %d", calls, tt.calls)
+				time.Sleep(firstPause / 2)
+				if calls := o.before(began+firstPause/2) - before; calls < tt.calls || calls > 2*tt.calls {
+					t.Errorf("%d calls before the first probe, want %d, or one more at the same time", calls, tt.calls)
 				}
+				all.Wait()
 			})
 		})
 	}
 }
 
-// While all parts are held back, the first call of a part is preferred as the next probe.
-// It is made at once, or waits in the gateway for the next probe, or is refused.
-func TestFirstCallOfAPartInAnOutage(t *testing.T) {
-	for name, row := range map[string]struct {
-		call         call
-		made, parked bool // parked: it waits in the gateway for the next probe
-	}{
-		"Initialisation":       {call{method: "InstanceMetadata", priority: highPriority, names: []string{"new"}}, true, false},
-		"Watch":                {call{method: "WatchInstances", priority: lowPriority, names: []string{"w"}, waits: true}, true, false},
-		"List":                 {call{method: "ListInstances", priority: refreshPriority, names: []string{"l"}}, false, true},
-		"SilentNode":           {call{method: "InstanceShutdown", priority: updatePriority, names: []string{"node-0"}}, false, false},
-		"NodeThatWaitsForLong": {call{method: "InstanceMetadata", priority: lowPriority, names: []string{"old"}}, false, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				g := gateway(t, newOutage(until(time.Hour, httpError(503))).vendor(), Config{})
-				for n := range 2 * minDown { // All calls but the first ones are held back, so they wait for a probe, too.
-					_ = askWhetherExists(t.Context(), g, n)
-				}
-				if rank := g.breaker.rank(row.call); rank != 0 {
-					t.Errorf("its rank is %d, want 0: the next probe", rank)
-				}
-				err := g.breaker.begin(row.call)
-				if made := err == nil; made != row.made || isParked(err) != row.parked {
-					t.Errorf("made %t, waits in the gateway %t, want %t and %t: %v", made, isParked(err), row.made, row.parked, err)
-				}
-			})
-		})
-	}
-}
-
-// Of many first calls of a part, at most two are told to come back for the next probe: one
-// whose object has failed, and one whose object has not.
-func TestFewOfManyFirstCallsComeBackForTheProbe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := gateway(t, newOutage(until(time.Hour, httpError(503))).vendor(), Config{})
-		for n := range minDown {
-			_ = askWhetherExists(t.Context(), g, n)
-		}
-		early := 0
-		for n := range 100 {
-			err := g.breaker.check(call{method: "InstanceShutdown", priority: updatePriority, names: []string{"node-" + strconv.Itoa(n)}})
-			if HeldFor(err) <= firstProbe {
-				early++
-			}
-		}
-		if early < 1 || early > 2 {
-			t.Errorf("%d calls come back for the next probe, want 1 or 2", early)
-		}
-	})
-}
-
-// Suppose that only one method fails, and that no other question is asked. Then the
-// first question of the periodic comparison gets an answer within two probes, even if
-// the failing method is tried often. From then on only the failing method is held back.
-func TestComparisonFindsThatOnlyOneMethodIsDown(t *testing.T) {
-	for _, pause := range []time.Duration{0, time.Minute} {
-		t.Run("After"+pause.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				o := newOutage(func(m made) error {
-					if m.method == "InstanceExists" {
-						return httpError(503)
-					}
-					return nil
-				})
-				g := gateway(t, o.vendor(), Config{})
-				ctx, end := context.WithCancel(t.Context())
-				for n := range minDown {
-					go func() {
-						for ctx.Err() == nil {
-							time.Sleep(max(HeldFor(askWhetherExists(ctx, g, n)), time.Millisecond))
-						}
-					}()
-				}
-				time.Sleep(time.Second + pause)
-				old := node("node-0") // a question with another method has failed for this Node
-				isDown := func() bool { return strings.HasPrefix(g.breaker.state(), "is down") }
-				if !isDown() {
-					t.Fatal("calls of all parts are not held back, so there is nothing to find out")
-				}
-				began := time.Now()
-				answer := g.Instances().Refresh(t.Context(), []*corev1.Node{old})[0]
-				took := time.Since(began)
-				t.Logf("answered after %v: %v", took, answer.Err)
-				if answer.Err != nil || took > 2*longestProbe {
-					t.Errorf("the question has ended after %v with %v, want an answer within %v", took, answer.Err, 2*longestProbe)
-				}
-				if isDown() {
-					t.Error("calls of all parts are still held back")
-				}
-				end()
-				time.Sleep(time.Minute) // until the questions above have ended
-			})
-		})
-	}
-}
-
-// A kubelet can choose the region of its Node. All regions that are invented during an
-// outage cost the cloud one call in total. Regions that were invented before the outage
-// cost no calls while the Nodes are silent. While the Nodes wait to be initialised,
-// these regions cost at most maxParts calls.
-func TestInventedRegionsCostOneCall(t *testing.T) {
+// A kubelet can choose the region of its Node. Regions that are invented during an outage
+// do not become classes, so together they cost no more calls than one region. Regions that
+// were invented before cost a call each, if they have a class.
+func TestInventedRegionsCostFewCalls(t *testing.T) {
 	const before = time.Minute // from the start to the outage
 	for _, tt := range []struct {
 		name   string
 		known  int // regions that are invented before the outage, and asked about again during it
 		unseen int // regions that are invented during the outage
 		ask    func(t *testing.T, g *Gateway, region string, n int) error
-		calls  int // in the outage
+		calls  int // in the first minute of the outage
 	}{
-		{"None", 0, 0, existsIn, 12},
-		{"InTheOutage", 0, 1000, metadataIn, 12 + 1},
-		{"BeforeTheOutage", 1000, 0, metadataIn, 12 + maxParts},
-		{"InTheOutageAndSilent", 0, 1000, existsIn, 12},
-		{"BeforeTheOutageAndSilent", 1000, 0, existsIn, 12},
+		{"None", 0, 0, existsIn, 20},
+		{"InTheOutage", 0, 500, metadataIn, 25},
+		{"BeforeTheOutage", 500, 0, metadataIn, 25 + maxClasses},
+		{"InTheOutageAndSilent", 0, 500, existsIn, 25},
+		{"BeforeTheOutageAndSilent", 500, 0, existsIn, 25 + maxClasses},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -333,18 +238,29 @@ func TestInventedRegionsCostOneCall(t *testing.T) {
 					_ = tt.ask(t, g, "r"+strconv.Itoa(n), n)
 				}
 				time.Sleep(before - time.Since(o.start))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				var all sync.WaitGroup
+				keepAsking := func(ask func() error) {
+					all.Go(func() {
+						for sleep.For(ctx, max(HeldFor(ask()), time.Second)) {
+						}
+					})
+				}
 				for n := range 20 { // These calls show that the cloud is down.
-					_ = existsIn(t, g, "real", n)
-					time.Sleep(time.Second)
+					keepAsking(func() error { return existsIn(t, g, "real", n) })
 				}
+				time.Sleep(time.Second)
 				for n := range max(tt.known, tt.unseen) {
-					_ = tt.ask(t, g, "r"+strconv.Itoa(n), n)
+					keepAsking(func() error { return tt.ask(t, g, "r"+strconv.Itoa(n), n) })
 				}
-				calls := o.count(func(m made) bool { return m.at >= before })
-				t.Logf("%d calls, %d parts", calls, len(g.breaker.parts))
-				if parts := len(g.breaker.parts); calls > tt.calls || parts > maxParts+2 { // each of two methods also has a part without a region
-					t.Errorf("%d calls in the outage with %d parts, want at most %d and %d", calls, parts, tt.calls, maxParts+2)
+				all.Wait()
+				calls := o.count(func(m made) bool { return m.at >= before && m.at < before+time.Minute })
+				t.Logf("%d calls, %d classes", calls, len(g.limiter.classes))
+				if classes := len(g.limiter.classes); calls > tt.calls || classes > maxClasses+2 { // each of two kinds also has a class without a region
+					t.Errorf("%d calls in the outage with %d classes, want at most %d and %d", calls, classes, tt.calls, maxClasses+2)
 				}
+				time.Sleep(time.Minute) // By then, the last calls have returned.
 			})
 		})
 	}
@@ -361,10 +277,10 @@ func TestRegionsAreForgotten(t *testing.T) {
 			return nil
 		})
 		g := gateway(t, o.vendor(), Config{})
-		for n := range 2 * maxParts {
+		for n := range 2 * maxClasses {
 			_ = existsIn(t, g, "r"+strconv.Itoa(n), n)
 		}
-		time.Sleep(partsKept + time.Minute)
+		time.Sleep(anHour + time.Minute)
 		for n := range 10 {
 			_ = existsIn(t, g, "up", n)
 			_ = existsIn(t, g, "down", n)
