@@ -23,79 +23,88 @@ import (
 type comparison struct {
 	*Controller
 
-	calls sync.WaitGroup
-	free  chan struct{} // has an element for each page of questions under way
+	calls  sync.WaitGroup
+	free   chan struct{} // has an element for each page of questions under way
+	cached chan struct{} // has an element if answers to a page of questions have cost nothing
 
 	began    time.Time // when this round began
+	over     bool      // this round is over, and the next one has not begun
+	stepped  time.Time // when the last step of this round began
+	done     share     // what that step has done
 	last     string    // name of the last Node that was asked about
 	unlisted bool      // this round does not use the list, which has failed or proved wrong
-	late     bool      // this round's list has more pages than expected
 	token    string    // token of the next page of the list
 	pages    int       // number of pages of the list that were read in this round
-	size     int       // number of instances on the largest of these pages, at least 1
 	named    map[string]bool
-	expected int // expected number of pages of the list in this round; 0: unknown
-	before   int // number of pages of the list in the round before; 0: unknown
 	sampled  string
 }
-
-// usualPage is the size that a page of the list is assumed to have until the first page
-// is read.
-const usualPage = 100
 
 // refresh compares all Nodes with the cloud, round after round, until the context ends.
 // It returns once the last call to the cloud has returned.
 func (c *Controller) refresh(ctx context.Context) {
-	r := &comparison{Controller: c, free: make(chan struct{}, c.refresher.parallel)}
-	r.restart()
+	r := &comparison{Controller: c, free: make(chan struct{}, c.refresher.parallel), cached: make(chan struct{}, 1)}
 	defer r.calls.Wait()
-	stepped := r.began
-	for {
-		pause := c.refresher.pause(r.steps(c.index.refreshes()))
-		remaining := pause - c.clock.Since(stepped)
-		if !r.unlisted && !r.late {
-			remaining = comparePeriod(pause, c.watched(), c.comparedAt()) - c.clock.Since(stepped)
+	r.begin()
+	r.done = share{}
+	for ctx.Err() == nil {
+		if remaining := r.due().Sub(c.clock.Now()); remaining > 0 {
+			r.await(ctx, min(remaining, idle)) // The period can become shorter in the meantime.
+			continue
 		}
-		switch {
-		case remaining <= 0:
-			stepped = c.clock.Now()
-			r.step(ctx)
-		case !c.sleep(ctx, min(remaining, max(pause, idle))): // The period can become shorter during the sleep.
-			return
+		if r.over {
+			r.begin()
 		}
+		r.step(ctx)
 	}
 }
 
-// steps returns the number of steps of a round through the given number of Nodes. In
-// each step, one page of the list is read, or the cloud is asked about one page of
-// Nodes.
-func (r *comparison) steps(nodes int) int {
-	switch {
-	case nodes == 0:
-		return 0
-	case r.lister == nil || r.unlisted:
-		return pagesOf(nodes, r.instances.BatchSize())
-	case r.expected == 0:
-		return pagesOf(nodes, usualPage)
-	default:
-		return r.expected
+// begin begins a round, whose first step is due now.
+func (r *comparison) begin() {
+	r.began, r.over, r.unlisted = r.clock.Now(), false, false
+	r.stepped, r.done = r.began, share{cached: true}
+	r.last, r.token, r.pages, r.named = "", "", 0, map[string]bool{}
+}
+
+// due returns the time of the next step. Rounds begin at most once in each period.
+func (r *comparison) due() time.Time {
+	if r.over {
+		return r.began.Add(comparePeriod(r.refresher.period, r.watched(), r.comparedAt()))
+	}
+	return r.stepped.Add(r.done.pause(r.refresher.period))
+}
+
+// await waits for d, or until answers about Nodes turn out to have cost nothing. The
+// next page of questions is then due at once.
+func (r *comparison) await(ctx context.Context, d time.Duration) {
+	timer := r.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-r.cached:
+		r.done.cached = r.done.cached || r.walks()
+	case <-ctx.Done():
 	}
 }
 
-// pagesOf returns the number of pages of the given size that the Nodes need.
-func pagesOf(nodes, size int) int { return (nodes + size - 1) / size }
+// walks reports whether this round asks about all Nodes, because it uses no list.
+func (r *comparison) walks() bool { return r.lister == nil || r.unlisted }
 
 func (r *comparison) step(ctx context.Context) {
-	if r.index.refreshes() == 0 {
-		r.completed()
-		return
-	}
-	if r.lister == nil || r.unlisted {
+	before := r.done
+	r.stepped, r.done = r.clock.Now(), share{all: r.index.refreshes()}
+	switch {
+	case r.done.all == 0:
+		r.compared(r.began)
+		r.begin()
+		r.done = share{}
+	case before == share{}: // Until now there were no Nodes, so the first ones have just been asked about.
+		r.began, r.done.nodes = r.stepped, min(r.instances.BatchSize(), r.done.all)
+	case r.walks():
 		r.walk(ctx)
-		return
-	}
-	if err := r.list(ctx); err != nil && ctx.Err() == nil {
-		r.doWithout(ctx, err.Error())
+	default:
+		if err := r.list(ctx); err != nil && ctx.Err() == nil {
+			r.doWithout(ctx, err.Error())
+		}
 	}
 }
 
@@ -103,7 +112,7 @@ func (r *comparison) step(ctx context.Context) {
 func (r *comparison) walk(ctx context.Context) {
 	page, more := r.index.page(r.last, r.instances.BatchSize())
 	if len(page) > 0 { // All Nodes might have gone since the last count.
-		r.last = page[len(page)-1]
+		r.last, r.done.nodes = page[len(page)-1], len(page)
 		r.ask(ctx, page)
 	}
 	if !more {
@@ -111,22 +120,16 @@ func (r *comparison) walk(ctx context.Context) {
 	}
 }
 
-// completed ends this round and begins the next one.
+// completed ends this round.
 func (r *comparison) completed() {
 	r.compared(r.began)
-	r.restart()
-	r.unlisted = false
-}
-
-func (r *comparison) restart() {
-	r.began, r.last, r.token, r.pages, r.size, r.named = r.clock.Now(), "", "", 0, 1, map[string]bool{}
-	r.expected, r.late = r.before, false
+	r.over = true
 }
 
 // doWithout begins a round that does not use the list.
 func (r *comparison) doWithout(ctx context.Context, why string) {
 	klog.FromContext(ctx).Info("The list of the cloud's instances is not used for one comparison of all nodes", "why", why)
-	r.restart()
+	r.begin()
 	r.unlisted = true
 }
 
@@ -141,6 +144,10 @@ var (
 // it is also asked about the Nodes that no page has named, and about a sample of the
 // Nodes that the last page confirms.
 func (r *comparison) list(ctx context.Context) error {
+	if err := r.instances.AwaitRefresh(ctx); err != nil {
+		return err
+	}
+	asked := r.clock.Now()
 	page, err := r.lister.Page(ctx, r.token)
 	switch {
 	case err != nil:
@@ -148,22 +155,21 @@ func (r *comparison) list(ctx context.Context) error {
 	case r.clock.Since(page.AsOf) > r.refresher.period:
 		return errOldList
 	}
-	nodes := r.index.refreshes()
+	r.done.cached = costNothing(r.clock.Since(asked), 0)
 	confirmed, others := r.match(page.Instances)
+	before := len(r.named)
 	for _, name := range slices.Concat(confirmed, others) {
 		r.named[name] = true
 	}
+	r.pages, r.done.nodes = r.pages+1, len(r.named)-before
 	r.askAll(ctx, others)
-	r.pages, r.size = r.pages+1, max(r.size, len(page.Instances))
 	if page.Next != "" {
-		if page.Next == r.token || r.pages > 2*max(r.before, pagesOf(nodes, r.size))+10 {
-			r.before = min(r.pages, nodes)
+		if page.Next == r.token || r.pages >= mostPages(r.done.all) {
 			return errEndlessList
 		}
-		r.token, r.expected = page.Next, r.estimate(nodes)
+		r.token = page.Next
 		return nil
 	}
-	r.before, r.expected = r.pages, r.pages
 	left := slices.DeleteFunc(r.index.all(), func(name string) bool { return r.named[name] })
 	r.askAll(ctx, left)
 	if wrong := r.sample(ctx, slices.Sorted(slices.Values(confirmed))); wrong != "" {
@@ -172,23 +178,6 @@ func (r *comparison) list(ctx context.Context) error {
 	}
 	r.completed()
 	return nil
-}
-
-// estimate returns the expected number of pages of the list. It is the number in the
-// round before or, in the first round, the number of pages that all Nodes need. A list
-// can turn out to have more pages, because it can also have instances without Nodes.
-// The round is late in that case, and estimate returns twice the number of pages that
-// were read. A late round has the short period, even if a watch works.
-func (r *comparison) estimate(nodes int) int {
-	expected := r.before
-	if expected == 0 {
-		expected = pagesOf(nodes, r.size)
-	}
-	if expected > r.pages {
-		return expected
-	}
-	r.late = true
-	return 2 * r.pages
 }
 
 // match returns the names of the Nodes that a page describes: first those that it
@@ -224,7 +213,10 @@ func (r *comparison) sample(ctx context.Context, confirmed []string) string {
 		return ""
 	}
 	r.sampled = page[len(page)-1]
-	if wrong := r.fetch(ctx, page); len(wrong) > 0 {
+	if r.instances.AwaitRefresh(ctx) != nil {
+		return ""
+	}
+	if wrong, _ := r.fetch(ctx, page); len(wrong) > 0 {
 		return wrong[0]
 	}
 	return ""
@@ -245,10 +237,21 @@ func (r *comparison) ask(ctx context.Context, page []string) {
 	case <-ctx.Done():
 		return
 	}
+	if r.instances.AwaitRefresh(ctx) != nil {
+		<-r.free
+		return
+	}
 	r.calls.Go(func() {
 		defer func() { <-r.free }()
-		for _, name := range r.fetch(ctx, page) {
+		differ, cached := r.fetch(ctx, page)
+		for _, name := range differ {
 			r.found(ctx, name)
+		}
+		if cached {
+			select {
+			case r.cached <- struct{}{}:
+			default:
+			}
 		}
 	})
 }

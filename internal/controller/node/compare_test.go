@@ -25,6 +25,7 @@ import (
 // fields are guarded by the vendor's mu.
 type hints struct {
 	pageSize       int
+	pageTakes      time.Duration
 	log            []string // names of the instances that have changed
 	more           chan struct{}
 	inBatches      bool // questions go in batches
@@ -45,6 +46,9 @@ type hinted struct{ machines }
 // ListInstances implements provider.InstanceLister.
 func (h hinted) ListInstances(_ context.Context, token string) (provider.InstancePage, error) {
 	v := h.vendor
+	var takes time.Duration
+	v.set(func(h *hints) { takes = h.pageTakes })
+	time.Sleep(takes)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.hints.lists++
@@ -260,8 +264,9 @@ func TestFaultsOfAList(t *testing.T) {
 		"FailsLater": func(token string, _ *provider.InstancePage) error {
 			return map[bool]error{true: errors.New("no")}[token != ""]
 		},
-		"Endless":    func(_ string, p *provider.InstancePage) error { p.Next = "0"; return nil },
-		"OutOfOrder": func(_ string, p *provider.InstancePage) error { slices.Reverse(p.Instances); return nil },
+		"Endless":              func(_ string, p *provider.InstancePage) error { p.Next = "0"; return nil },
+		"EndlessWithNewTokens": func(token string, p *provider.InstancePage) error { p.Next = token + "0"; return nil },
+		"OutOfOrder":           func(_ string, p *provider.InstancePage) error { slices.Reverse(p.Instances); return nil },
 		"Doubled": func(_ string, p *provider.InstancePage) error {
 			p.Instances = append(p.Instances, p.Instances...)
 			return nil
@@ -303,7 +308,7 @@ func TestFaultsOfAList(t *testing.T) {
 					t.Errorf("%d writes because of a list", writes)
 				}
 				_, _, asked := q.takeCalls()
-				if asked > 2*30+10 {
+				if asked > 3*30+10 { // Three rounds can begin within two periods.
 					t.Errorf("%d questions about 30 Nodes in two periods", asked)
 				}
 				q.vendor.change(nameOf(0), "b")
@@ -494,16 +499,20 @@ func TestListOfManyOtherInstances(t *testing.T) {
 		name          string
 		nodes, others int
 		first         string // prefix of the names of the other instances; the list is in the order of names
+		takes         time.Duration
 	}{
-		{"BeforeAllNodes", 3, 70, "a"},
-		{"AfterTheFirstNode", 100, 300, "n000-"},
+		{"BeforeAllNodes", 3, 70, "a", 0},
+		{"BeforeAllNodesAndSlow", 3, 70, "a", time.Second},
+		{"AfterTheFirstNode", 100, 300, "n000-", 0},
+		{"AfterTheFirstNodeAndSlow", 100, 300, "n000-", time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := beginHinted(t, tt.nodes)
-				defer func() { q.stop() }()
+				defer func() { q.stop(); q.after(time.Minute) }() // The last call ends.
 				q.vendor.set(func(h *hints) {
 					h.watch = func(context.Context, *provider.InstanceChanges) error { return errors.New("no") }
+					h.pageTakes = tt.takes
 				})
 				q.vendor.mu.Lock()
 				for n := range tt.others {

@@ -53,6 +53,9 @@ type instances interface {
 	MetadataAtLowPriority(context.Context, *corev1.Node) (cloud.Metadata, error)
 	// Refresh asks for the instances of initialised Nodes, at the lowest priority.
 	Refresh(context.Context, []*corev1.Node) []cloud.Answer
+	// AwaitRefresh waits until a question that nobody waits for may be asked. It returns
+	// an error only if the context ends first.
+	AwaitRefresh(context.Context) error
 	// BatchSize is the number of Nodes for which Refresh asks in one call.
 	BatchSize() int
 }

@@ -340,6 +340,7 @@ func (d *describing) MetadataAtLowPriority(ctx context.Context, node *corev1.Nod
 	return d.Metadata(ctx, node)
 }
 func (*describing) Refresh(context.Context, []*corev1.Node) []cloud.Answer { return nil }
+func (*describing) AwaitRefresh(ctx context.Context) error                 { return ctx.Err() }
 func (*describing) BatchSize() int                                         { return 1 }
 
 func TestConflictCausesAFreshReadAndNoNewQuestion(t *testing.T) {

@@ -68,6 +68,8 @@ type instance struct {
 	size, zone, region string
 	addresses          []corev1.NodeAddress
 	labels             map[string]string
+	// moreAddresses and moreLabels mean that the cloud has named more than is read.
+	moreAddresses, moreLabels bool
 }
 
 // memory is the state that this process keeps about a Node between passes.

@@ -18,7 +18,8 @@
 //   - rules_initialize.go: when a Node is released
 //   - rules_step.go: how a released Node is kept up to date
 //   - rules_addresses.go, rules_labels.go: what a Node's addresses and labels should be
-//   - rules_compare.go: when a comparison with the cloud finds a Node up to date
+//   - rules_compare.go: when a comparison with the cloud finds a Node up to date, and
+//     when its next step is due
 //   - rules_owned.go: which events are about the owner of a Node
 //   - rules_wait.go: what a waiting Node shows, and when the cloud is asked again
 //   - rules_wake.go: which changes of a Node trigger a pass

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
@@ -55,6 +56,12 @@ var (
 		Name: "CloudLabelsRejected", On: "Node", Type: corev1.EventTypeWarning,
 		When: "The cloud offers labels that Kubernetes does not accept. They are not written.",
 		Do:   "Change them at the instance.",
+	}
+	instanceTruncated = message.Reason{
+		Name: "CloudInstanceTruncated", On: "Node", Type: corev1.EventTypeNormal,
+		When: fmt.Sprintf("The cloud names more of the Node's instance than the daemon reads: more than %d addresses, an address with more than %d bytes, or more than %d additional labels.",
+			cloud.MaxAddresses, cloud.MaxAddressBytes, cloud.MaxLabels),
+		Do: "Nothing, unless the Node lacks an address or a label that it needs. Then remove others from the instance.",
 	}
 	nodeExcluded = message.Reason{
 		Name: "NodeExcluded", On: "Node", Type: corev1.EventTypeNormal,
@@ -119,7 +126,7 @@ var (
 // Reasons returns the reasons of all events and conditions of this controller.
 func Reasons() []message.Reason {
 	return slices.Concat([]message.Reason{
-		synced, initFailed, instanceMismatch, locationChanged, addressesRejected, updateFailed, labelsRejected, nodeExcluded, exclusionIgnored, foreignNode,
+		synced, initFailed, instanceMismatch, locationChanged, addressesRejected, updateFailed, labelsRejected, instanceTruncated, nodeExcluded, exclusionIgnored, foreignNode,
 		initialized, providerIDMismatch, noProviderID, invalidLabel, invalidNodeIP, nodeIPNotOffered, writeRejected, writeFailed,
 	}, nodecause.Reasons(ConditionInitialized))
 }
@@ -149,6 +156,20 @@ func hasFailedUpdate(c message.Cause) message.Event {
 
 func hasSkippedLabels(problems []string) message.Event {
 	return labelsRejected.Event("The cloud offers labels that are not valid. They were skipped: " + list(problems) + ".")
+}
+
+// isTruncated reports what is left out of the cloud's description of an instance. The text
+// has no numbers of the cloud, which may differ in each answer: it is shown once.
+func isTruncated(i instance) message.Event {
+	var parts []string
+	if i.moreAddresses {
+		parts = append(parts, fmt.Sprintf("Of the addresses, at most %d are read, and none with more than %d bytes. If there are too many, the types of addresses take turns.",
+			cloud.MaxAddresses, cloud.MaxAddressBytes))
+	}
+	if i.moreLabels {
+		parts = append(parts, fmt.Sprintf("Of the additional labels, the first %d are read, in the order of their keys. Other labels of the Node stay as they are.", cloud.MaxLabels))
+	}
+	return instanceTruncated.Event("The cloud names more of the Node's instance than is read. " + strings.Join(parts, " "))
 }
 
 // list returns the first problems, and the number of the others. It names only a few,
@@ -203,14 +224,18 @@ func labelsInvalid(problems []string) *message.Cause {
 
 // addressNotOffered explains which node IP the cloud does not offer. Its messages begin
 // with upstream's texts (upstream-behaviour 3.6).
-func addressNotOffered(unmet unmetAddress) *message.Cause {
+func addressNotOffered(unmet unmetAddress, i instance) *message.Cause {
 	if !unmet.parses {
 		return new(invalidNodeIP.Cause(fmt.Sprintf(
 			"failed to parse node IP %q: the kubelet's --node-ip must be one address, or two addresses of different families, separated by a comma.", message.Value(unmet.value))))
 	}
-	return new(nodeIPNotOffered.Cause(fmt.Sprintf(
+	c := nodeIPNotOffered.Cause(fmt.Sprintf(
 		"failed to get node address from cloud provider that matches ip: %s. The kubelet was told to use this address by --node-ip. "+
-			"Give it to the instance, or correct the flag.", message.Value(unmet.value))))
+			"Give it to the instance, or correct the flag.", message.Value(unmet.value)))
+	if i.moreAddresses {
+		c = c.Followed(fmt.Sprintf(" The cloud names more addresses than the %d that are read, and this address might be one of the others.", cloud.MaxAddresses))
+	}
+	return &c
 }
 
 // withPause adds to a cause the time until the cloud is asked again, if that time is

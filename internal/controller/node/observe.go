@@ -82,5 +82,7 @@ func answerOf(m cloud.Metadata, err error) answer {
 		region:     m.Region,
 		addresses:  m.Addresses,
 		labels:     m.Labels,
+
+		moreAddresses: m.MoreAddresses, moreLabels: m.MoreLabels,
 	}}
 }

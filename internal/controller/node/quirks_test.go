@@ -41,6 +41,8 @@ type vendor struct {
 	before func() error
 	// hints has the vendor's list and watch. It is nil if the vendor offers none.
 	hints *hints
+	// The comparison waits until the channel turn is closed, unless it is nil.
+	turn chan struct{}
 }
 
 func (*vendor) ProviderName() string                             { return "p" }
@@ -152,6 +154,9 @@ func beginWith(t *testing.T, v *vendor, cfg Config, habits []quirks.Quirk, nodes
 	informer := informers.Core().V1().Nodes()
 	cfg.Reads, cfg.Refresh, cfg.Labels = cmp.Or(cfg.Reads, 4), 5*time.Minute, follows
 	deps := Deps{Nodes: kube.NewNodes(ctx, q.cluster, informer), Informer: informer, Instances: gateway.Instances(), Events: q}
+	if v.turn != nil {
+		deps.Instances = inTurn{deps.Instances, v.turn}
+	}
 	if v.hints != nil {
 		deps.List, deps.Watch = gateway.Instances().Lister(), gateway.Instances().Watcher()
 	}
@@ -171,6 +176,23 @@ func beginWith(t *testing.T, v *vendor, cfg Config, habits []quirks.Quirk, nodes
 		informers.Shutdown()
 	}
 	return q
+}
+
+// inTurn is a cloud in which the comparison waits for its turn.
+type inTurn struct {
+	instances
+
+	turn chan struct{} // closed when it is the comparison's turn
+}
+
+// AwaitRefresh implements instances.
+func (i inTurn) AwaitRefresh(ctx context.Context) error {
+	select {
+	case <-i.turn:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // onPatch refuses a patch if the function q.refuses is not nil and returns an error for
@@ -241,12 +263,13 @@ func (q *quirky) refusing(f func(subresource string) error) {
 	q.refuses = f
 }
 
+// expectEvents checks the events in the order of their names.
 func (q *quirky) expectEvents(want ...string) {
 	q.t.Helper()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !slices.Equal(q.events, want) {
-		q.t.Errorf("events %v, want %v", q.events, want)
+	if got := slices.Sorted(slices.Values(q.events)); !slices.Equal(got, want) {
+		q.t.Errorf("events %v, want %v", got, want)
 	}
 }
 

@@ -9,23 +9,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// refresher spreads the pages of a comparison evenly over the period.
+// refresher says how often all Nodes are compared with the cloud, and with how many
+// calls at the same time.
 type refresher struct {
 	period   time.Duration
 	parallel int
-}
-
-// idle is the longest pause while there are no Nodes to refresh.
-const idle = 5 * time.Second
-
-// pause returns the time between two pages of a round with the given number of pages.
-// If there are no Nodes, there are no pages. The pause is then the period, but not
-// longer than idle.
-func (r refresher) pause(pages int) time.Duration {
-	if pages == 0 {
-		return min(r.period, idle)
-	}
-	return r.period / time.Duration(pages)
 }
 
 // pageAfter returns the next page of names in alphabetical order. The page begins with
@@ -45,8 +33,9 @@ func pageAfter(names []string, last string, page int) []string {
 
 // fetch asks the cloud about a page of Nodes. It triggers a pass for each Node about
 // which the cloud has answered. The cloud is asked about the others later. fetch
-// returns the names of the Nodes that differ from the cloud's answers.
-func (c *Controller) fetch(ctx context.Context, names []string) (differ []string) {
+// returns the names of the Nodes that differ from the cloud's answers, and reports
+// whether the answers have cost nothing.
+func (c *Controller) fetch(ctx context.Context, names []string) (differ []string, cached bool) {
 	var page []*corev1.Node
 	for _, name := range names {
 		if node, err := c.cached.Get(name); err == nil && isRefreshed(c.claim, node) {
@@ -54,9 +43,11 @@ func (c *Controller) fetch(ctx context.Context, names []string) (differ []string
 		}
 	}
 	asked := c.clock.Now()
+	answers := c.instances.Refresh(ctx, page)
+	took := c.clock.Since(asked)
 	failures := 0
 	var lastErr error
-	for n, got := range c.instances.Refresh(ctx, page) {
+	for n, got := range answers {
 		if got.Err != nil {
 			failures, lastErr = failures+1, got.Err
 			continue
@@ -70,7 +61,7 @@ func (c *Controller) fetch(ctx context.Context, names []string) (differ []string
 	if failures > 0 && ctx.Err() == nil {
 		klog.FromContext(ctx).V(2).Info("Nodes were not refreshed", "nodes", failures, "first", page[0].Name, "err", lastErr)
 	}
-	return differ
+	return differ, costNothing(took, failures)
 }
 
 // sleep waits for d and returns true. It returns false if the context ends first.

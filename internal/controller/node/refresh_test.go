@@ -1,31 +1,20 @@
 package node
 
 import (
+	"context"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-)
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
 
-func TestRoundsAreSpreadOverThePeriod(t *testing.T) {
-	r := refresher{period: 5 * time.Minute}
-	for _, tt := range []struct {
-		nodes, size int
-		want        time.Duration
-	}{
-		{0, 1, idle},
-		{1, 1, 5 * time.Minute},
-		{300, 1, time.Second},
-		{300, 100, 100 * time.Second},
-		{301, 100, 75 * time.Second},
-	} {
-		if got := r.pause(pagesOf(tt.nodes, tt.size)); got != tt.want {
-			t.Errorf("%d nodes in pages of %d: a page each %v, want %v", tt.nodes, tt.size, got, tt.want)
-		}
-	}
-}
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
+)
 
 func TestPageAfter(t *testing.T) {
 	for _, tt := range []struct {
@@ -54,6 +43,58 @@ func TestPageAfter(t *testing.T) {
 			if diff := cmp.Diff(want, pageAfter(tt.names, tt.last, tt.page), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("page (-want +got):\n%s", diff)
 			}
+		})
+	}
+}
+
+// overlapping is a cloud with an instance that is resized while the first question about
+// it is under way. The first answer has the old size, and comes last.
+type overlapping struct {
+	describing
+
+	asked int
+}
+
+func (o *overlapping) Refresh(context.Context, []*corev1.Node) []cloud.Answer {
+	if o.asked++; o.asked == 1 {
+		time.Sleep(time.Minute)
+		return []cloud.Answer{{Metadata: cloud.Metadata{ProviderID: "p://1", Type: "old"}}}
+	}
+	return []cloud.Answer{{Metadata: cloud.Metadata{ProviderID: "p://1", Type: "new"}}}
+}
+
+// Two questions about one Node can overlap: one of the comparison, and one because the
+// watch has named the Node. An answer is as old as its question.
+func TestOldAnswerReplacesNoNewerOne(t *testing.T) {
+	for name, isUsed := range map[string]bool{"NewerAnswerWaitsForAPass": false, "PassHasUsedTheNewerAnswer": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				informer := kube.NewInformerFactory(fake.NewClientset(), 0).Core().V1().Nodes()
+				node := settled()
+				if err := informer.Informer().GetStore().Add(node); err != nil {
+					t.Fatal(err)
+				}
+				c := New(Deps{Informer: informer, Instances: &overlapping{}}, Config{})
+				ended, end := context.WithCancel(t.Context())
+				end()
+				defer func() { _ = c.loop.Run(ended) }() // ends the queue
+				first := make(chan []string)
+				go func() {
+					differ, _ := c.fetch(t.Context(), []string{"n1"})
+					first <- differ
+				}()
+				time.Sleep(30 * time.Second)
+				c.fetch(t.Context(), []string{"n1"})
+				want := "new"
+				if isUsed {
+					c.observe(node)
+					want = "" // There is no answer for the next pass.
+				}
+				<-first
+				if got := c.observe(node).answer.instance.size; got != want {
+					t.Errorf("the next pass sees the type %q, want %q", got, want)
+				}
+			})
 		})
 	}
 }

@@ -109,19 +109,22 @@ func parseNodeIPs(chosen string) ([]netip.Addr, bool) {
 // order within a type stays. Lists are compared in this form. Otherwise, a provider
 // that mixes types would cause a patch in every pass.
 func stored(addresses []corev1.NodeAddress) []corev1.NodeAddress {
-	var types []corev1.NodeAddressType
+	var (
+		groups [][]corev1.NodeAddress
+		place  = map[corev1.NodeAddressType]int{}
+		seen   = map[corev1.NodeAddress]bool{} // A kubelet can write thousands of addresses, so none is compared with all others.
+	)
 	for _, address := range addresses {
-		if !slices.Contains(types, address.Type) {
-			types = append(types, address.Type)
+		if seen[address] {
+			continue
 		}
-	}
-	var result []corev1.NodeAddress
-	for _, kind := range types {
-		for _, address := range addresses {
-			if address.Type == kind && !slices.Contains(result, address) {
-				result = append(result, address)
-			}
+		seen[address] = true
+		n, known := place[address.Type]
+		if !known {
+			n, groups = len(groups), append(groups, nil)
+			place[address.Type] = n
 		}
+		groups[n] = append(groups[n], address)
 	}
-	return result
+	return slices.Concat(groups...)
 }

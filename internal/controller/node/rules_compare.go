@@ -41,6 +41,50 @@ func differs(o observed) bool {
 	return p.do == update && (p.addresses != nil || !p.change.empty())
 }
 
+// share is the part of a round that a step has done.
+type share struct {
+	nodes, all int  // the Nodes that this step was the first to deal with, and all Nodes
+	cached     bool // the answer has cost nothing
+}
+
+// idle is the longest pause while there are no Nodes to compare.
+const idle = 5 * time.Second
+
+// pause returns the time from the beginning of a step to the next step of the same
+// round. Each step takes its share of the period, so the calls are spread evenly. But
+// after an answer that has cost nothing, the next step is due at once. A page of a list
+// might name no Node that was not named before. All such pages of a round together take
+// at most half a period.
+func (s share) pause(period time.Duration) time.Duration {
+	switch {
+	case s.cached:
+		return 0
+	case s.all == 0:
+		return min(period, idle)
+	case s.nodes == 0:
+		return period / time.Duration(2*mostPages(s.all))
+	default:
+		return period / time.Duration(s.all) * time.Duration(s.nodes)
+	}
+}
+
+// cachedWithin is the time within which a provider answers from its own cache. A call
+// over the network takes longer.
+const cachedWithin = 2 * time.Millisecond
+
+// costNothing reports whether answers came from the provider's own cache. Many
+// providers keep a list of all instances for some seconds. If the questions come at
+// once, the provider fetches its list only once for all of them. A failure can be as
+// fast as a cache, so it counts as a call.
+func costNothing(took time.Duration, failures int) bool {
+	return failures == 0 && took < cachedWithin
+}
+
+// mostPages returns the number of pages that a list with so many Nodes can have. A list
+// can also have instances without Nodes. But if it has even more pages, it might never
+// end, and questions about the Nodes cost fewer calls.
+func mostPages(nodes int) int { return 2*nodes + 10 }
+
 // watched is the state of the watch.
 type watched struct {
 	works bool

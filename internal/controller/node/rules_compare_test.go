@@ -60,6 +60,50 @@ func TestConditionIsNoNewsOfTheCloud(t *testing.T) {
 	}
 }
 
+func TestRoundsAreSpreadOverThePeriod(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		did  share
+		want time.Duration
+	}{
+		{"NoNodes", share{}, idle},
+		{"OneNode", share{nodes: 1, all: 1}, 5 * time.Minute},
+		{"EachNodeTakesItsShare", share{nodes: 1, all: 300}, time.Second},
+		{"PageTakesTheShareOfItsNodes", share{nodes: 100, all: 300}, 100 * time.Second},
+		{"LastPageIsShort", share{nodes: 1, all: 301}, 5 * time.Minute / 301},
+		{"AnswerFromACacheCostsNothing", share{nodes: 1, all: 1, cached: true}, 0},
+		{"PagesWithoutNodesTakeHalfAPeriodTogether", share{all: 20}, 5 * time.Minute / 2 / time.Duration(mostPages(20))},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.did.pause(5 * time.Minute); got != tt.want {
+				t.Errorf("pause %v, want %v", got, tt.want)
+			}
+		})
+	}
+	if got := (share{}).pause(time.Second); got != time.Second {
+		t.Errorf("pause %v without Nodes, want the period if it is short", got)
+	}
+}
+
+func TestWhatCostsNothing(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		took     time.Duration
+		failures int
+		want     bool
+	}{
+		{"FromACache", time.Millisecond, 0, true},
+		{"OverTheNetwork", cachedWithin, 0, false},
+		{"FailureIsFastToo", 0, 1, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := costNothing(tt.took, tt.failures); got != tt.want {
+				t.Errorf("costs nothing = %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestPeriodOfTheComparison(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

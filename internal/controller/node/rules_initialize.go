@@ -51,7 +51,7 @@ func addressIsOffered(o observed) *message.Cause {
 	if unmet == nil {
 		return nil
 	}
-	return addressNotOffered(*unmet)
+	return addressNotOffered(*unmet, o.answer.instance)
 }
 
 // initialize returns the plan for a Node that is not initialised yet: to ask the cloud,
@@ -77,10 +77,13 @@ func initialize(o observed) plan {
 	p := plan{
 		do:     release,
 		why:    "the cloud has described the instance",
-		writes: writes{addresses: changedAddresses(o), change: released(o), events: []message.Event{hasSynced()}},
+		writes: writes{addresses: changedAddresses(o), change: released(o)},
 		memory: o.memory.afterWait(),
 	}
-	p.memory.released = o.always // The condition comes after the removal of the taint.
+	notices := truncationsOf(o.answer.instance)
+	p.events = append([]message.Event{hasSynced()}, notices...)
+	_, p.memory.notices = newNotices(notices, "") // The first update does not repeat them.
+	p.memory.released = o.always                  // The condition comes after the removal of the taint.
 	return p
 }
 

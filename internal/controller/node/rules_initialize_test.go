@@ -81,7 +81,17 @@ func TestDecideInitialisation(t *testing.T) {
 		},
 		{
 			name: "NodeIPThatIsNotOfferedIsWaitedFor", node: fresh(annotation(api.AnnotationAlphaProvidedIPAddr, "127.0.9.9")), answer: machine(),
-			want: waits("CloudInitFailed", addressNotOffered(unmetAddress{"127.0.9.9", true}).Message),
+			want: waits("CloudInitFailed", addressNotOffered(unmetAddress{"127.0.9.9", true}, instance{}).Message),
+		},
+		{
+			name: "NodeIPThatMightBeAmongTheAddressesNotReadSaysSo", node: fresh(annotation(api.AnnotationAlphaProvidedIPAddr, "127.0.9.9")),
+			answer: machine(func(i *instance) { i.moreAddresses = true }),
+			want: waits("CloudInitFailed", addressNotOffered(unmetAddress{"127.0.9.9", true}, instance{}).Message+
+				" The cloud names more addresses than the 64 that are read, and this address might be one of the others."),
+		},
+		{
+			name: "TruncatedInstanceIsReportedAtTheRelease", node: fresh(), answer: machine(func(i *instance) { i.moreAddresses, i.moreLabels = true, true }),
+			want: released(func(o *outcome) { o.Events = []string{"Synced", "CloudInstanceTruncated"} }),
 		},
 		{name: "RefusalOfTheCloudIsShown", node: fresh(), answer: refusing("CloudDenied"), want: waits("CloudInitFailed", "because")},
 		{

@@ -122,10 +122,12 @@ func additionalLabels(node *corev1.Node, offered map[string]string, policy Label
 }
 
 // missingLabels counts, for each label that was set from the cloud, the answers in a
-// row that have left the label out. An answer without a map of labels does not count.
+// row that have left the label out. An answer without a map of labels does not count,
+// and neither does an answer with more labels than are read: the cloud might have named
+// the label.
 func missingLabels(o observed) map[string]int {
 	offered := o.answer.instance.labels
-	if !o.policy.Remove || offered == nil {
+	if !o.policy.Remove || offered == nil || o.answer.instance.moreLabels {
 		return o.memory.missing
 	}
 	missing := map[string]int{}

@@ -84,21 +84,23 @@ func TestLabelsThatAreNoLongerOffered(t *testing.T) {
 		policy LabelPolicy
 		says   []map[string]string // answers, one after the other
 		goes   int                 // the number of the answer that removes the label; 0: the label stays
+		more   bool                // the cloud has named more labels than are read
 	}{
-		{"WithoutTheFlagItStays", follows, []map[string]string{some, some, some, some, some, some}, 0},
-		{"ThreeAnswersRemoveIt", removes, []map[string]string{some, some, some}, 3},
-		{"TwoAnswersDoNot", removes, []map[string]string{some, some}, 0},
-		{"AnswerThatNamesItBeginsAnew", removes, []map[string]string{some, some, all, some, some}, 0},
-		{"AnswerWithoutLabelsSaysNothing", removes, []map[string]string{none, none, none, none}, 0},
-		{"AnswerWithoutLabelsDoesNotBeginAnew", removes, []map[string]string{some, none, some, none, some}, 5},
-		{"EmptyLabelsAreAnAnswer", removes, []map[string]string{{}, {}, {}}, 3},
+		{"WithoutTheFlagItStays", follows, []map[string]string{some, some, some, some, some, some}, 0, false},
+		{"ThreeAnswersRemoveIt", removes, []map[string]string{some, some, some}, 3, false},
+		{"TwoAnswersDoNot", removes, []map[string]string{some, some}, 0, false},
+		{"AnswerThatNamesItBeginsAnew", removes, []map[string]string{some, some, all, some, some}, 0, false},
+		{"AnswerWithoutLabelsSaysNothing", removes, []map[string]string{none, none, none, none}, 0, false},
+		{"AnswerWithoutLabelsDoesNotBeginAnew", removes, []map[string]string{some, none, some, none, some}, 5, false},
+		{"EmptyLabelsAreAnAnswer", removes, []map[string]string{{}, {}, {}}, 3, false},
+		{"AnswerWithMoreLabelsThanAreReadSaysNothing", removes, []map[string]string{some, some, some, some}, 0, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			node := settled(label("a", "1"), label("b", "2"), annotation(AnnotationLabels, `{"a":"1","b":"2"}`))
 			m := memory{uid: "u1"}
 			goes := 0
 			for n, offered := range tt.says {
-				p := decide(observed{now: noon, node: node, answer: machine(with(offered)), memory: m, policy: tt.policy})
+				p := decide(observed{now: noon, node: node, answer: machine(with(offered), func(i *instance) { i.moreLabels = tt.more }), memory: m, policy: tt.policy})
 				if value, changed := p.change.labels["a"]; changed && value == nil && goes == 0 {
 					goes = n + 1
 				}

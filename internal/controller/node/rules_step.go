@@ -122,12 +122,21 @@ func noticesOf(o observed) []message.Event {
 		}
 	}
 	if _, unmet := wantedAddresses(o.node, i.addresses); unmet != nil {
-		notices = append(notices, hasKeptAddresses(*addressNotOffered(*unmet)))
+		notices = append(notices, hasKeptAddresses(*addressNotOffered(*unmet, i)))
 	}
 	if problems := invalidLabels(i); len(problems) > 0 {
 		notices = append(notices, hasSkippedLabels(problems))
 	}
-	return notices
+	return append(notices, truncationsOf(i)...)
+}
+
+// truncationsOf returns the event that part of the instance's description is not read. It
+// returns nothing if all of it is read.
+func truncationsOf(i instance) []message.Event {
+	if !i.moreAddresses && !i.moreLabels {
+		return nil
+	}
+	return []message.Event{isTruncated(i)}
 }
 
 // newNotices returns the notices if they differ from those that were recorded last. It

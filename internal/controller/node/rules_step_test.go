@@ -1,8 +1,10 @@
 package node
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
 
@@ -67,6 +69,12 @@ func TestDecideFollowing(t *testing.T) {
 			name: "NodeIPThatIsNoLongerOfferedKeepsTheAddresses", node: settled(annotation(api.AnnotationAlphaProvidedIPAddr, "127.0.1.1")),
 			answer: machine(func(i *instance) { i.addresses = []corev1.NodeAddress{external} }), want: warned("CloudAddressesRejected"),
 		},
+		{name: "AddressesThatAreNotReadAreReported", node: settled(), answer: machine(func(i *instance) { i.moreAddresses = true }), want: warned("CloudInstanceTruncated")},
+		{name: "LabelsThatAreNotReadAreReported", node: settled(), answer: machine(func(i *instance) { i.moreLabels = true }), want: warned("CloudInstanceTruncated")},
+		{
+			name: "TruncatedInstanceIsReportedOnce", node: settled(), answer: machine(func(i *instance) { i.moreAddresses = true }),
+			memory: memory{uid: "u1", notices: isTruncated(instance{moreAddresses: true}).Message}, want: calm,
+		},
 		{
 			name: "NodeWithoutProviderIDGetsAddressesAndNoLabels", node: settled(func(n *corev1.Node) { n.Spec.ProviderID = "" }), policy: follows,
 			answer: machine(func(i *instance) { i.size, i.addresses = "large", []corev1.NodeAddress{external} }),
@@ -97,4 +105,29 @@ func TestDecideFollowing(t *testing.T) {
 			}),
 		},
 	})
+}
+
+// A cloud that names more of an instance than is read does so in each answer, and the
+// numbers differ. The event comes once: with the release, or with the first answer after
+// a restart.
+func TestTruncatedInstanceIsReportedOnce(t *testing.T) {
+	truncated := machine(func(i *instance) { i.moreAddresses, i.moreLabels = true, true })
+	for name, start := range map[string]*corev1.Node{"NewNode": fresh(), "InitialisedNode": settled()} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{node: start, now: noon}
+			var events []string
+			for range 5 {
+				for _, e := range w.step(truncated, 2).events {
+					events = append(events, e.Reason)
+				}
+				for _, e := range w.step(answer{}, 2).events { // a pass without an answer
+					events = append(events, e.Reason)
+				}
+			}
+			events = slices.DeleteFunc(events, func(reason string) bool { return reason == synced.Name })
+			if diff := cmp.Diff([]string{instanceTruncated.Name}, events); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
 }

@@ -98,6 +98,27 @@ func TestEachNodeShowsThatItIsInitialised(t *testing.T) {
 	}
 }
 
+// Somebody removes the condition again and again. Between two such removals, passes
+// write nothing, because the condition is there or because the cloud has said nothing.
+// They do not forget when the condition was last written.
+func TestConditionThatOthersRemoveIsRarelyPutBack(t *testing.T) {
+	shown := shows(corev1.ConditionTrue, "Initialized", "", noon)
+	m, writes := memory{uid: "u1"}, 0
+	for n := range 30 {
+		for _, node := range []*corev1.Node{settled(), settled(shown)} {
+			for _, a := range []answer{machine(), {}} {
+				p := decide(observed{now: noon.Add(time.Duration(n) * 10 * time.Second), node: node, memory: m, answer: a, policy: follows, always: true})
+				if m = p.memory; p.condition != nil {
+					writes++
+				}
+			}
+		}
+	}
+	if writes != 1 {
+		t.Errorf("the condition is written %d times in five minutes, want once", writes)
+	}
+}
+
 // After questions in vain, the cloud is asked less and less often about the Node. In
 // the end, questions about other Nodes go first. A change of the Node ends the pause.
 func TestQuestionsInVainBecomeRare(t *testing.T) {

@@ -67,7 +67,8 @@ func (c *Controller) askAboutWoken(ctx context.Context) {
 	for {
 		names, next := c.woken.take(c.clock.Now())
 		for page := range slices.Chunk(names, c.instances.BatchSize()) {
-			c.woken.asked(page, c.fetch(ctx, page), c.clock.Now())
+			differ, _ := c.fetch(ctx, page)
+			c.woken.asked(page, differ, c.clock.Now())
 		}
 		if len(names) > 0 {
 			continue

@@ -125,6 +125,13 @@ func OfExistence(err error) message.Cause {
 		"the Node has a provider ID and nothing else has failed. The call is retried. (" + message.Cut(err) + ")")
 }
 
+// OfEarlierQuestion returns the cause to show if the cloud has answered a question that
+// was asked before the kubelet last reported, and no later one.
+func OfEarlierQuestion() message.Cause {
+	return message.Reason{Name: of(cloud.Slow).reason}.Cause("The cloud has answered a question from before the kubelet last reported, and that answer does not count. " +
+		"The cloud is asked again.")
+}
+
 // of returns the failure for a kind of error. For an unknown kind, it returns the
 // failure for the kind Failed.
 func of(kind cloud.Kind) failure {

@@ -181,6 +181,7 @@ func (c *Controller) suspect(ctx context.Context, node *corev1.Node) (o observed
 	if p = decideSuspicion(o); p.do != ask {
 		return o, p, nil
 	}
+	o.memory = p.memory
 	if o.answer, err = c.askExistence(ctx, node); err != nil {
 		return o, p, err
 	}

@@ -48,6 +48,9 @@ type removals struct {
 	notFound map[string]bool
 	// takes is the duration of a question; guarded by mu.
 	takes time.Duration
+	// late maps the name of a Node to the time of an earlier question, whose answer the
+	// next question gets; guarded by mu.
+	late map[string]time.Time
 	// serves maps a verb to the function that answers requests with the verb. The fake
 	// API server answers all other requests itself. serves is guarded by mu.
 	serves map[string]clienttesting.ReactionFunc
@@ -84,6 +87,10 @@ func (r *removals) Existence(_ context.Context, node *corev1.Node) (cloud.Existe
 	time.Sleep(takes)
 	r.mu.Lock()
 	delete(r.busy, node.Name)
+	if at, ok := r.late[node.Name]; ok {
+		asked = at
+		delete(r.late, node.Name)
+	}
 	if r.notFound[node.Name] {
 		return cloud.Existence{Asked: asked, NotFound: true}, &cloud.Error{Call: "InstanceExists", Kind: cloud.NotFound, Err: cloudprovider.InstanceNotFound}
 	}
@@ -293,6 +300,27 @@ func TestFinalCheckSeesTheLiveNode(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The final check can be the first to see that the kubelet has reported in the meantime.
+// Then a late answer does not count there either.
+func TestFinalCheckOfANewSilenceAsksANewQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limits := DefaultLimits()
+		limits.Absences, limits.AbsentFor, limits.Witnesses = 1, 0, 0 // Then one answer is enough.
+		r := beginRemovals(t, limits, aliveAnd(old("n1"))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent["n1"] = true })
+		began := time.Now()
+		r.on("get", func(clienttesting.Action) (bool, runtime.Object, error) {
+			node := old("n1", ready(corev1.ConditionUnknown, 0)) // The informer does not have this version yet.
+			node.CreationTimestamp = metav1.NewTime(began.Add(-24 * time.Hour))
+			r.late = map[string]time.Time{"n1": began}
+			return true, node, nil
+		})
+		r.after(5 * time.Minute)
+		r.expect("after answers to questions from before the last report", "n1", "w1", "w2", "w3")
+	})
 }
 
 func TestDeletionThatConflictsIsDecidedAnew(t *testing.T) {
@@ -575,6 +603,43 @@ func TestNodeThatIsDeletedByHandIsForgotten(t *testing.T) {
 			t.Errorf("%d questions about a Node that is gone", got)
 		}
 	})
+}
+
+// A question that hangs is answered after the kubelet has come back and has fallen
+// silent again. Its answer "absent" is about the time before.
+func TestAnswerFromBeforeTheLastReportDoesNotCount(t *testing.T) {
+	for name, tt := range map[string]struct {
+		late bool
+		gone time.Duration // the time between the new silence and the deletion
+	}{
+		"AnswerToANewQuestion":      {false, 31 * time.Second},
+		"AnswerToAnEarlierQuestion": {true, 36 * time.Second}, // The next question comes after 5 s.
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
+				defer func() { r.stop() }()
+				asked := time.Now()
+				r.change(func() {
+					r.fails["n1"] = &cloud.Error{Call: "InstanceExists", Kind: cloud.Slow, Err: errors.New("no answer yet")}
+				})
+				r.after(time.Second)
+				r.update("n1", reports)
+				r.after(time.Minute)
+				r.change(func() {
+					r.fails, r.absent["n1"] = nil, true
+					if tt.late {
+						r.late = map[string]time.Time{"n1": asked}
+					}
+				})
+				r.update("n1", ready(corev1.ConditionUnknown, time.Minute))
+				r.after(tt.gone - 2*time.Second)
+				r.expect("before three answers to questions of this silence", "n1", "w1", "w2", "w3")
+				r.after(4 * time.Second)
+				r.expect("after three answers to questions of this silence", "w1", "w2", "w3")
+			})
+		})
+	}
 }
 
 func TestKubeletThatComesBackResets(t *testing.T) {

@@ -50,12 +50,12 @@ type memory struct {
 }
 
 // of returns the memory if it belongs to this Node, and an empty memory if it belongs
-// to an earlier Node of the same name.
+// to an earlier Node of the same name. The evidence is that of the present silence.
 func (m memory) of(node *corev1.Node) memory {
 	if uid := m.evidence.uid; uid != "" && uid != node.UID {
 		m = memory{}
 	}
-	m.evidence = m.evidence.about(node)
+	m.evidence = m.evidence.about(node).inSilence(node)
 	return m
 }
 
@@ -185,6 +185,7 @@ func spared(o observed) *plan {
 }
 
 func asking(o observed) plan {
+	o.memory.evidence = o.memory.evidence.begun(o.node, o.now)
 	return plan{do: ask, why: "the kubelet is silent: " + silenceOf(o.node, o.now, o.limits.SilentAfter).why, memory: o.memory}
 }
 

@@ -55,7 +55,7 @@ func (c *Controller) confirm(ctx context.Context, node *corev1.Node) (o observed
 	for done := (check{}); ; {
 		switch p = decideDeletion(o, done); p.do {
 		case ask:
-			done.asked = true
+			done.asked, o.memory = true, p.memory
 			o.answer, err = c.askExistence(ctx, node)
 		case askAgain:
 			done.again, o.memory = true, p.memory

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
 )
 
 // presence reports whether an instance exists, as far as that is known. Only an answer of
@@ -61,6 +62,10 @@ const (
 type evidence struct {
 	uid        types.UID
 	providerID string
+	// from is the time at which the first question of this silence was due, and
+	// heartbeat is the kubelet's last report before the silence. Both are zero until
+	// then.
+	from, heartbeat time.Time
 	// presence is the last answer of the cloud. A failed question does not change it.
 	presence presence
 	// absences is the number of answers "absent" since the last "present".
@@ -92,12 +97,40 @@ func (e evidence) about(node *corev1.Node) evidence {
 	return evidence{uid: node.UID, providerID: node.Spec.ProviderID}
 }
 
+// begun returns the evidence of a silence in which the cloud is about to be asked.
+func (e evidence) begun(node *corev1.Node, now time.Time) evidence {
+	if e.from.IsZero() {
+		e.from, e.heartbeat = now, heartbeat(node)
+	}
+	return e
+}
+
+// inSilence returns e if the kubelet has not reported since the first question, and
+// empty evidence if it has. A pass can miss a report, because it can wait for the cloud
+// for longer than a kubelet that comes back needs to fall silent again.
+func (e evidence) inSilence(node *corev1.Node) evidence {
+	if e.from.IsZero() || e.heartbeat.Equal(heartbeat(node)) {
+		return e
+	}
+	return evidence{}.about(node)
+}
+
+// heard returns the answer as far as it is about this silence. The answer to a question
+// that hangs comes late, and can be "absent" from before the kubelet last reported.
+func (e evidence) heard(a answer) answer {
+	if a.presence == absent && a.asked.Before(e.from) {
+		return answer{asked: a.asked, failure: nodecause.OfEarlierQuestion()}
+	}
+	return a
+}
+
 // with returns the evidence after one more answer. A failure does not change the count
 // of absences, and "present" sets it to zero.
 func (e evidence) with(a answer, now time.Time) evidence {
 	if a.asked.IsZero() {
 		return e
 	}
+	a = e.heard(a)
 	e.failure, e.again, e.checkedAt = a.failure, a.again, now
 	if a.again == 0 {
 		e.checks++
@@ -108,7 +141,7 @@ func (e evidence) with(a answer, now time.Time) evidence {
 		if e.presence != present {
 			e.checks = 1
 		}
-		e = evidence{uid: e.uid, providerID: e.providerID, presence: present, checks: e.checks, checkedAt: now}
+		e = evidence{uid: e.uid, providerID: e.providerID, from: e.from, heartbeat: e.heartbeat, presence: present, checks: e.checks, checkedAt: now}
 	case absent:
 		if e.presence != absent {
 			e.presence, e.since, e.checks = absent, now, 1
@@ -177,6 +210,6 @@ func (o observed) untilDue() time.Duration {
 // needsPeers reports whether the decision looks at other Nodes: after the absence is
 // confirmed or, for a Node without a provider ID, after the first absence.
 func (o observed) needsPeers() bool {
-	e := o.memory.evidence.about(o.node).with(o.answer, o.now)
+	e := o.memory.of(o.node).evidence.with(o.answer, o.now)
 	return e.isConfirmed(o.limits, o.limits.absentFor(o.node, o.now)) || e.presence == absent && o.isAskedByName()
 }

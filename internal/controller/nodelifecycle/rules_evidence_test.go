@@ -50,6 +50,40 @@ func TestEvidence(t *testing.T) {
 			want:   "hold: AbsenceUnconfirmed; again in 15s; event NodeDeletionHeld",
 		},
 		{
+			name: "AnswerToAQuestionFromBeforeTheLastReportDoesNotCount", answer: answer{presence: absent, asked: noon.Add(-5 * time.Minute)},
+			memory: begun(memory{}, n1, noon.Add(-time.Minute)),
+			want:   "hold: CloudSlow; again in 5s; event NodeDeletionHeld",
+		},
+		{
+			name: "AnswerToAQuestionFromBeforeTheLastReportDoesNotCountAfterPresentEither", answer: answer{presence: absent, asked: noon.Add(-5 * time.Minute)},
+			memory: func() memory {
+				m := begun(memory{}, n1, noon.Add(-time.Minute))
+				m.evidence = m.evidence.with(said(present), noon.Add(-time.Minute))
+				return m
+			}(),
+			want: "hold: CloudSlow; again in 10s; event NodeDeletionHeld",
+		},
+		{
+			name: "AnswerToTheFirstQuestionInThisSilenceCounts", answer: answer{presence: absent, asked: noon.Add(-time.Minute)},
+			memory: begun(memory{}, n1, noon.Add(-time.Minute)),
+			want:   "hold: AbsenceUnconfirmed; again in 15s; event NodeDeletionHeld",
+		},
+		{
+			name: "ReportThatNoPassHasSeenResets", node: old("n1", ready(corev1.ConditionUnknown, 0)), memory: begun(complete, n1, noon.Add(-time.Minute)),
+			want: "ask the cloud: the kubelet is silent: Ready is Unknown",
+		},
+		{
+			name: "ReportThatNoPassHasSeenResetsTheFinalCheckToo", node: old("n1", ready(corev1.ConditionUnknown, 0)), memory: begun(complete, n1, noon.Add(-time.Minute)),
+			check: &check{}, peers: trusted,
+			want: "ask the cloud: the kubelet is silent: Ready is Unknown",
+		},
+		{
+			name: "NodeThatHasNeverReportedHasNotReported", node: old("n1", func(n *corev1.Node) {
+				n.Status.Conditions[0].LastHeartbeatTime = n.CreationTimestamp
+			}), memory: begun(complete, old("n1", func(n *corev1.Node) { n.Status.Conditions = nil }), noon.Add(-time.Minute)), answer: said(absent), peers: trusted,
+			want: "enqueue for the final check: the absence is confirmed; again in 2m0s",
+		},
+		{
 			name: "ConfirmedAbsenceGoesToTheFinalCheck", answer: said(absent), memory: gone(n1, 2, 30*time.Second, 15*time.Second), peers: trusted,
 			want: "enqueue for the final check: the absence is confirmed; again in 1m0s",
 		},
@@ -165,6 +199,13 @@ func TestNotFoundError(t *testing.T) {
 			}
 		})
 	}
+}
+
+// begun returns the memory of a Node about which the cloud was first asked at the given
+// time in this silence of the kubelet.
+func begun(m memory, node *corev1.Node, from time.Time) memory {
+	m.evidence = m.evidence.about(node).begun(node, from)
+	return m
 }
 
 // aged returns the memory with a last question that was so long ago that the next one

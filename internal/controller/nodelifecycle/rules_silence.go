@@ -52,6 +52,15 @@ func silenceOf(node *corev1.Node, now time.Time, after time.Duration) silence {
 	}
 }
 
+// heartbeat returns the time of the kubelet's last report. If it has never reported,
+// that is the creation time of the Node, as kube-controller-manager writes it, too.
+func heartbeat(node *corev1.Node) time.Time {
+	if ready := nodefact.Condition(node, corev1.NodeReady); ready != nil && !ready.LastHeartbeatTime.IsZero() {
+		return ready.LastHeartbeatTime.Time
+	}
+	return node.CreationTimestamp.Time
+}
+
 func silentFrom(from, now time.Time, why string) silence {
 	if now.Before(from) {
 		return silence{why: "its last report is fresh", from: from}

@@ -10,7 +10,7 @@ import (
 )
 
 // wakes reports whether a change of a Node triggers a pass, because a decision reads
-// one of the changed fields. A heartbeat counts only if Ready is False. Other
+// one of the changed fields. A heartbeat does not count if Ready is True. Such
 // heartbeats change no decision, and every Node sends one every few minutes. Decisions
 // also read other Nodes. But a change of a Node triggers a pass only for that Node,
 // because each held Node has a pass within LongestPause anyway.
@@ -37,5 +37,5 @@ func reportsOtherwise(before, now *corev1.NodeCondition) bool {
 	if before == nil || now == nil {
 		return before != now
 	}
-	return before.Status != now.Status || now.Status == corev1.ConditionFalse && !before.LastHeartbeatTime.Equal(&now.LastHeartbeatTime)
+	return before.Status != now.Status || now.Status != corev1.ConditionTrue && !before.LastHeartbeatTime.Equal(&now.LastHeartbeatTime)
 }

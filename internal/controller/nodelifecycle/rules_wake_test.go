@@ -79,6 +79,7 @@ func situations() map[string]situation {
 		"not ours":   {answer: said(absent), peers: trusted},
 		"denied":     {answer: fails("CloudDenied")},
 		"complete":   {memory: complete, peers: trusted},
+		"begun":      {memory: begun(complete, n1, noon.Add(-time.Minute)), peers: trusted},
 		"alone":      {memory: complete, peers: peersOf()},
 		"elsewhere":  {memory: complete, peers: peersOf(witness("w1", present, 0, located(corev1.LabelTopologyRegion, "r2")))},
 		"otherZone":  {memory: complete, peers: peersOf(witness("w1", present, 0, located(corev1.LabelTopologyZone, "z2")))},
@@ -132,7 +133,6 @@ func effect(p plan) string {
 func TestWhatDoesNotWake(t *testing.T) {
 	for name, pair := range map[string][2]*corev1.Node{
 		"HeartbeatOfAReadyKubelet":   {old("n1", ready(corev1.ConditionTrue, time.Minute)), old("n1", ready(corev1.ConditionTrue, 0))},
-		"HeartbeatOfASilentKubelet":  {old("n1", ready(corev1.ConditionUnknown, time.Minute)), old("n1", ready(corev1.ConditionUnknown, 0))},
 		"AnotherLabel":               {old("n1"), old("n1", label("a", "b"))},
 		"AnotherTaint":               {old("n1"), old("n1", taint("other"))},
 		"Cordon":                     {old("n1"), old("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true })},
