@@ -42,7 +42,12 @@ var (
 	}
 	cloudCallsNotLimited = message.Reason{
 		Name: "CloudCallsNotLimited", On: "Lease", Type: corev1.EventTypeNormal,
-		When: "`CloudCallsLimited` was recorded, and then for a minute no call to the cloud had to wait.",
+		When: "`CloudCallsLimited` or `CloudComparisonsSlowed` was recorded, and then for a minute no such call to the cloud had to wait.",
+	}
+	cloudComparisonsSlowed = message.Reason{
+		Name: "CloudComparisonsSlowed", On: "Lease", Type: corev1.EventTypeNormal,
+		When: "The periodic comparison of all Nodes with the cloud takes longer than `--node-status-update-frequency`, because it may use only a part of the cloud's request quota.",
+		Do:   "Nothing, if Nodes need not show changes of their instances within that time. If the quota is larger than the daemon believes, say so with `--cloud-api-budget` (docs/guides/cloud-quota.md).",
 	}
 )
 
@@ -56,7 +61,7 @@ var becameLeader = message.Reason{
 // Reasons returns the reasons of all events that the process itself records. All
 // these events are on the Lease of its election.
 func Reasons() []message.Reason {
-	return append(provider.Reasons(), controllerMisconfigured, providerOffersNothing, anotherManagerAtWork, cloudCallsLimited, cloudCallsNotLimited, becameLeader)
+	return append(provider.Reasons(), controllerMisconfigured, providerOffersNothing, anotherManagerAtWork, cloudCallsLimited, cloudCallsNotLimited, cloudComparisonsSlowed, becameLeader)
 }
 
 // AllReasons returns the reasons of all controllers and of the process.

@@ -84,6 +84,7 @@ func (p *process) open(ctx context.Context) error {
 		WithoutRoutes: !s.Route.Configured() || !s.Controllers.Runs(settings.RouteController),
 		Classify:      p.options.Classify,
 		Ceiling:       s.Provider.Ceiling,
+		Budget:        s.Provider.Budget,
 		Metrics:       p.metrics.cloud,
 	})
 	if err == nil {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -31,12 +32,13 @@ func (p *process) followLimit(ctx, lasting context.Context) (wait func()) {
 			if now.By == before {
 				continue
 			}
-			for _, by := range []cloud.LimitedBy{cloud.QuotaLimits, cloud.CeilingLimits} {
+			for _, by := range []cloud.LimitedBy{cloud.QuotaLimits, cloud.CeilingLimits, cloud.ShareLimits} {
 				p.metrics.limited.WithLabelValues(string(by)).Set(asGauge(now.By == by))
 			}
-			e := limitEvent(now)
-			klog.FromContext(ctx).Info("The limit of calls to the cloud has changed", "why", e.Message)
-			record(e)
+			for _, e := range limitEvents(before, now) {
+				klog.FromContext(ctx).Info("The limit of calls to the cloud has changed", "why", e.Message)
+				record(e)
+			}
 			before = now.By
 		}
 	})
@@ -69,14 +71,19 @@ func asGauge(is bool) float64 { //nolint:revive // flag-parameter: it is the val
 	return 0
 }
 
-// limitEvent returns the event for the beginning, the end or a change of a limit.
-func limitEvent(now cloud.Limit) message.Event {
+// limitEvents returns the events for the beginning, the end or a change of a limit.
+func limitEvents(before cloud.LimitedBy, now cloud.Limit) (all []message.Event) {
+	if (now.By == cloud.Unlimited || now.By == cloud.ShareLimits) && before != cloud.Unlimited {
+		all = append(all, cloudCallsNotLimited.Event("Calls to the cloud no longer wait."))
+	}
 	switch now.By {
 	case cloud.QuotaLimits:
-		return cloudCallsLimited.Event("Calls to the cloud wait, because the cloud's request quota is used up or seems to be. Something else may be using this account's request quota.")
+		all = append(all, cloudCallsLimited.Event("Calls to the cloud ("+now.Calls+") wait, because the cloud's request quota is used up or seems to be. Something else may be using this account's request quota."))
 	case cloud.CeilingLimits:
-		return cloudCallsLimited.Event("Calls to the cloud wait, because --cloud-api-qps and --cloud-api-concurrency limit them.")
+		all = append(all, cloudCallsLimited.Event("Calls to the cloud ("+now.Calls+") wait, because --cloud-api-qps and --cloud-api-concurrency limit them."))
+	case cloud.ShareLimits:
+		all = append(all, cloudComparisonsSlowed.Event(fmt.Sprintf("All Nodes are compared with the cloud more slowly than --node-status-update-frequency says, with at most %.2g calls a second, so that the rest of the cloud's request quota is free for calls that somebody waits for.", now.PerSecond)))
 	case cloud.Unlimited:
 	}
-	return cloudCallsNotLimited.Event("Calls to the cloud no longer wait.")
+	return all
 }

@@ -29,14 +29,30 @@ import (
 )
 
 func TestLimitIsTold(t *testing.T) {
-	for by, want := range map[cloud.LimitedBy]string{
-		cloud.QuotaLimits:   "CloudCallsLimited",
-		cloud.CeilingLimits: "CloudCallsLimited",
-		cloud.Unlimited:     "CloudCallsNotLimited",
+	for name, tt := range map[string]struct {
+		before, now cloud.LimitedBy
+		want        []string
+	}{
+		"QuotaIsUsedUp":               {cloud.Unlimited, cloud.QuotaLimits, []string{"CloudCallsLimited"}},
+		"FlagsLimit":                  {cloud.Unlimited, cloud.CeilingLimits, []string{"CloudCallsLimited"}},
+		"OnlyComparisonsAreSlow":      {cloud.Unlimited, cloud.ShareLimits, []string{"CloudComparisonsSlowed"}},
+		"OnlyComparisonsAreSlowStill": {cloud.QuotaLimits, cloud.ShareLimits, []string{"CloudCallsNotLimited", "CloudComparisonsSlowed"}},
+		"CallsWaitToo":                {cloud.ShareLimits, cloud.QuotaLimits, []string{"CloudCallsLimited"}},
+		"Over":                        {cloud.QuotaLimits, cloud.Unlimited, []string{"CloudCallsNotLimited"}},
+		"ComparisonsAreAsBefore":      {cloud.ShareLimits, cloud.Unlimited, []string{"CloudCallsNotLimited"}},
 	} {
-		if got := limitEvent(cloud.Limit{By: by}); got.Reason != want {
-			t.Errorf("event %q for %q, want %q", got.Reason, by, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, e := range limitEvents(tt.before, cloud.Limit{By: tt.now, Calls: "load balancers", PerSecond: 0.15}) {
+				got = append(got, e.Reason)
+				if tt.now == cloud.QuotaLimits && !strings.Contains(e.Message, "load balancers") {
+					t.Errorf("the message %q does not name the calls", e.Message)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -60,7 +60,7 @@ func newControllerMetrics(register func(...metrics.Registerable), collect func(.
 		}),
 		limited: metrics.NewGaugeVec(&metrics.GaugeOpts{
 			Name:           "fairlead_cloud_calls_limited",
-			Help:           "1 while calls to the cloud provider often have to wait, because the request quota is used up (quota) or because flags limit the calls (ceiling)",
+			Help:           "1 while calls to the cloud provider often have to wait, because the request quota is used up (quota) or because flags limit the calls (ceiling), or while only the comparisons of all Nodes wait (share)",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"by"}),
 	}

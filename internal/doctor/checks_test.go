@@ -133,6 +133,8 @@ func TestChecks(t *testing.T) {
 		{"CallsLimited", []change{happened("Lease", "l", "CloudCallsLimited", time.Minute)}, "FL504 lease/web/l"},
 		{"CallsLimitedNoMore", []change{happened("Lease", "l", "CloudCallsLimited", 2*time.Minute), happened("Lease", "l", "CloudCallsNotLimited", time.Minute)}, ""},
 		{"CallsLimitedAgain", []change{happened("Lease", "l", "CloudCallsLimited", 9*time.Minute), happened("Lease", "l", "CloudCallsLimited", time.Minute), happened("Lease", "l", "CloudCallsNotLimited", 5*time.Minute)}, "FL504 lease/web/l"},
+		{"ComparisonsSlowed", []change{happened("Lease", "l", "CloudComparisonsSlowed", time.Minute)}, "FL505 lease/web/l"},
+		{"ComparisonsAsBefore", []change{happened("Lease", "l", "CloudComparisonsSlowed", 2*time.Minute), happened("Lease", "l", "CloudCallsNotLimited", time.Minute)}, ""},
 		{"CallsLimitedLongAgo", []change{happened("Lease", "l", "CloudCallsLimited", 2*time.Hour)}, ""},
 
 		{"NoAddress", []change{with()}, "FL601 service/web/other"},

@@ -40,6 +40,13 @@ func cloudChecks() []Check {
 			Fix:   "kubectl -n {namespace} get events --field-selector involvedObject.name={name}",
 			Needs: []Source{Events}, find: callsLimited,
 		},
+		{
+			ID: "FL505", Category: Cloud, Level: Warning, Title: "Nodes are compared with the cloud more slowly than asked for",
+			Why:   "The daemon keeps to a part of the account's request quota. Nodes show changes of their instances later.",
+			Looks: "The events `CloudComparisonsSlowed` and `CloudCallsNotLimited` of the Lease in the last hour.",
+			Fix:   "kubectl -n {namespace} get events --field-selector involvedObject.name={name} # docs/guides/cloud-quota.md",
+			Needs: []Source{Events}, find: comparisonsSlowed,
+		},
 	}
 }
 
@@ -86,9 +93,15 @@ func skewedClocks(v *View) (all []Finding) {
 	return all
 }
 
-func callsLimited(v *View) (all []Finding) {
+func callsLimited(v *View) []Finding { return v.lasting("CloudCallsLimited") }
+
+func comparisonsSlowed(v *View) []Finding { return v.lasting("CloudComparisonsSlowed") }
+
+// lasting returns a finding for each Lease with an event that CloudCallsNotLimited has not
+// followed.
+func (v *View) lasting(reason string) (all []Finding) {
 	over := v.recently("CloudCallsNotLimited")
-	for _, e := range v.recently("CloudCallsLimited") {
+	for _, e := range v.recently(reason) {
 		ended := slices.ContainsFunc(over, func(o *corev1.Event) bool {
 			return o.InvolvedObject.Namespace == e.InvolvedObject.Namespace && o.InvolvedObject.Name == e.InvolvedObject.Name && eventTime(o).After(eventTime(e))
 		})

@@ -28,6 +28,7 @@ type Provider struct {
 	ReadTimeout   time.Duration
 	ChangeTimeout time.Duration
 	Ceiling       cloud.Ceiling
+	Budget        float64 // calls a second that the cloud's quota allows; 0: unknown
 }
 
 func newProvider(name string) Provider {
@@ -66,6 +67,8 @@ func (p *Provider) addFlags(sections *cliflag.NamedFlagSets) {
 		"With --cloud-api-qps, the number of calls that may begin at once after a pause. 0 means as many as --cloud-api-qps allows in a second.")
 	fs.IntVar(&p.Ceiling.Concurrency, "cloud-api-concurrency", p.Ceiling.Concurrency,
 		"Maximum number of calls of the provider at the same time. A call that hangs counts until it returns, so with 1 it holds back all others. 0 means no maximum.")
+	fs.Float64Var(&p.Budget, "cloud-api-budget", p.Budget,
+		"Calls of the provider in a second that the quota of the account allows this daemon, in the long run. Comparisons of all Nodes, for which nobody waits, keep to a part of it; other calls may be more. 0 means that the daemon learns it when the cloud refuses calls. docs/guides/cloud-quota.md has the numbers of known clouds.")
 }
 
 // ErrNoProvider is the error of a command line without a value of --cloud-provider.
@@ -98,6 +101,9 @@ func (p *Provider) validate() []error {
 	if c.Concurrency < 0 {
 		errs = append(errs, fmt.Errorf("--cloud-api-concurrency must not be negative, but got %d", c.Concurrency))
 	}
+	if p.Budget < 0 || math.IsNaN(p.Budget) || math.IsInf(p.Budget, 0) {
+		errs = append(errs, fmt.Errorf("--cloud-api-budget must be 0 for unknown or a positive number of calls a second, but got %v", p.Budget))
+	}
 	return errs
 }
 
@@ -115,6 +121,7 @@ type providerConfiguration struct {
 	CloudAPIQPS                  float64
 	CloudAPIBurst                int
 	CloudAPIConcurrency          int
+	CloudAPIBudget               float64
 	routeConfiguration           `json:",inline"`
 }
 
@@ -127,4 +134,5 @@ func (p *Provider) show(c *configuration) {
 	shown.ExternalCloudVolumePlugin = p.volumePlugin
 	shown.NodeSyncPeriod.Duration = p.nodeSync
 	shown.CloudAPIQPS, shown.CloudAPIBurst, shown.CloudAPIConcurrency = p.Ceiling.PerSecond, p.Ceiling.Burst, p.Ceiling.Concurrency
+	shown.CloudAPIBudget = p.Budget
 }

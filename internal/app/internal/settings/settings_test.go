@@ -141,6 +141,7 @@ func TestValidation(t *testing.T) {
 		{"RateOfCallsIsANumber", "--cloud-api-qps=NaN", "--cloud-api-qps must be 0 for no maximum or a positive number, but got NaN"},
 		{"BurstOfCallsIsNotNegative", "--cloud-api-burst=-1", "--cloud-api-burst must not be negative, but got -1"},
 		{"BurstOfCallsNeedsARate", "--cloud-api-burst=5", "--cloud-api-burst has no effect without --cloud-api-qps: set both"},
+		{"BudgetIsNotNegative", "--cloud-api-budget=-1", "--cloud-api-budget must be 0 for unknown or a positive number of calls a second, but got -1"},
 		{"NumberOfCallsIsNotNegative", "--cloud-api-concurrency=-1", "--cloud-api-concurrency must not be negative, but got -1"},
 		{"ReadsNeedTime", "--cloud-read-timeout=0s", "--cloud-read-timeout must be positive, but got 0s"},
 		{"ResyncMayBeOff", "--min-resync-period=0s", ""},
