@@ -1,6 +1,7 @@
 // Package listing is a provider for the simulated cloud. Like the providers of many
 // vendors, it answers each question about a Node from a list of all instances. It
-// registers itself under the name "listing".
+// registers itself under the name "listing". Under the name "listing-cached", it keeps its
+// list for a while.
 //
 // If an instance is not on the list, the provider treats it as absent. So if a list is
 // empty or cut short, running instances seem to be gone.
@@ -12,9 +13,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead-k8s/fairlead/provider"
@@ -26,8 +29,22 @@ import (
 // "simulated", because both are providers for the simulated cloud.
 const Name = "listing"
 
+// CachedName is the name of the provider that keeps its list.
+const CachedName = "listing-cached"
+
+// Kept is how long that provider keeps its list.
+const Kept = 10 * time.Second
+
 func init() { //nolint:gochecknoinits // the contract asks a provider to register itself on import
 	cloudprovider.RegisterCloudProvider(Name, func(config io.Reader) (cloudprovider.Interface, error) { return New(config) })
+	cloudprovider.RegisterCloudProvider(CachedName, func(config io.Reader) (cloudprovider.Interface, error) {
+		cloud, err := New(config)
+		if err != nil {
+			return nil, err
+		}
+		cloud.list = cached(cloud.list, clock.RealClock{})
+		return cloud, nil
+	})
 }
 
 // Cloud is the provider.
@@ -35,7 +52,7 @@ type Cloud struct {
 	cloudprovider.Interface  // the simulated provider; the embedded interface hides its method Reload
 	provider.ErrorClassifier // the classifier of the simulated provider
 
-	client *simulator.Client
+	list lister
 }
 
 // New returns a provider. It needs the same configuration as the simulated
@@ -58,17 +75,17 @@ func New(config io.Reader) (*Cloud, error) {
 	if err := yaml.Unmarshal(text, &c); err != nil {
 		return nil, fmt.Errorf("cloud config: %w", err)
 	}
-	return &Cloud{Interface: inner, ErrorClassifier: inner, client: simulator.NewClient(c.Endpoint)}, nil
+	return &Cloud{Interface: inner, ErrorClassifier: inner, list: simulator.NewClient(c.Endpoint).Instances}, nil
 }
 
 // ProviderName implements cloudprovider.Interface.
 func (c *Cloud) ProviderName() string { return Name }
 
 // InstancesV2 implements cloudprovider.Interface.
-func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return instances{c.client}, true }
+func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return instances{c.list}, true }
 
 // instances answers from lists.
-type instances struct{ client *simulator.Client }
+type instances struct{ list lister }
 
 // InstanceExists implements cloudprovider.InstancesV2.
 func (i instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
@@ -109,7 +126,7 @@ func ProviderID(i simulator.Instance) string { return simulated.Name + "://" + i
 // find lists all instances and returns the instance of the Node. It uses the Node's
 // provider ID. If the Node has none, it uses the Node's name.
 func (i instances) find(ctx context.Context, node *corev1.Node) (simulator.Instance, error) {
-	all, err := i.client.Instances(ctx)
+	all, err := i.list(ctx)
 	if err != nil {
 		return simulator.Instance{}, fmt.Errorf("list of instances: %w", err)
 	}

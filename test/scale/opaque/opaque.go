@@ -1,10 +1,11 @@
 // Package opaque has two providers for the simulated cloud. As in the providers of many
-// vendors, errors about instances and routes lose their type and thus their status.
+// vendors, errors about instances,
+// load balancers and routes lose their type and thus their status.
 // With the provider "simulated-text", errors keep their text. With
 // "simulated-unreadable", all errors have the same text.
 //
-// Errors that wrap InstanceNotFound, NotImplemented or an error of a context stay
-// unchanged.
+// Errors that wrap InstanceNotFound, NotImplemented, a RetryError or an error of a context
+// stay unchanged.
 package opaque
 
 import (
@@ -15,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 )
@@ -42,8 +44,8 @@ func register(name string, opaque func(error) error) {
 	})
 }
 
-// cloud is the provider. For instances and routes, it offers only the interfaces of
-// k8s.io/cloud-provider.
+// cloud is the provider. For instances, load balancers and routes, it offers only the
+// interfaces of k8s.io/cloud-provider.
 type cloud struct {
 	cloudprovider.Interface
 
@@ -57,12 +59,20 @@ func (c *cloud) shown(err error) error {
 	if err == nil || slices.ContainsFunc(known, func(known error) bool { return errors.Is(err, known) }) {
 		return err
 	}
+	if _, isRetry := errors.AsType[*api.RetryError](err); isRetry {
+		return err
+	}
 	return c.opaque(err)
 }
 
 func (c *cloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
 	inner, offered := c.Interface.InstancesV2()
 	return instances{c, inner}, offered
+}
+
+func (c *cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
+	inner, offered := c.Interface.LoadBalancer()
+	return loadBalancers{c, inner}, offered
 }
 
 func (c *cloud) Routes() (cloudprovider.Routes, bool) {
@@ -88,6 +98,33 @@ func (i instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (boo
 func (i instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	metadata, err := i.inner.InstanceMetadata(ctx, node)
 	return metadata, i.cloud.shown(err)
+}
+
+type loadBalancers struct {
+	cloud *cloud
+	inner cloudprovider.LoadBalancer
+}
+
+func (l loadBalancers) GetLoadBalancer(ctx context.Context, cluster string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
+	status, exists, err := l.inner.GetLoadBalancer(ctx, cluster, service)
+	return status, exists, l.cloud.shown(err)
+}
+
+func (l loadBalancers) GetLoadBalancerName(ctx context.Context, cluster string, service *corev1.Service) string {
+	return l.inner.GetLoadBalancerName(ctx, cluster, service)
+}
+
+func (l loadBalancers) EnsureLoadBalancer(ctx context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+	status, err := l.inner.EnsureLoadBalancer(ctx, cluster, service, nodes)
+	return status, l.cloud.shown(err)
+}
+
+func (l loadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, service *corev1.Service, nodes []*corev1.Node) error {
+	return l.cloud.shown(l.inner.UpdateLoadBalancer(ctx, cluster, service, nodes))
+}
+
+func (l loadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, cluster string, service *corev1.Service) error {
+	return l.cloud.shown(l.inner.EnsureLoadBalancerDeleted(ctx, cluster, service))
 }
 
 type routes struct {

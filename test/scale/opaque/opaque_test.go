@@ -43,6 +43,11 @@ func TestErrors(t *testing.T) {
 			if err == nil || errors.As(err, &typed) || strings.Contains(err.Error(), "503") != row.hasText {
 				t.Errorf("%T: %v", err, err)
 			}
+			balancers, _ := theirs.LoadBalancer()
+			err = balancers.EnsureLoadBalancerDeleted(t.Context(), "cluster", &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "1"}})
+			if err == nil || errors.As(err, &typed) || strings.Contains(err.Error(), "503") != row.hasText {
+				t.Errorf("load balancer: %T: %v", err, err)
+			}
 		})
 	}
 }

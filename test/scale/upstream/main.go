@@ -20,7 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	_ "github.com/fairlead-k8s/fairlead/providers/simulated" // provider "simulated"
-	_ "github.com/fairlead-k8s/fairlead/test/scale/listing"  // provider "listing"
+	_ "github.com/fairlead-k8s/fairlead/test/scale/listing"  // providers "listing" and "listing-cached"
 	_ "github.com/fairlead-k8s/fairlead/test/scale/opaque"   // providers "simulated-text" and "simulated-unreadable"
 )
 

@@ -41,6 +41,8 @@ type Provider string
 const (
 	Simulated Provider = simulated.Name
 	Listing   Provider = listing.Name
+	// ListingCached is like Listing, and keeps its list for a while.
+	ListingCached Provider = listing.CachedName
 	// Text and Unreadable are variants of the simulated provider whose errors have lost
 	// their type.
 	Text       Provider = opaque.Text

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
@@ -62,7 +63,48 @@ func lines() []line {
 		}},
 		{[]string{"routes-init"}, sized("%s nodes get routes"), routed},
 		{[]string{"routes-init-plain"}, func(...found) string { return "… with a provider without fast paths" }, routed},
+		{[]string{"list-cache"}, func(f ...found) string {
+			return fmt.Sprintf("cloud calls in %s, with a provider that keeps its list of %s instances for 10 s", f[0].idleFor(2), report.Grouped(f[0].nodes))
+		}, facts(report.CallsInAll)},
 	}
+}
+
+// quotaLines returns a line for each request quota of a well-known cloud.
+func quotaLines() []line {
+	var all []line
+	for _, profile := range simulator.QuotaProfiles() {
+		all = append(all, line{[]string{"quota-" + profile}, func(f ...found) string {
+			return fmt.Sprintf("under %s's quota, used up at the start: %s nodes initialised%s; then idle, use of the quota; an hour later %s Services, one node; calls that the quota has refused",
+				profile, report.Grouped(f[0].nodes), f[0].bound(), report.Grouped(f[0].services))
+		}, underQuota})
+	}
+	return all
+}
+
+// underQuota returns a cell with the times, the share of a bucket's rate that is used
+// while nothing happens, and the number of refused calls. If there are several buckets,
+// the one with the largest share counts.
+func underQuota(rows ...report.Row) string {
+	use := 0.0
+	for _, f := range rows[0].Outcome {
+		if strings.HasPrefix(f.What, report.IdleUse) {
+			use = max(use, *f.Value)
+		}
+	}
+	times := []string{fact(rows[0], report.AllInitialized), fact(rows[0], report.AllExposed), fact(rows[0], report.AllBackends)}
+	if slices.Contains(times, "") {
+		return ""
+	}
+	return fmt.Sprintf("%s; %.1f %%; %s, %s; %s", times[0], use, times[1], times[2], report.Grouped(rows[0].Throttled))
+}
+
+// idleFor returns a text with a multiple of the benchmark's flag -idle-for.
+func (f found) idleFor(times float64) string {
+	d, err := time.ParseDuration(f.flags["idle-for"])
+	if err != nil {
+		return "an idle time"
+	}
+	return fmt.Sprintf("%.0f idle minutes", times*d.Minutes())
 }
 
 // sized returns a function for the field what of a line. The function inserts the
@@ -160,7 +202,7 @@ func fact(row report.Row, what string) string {
 func (all Results) Table() string {
 	var rows strings.Builder
 	var pages []string
-	for _, l := range lines() {
+	for _, l := range slices.Concat(lines(), quotaLines()) {
 		text, used := l.row(all)
 		rows.WriteString(text)
 		for _, page := range used {

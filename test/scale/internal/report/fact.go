@@ -23,6 +23,17 @@ const (
 	AllExposed      = "all have their addresses"
 	AllBackends     = "all load balancers have all Nodes"
 	AllRouted       = "all Nodes have routes and say so"
+	AllGone         = "all are gone, in the cloud too"
+	CallsByThen     = "calls by then"
+	RefusedByThen   = "refused by then"
+	IdleUse         = "idle use of bucket " // and the name of the bucket
+	CallsWhileIdle  = "calls while idle"
+	IdleRefused     = "refused while idle"
+	ExposingRefused = "refused while Services are created"
+	JoiningRefused  = "refused while one Node joins"
+	DeletionRefused = "refused while Services are deleted"
+	CallsInAll      = "cloud calls in all"
+	ListsInAll      = "these are"
 )
 
 // Fact is one result of a measurement. It is a duration, a time within which

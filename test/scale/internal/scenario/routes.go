@@ -54,13 +54,7 @@ var routesInit = Scenario{
 // errors without a status it cannot see that the quota refuses its calls, so it would
 // need hours.
 func routings() []Scenario {
-	all := withErrors(withPlain(routesInit))
-	for n := range all {
-		if all[n].Errors != Typed {
-			all[n].Only = contender.Fairlead
-		}
-	}
-	return all
+	return skeletonTyped(withErrors(withPlain(routesInit)))
 }
 
 var routesIdle = Scenario{

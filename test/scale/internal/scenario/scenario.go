@@ -69,6 +69,9 @@ type Scenario struct {
 	// FastPaths describes the fast paths that the provider has. It is empty if the scenario
 	// does not depend on them.
 	FastPaths FastPaths
+	// Quota is the profile of the cloud's request quota. If it is empty, the cloud has
+	// the quota of the settings.
+	Quota string
 	// Flags returns the flags that differ from the contender's defaults.
 	Flags func(Settings, contender.Name) []string
 	// Size returns the sizes with which the scenario is run. If it is nil, the sizes of
@@ -108,7 +111,8 @@ func All() []Scenario {
 		withPlain(idle), heartbeats(), driftings(),
 		[]Scenario{removal, massRemoval}, withPlain(outage), lies, []Scenario{failover},
 		services(), []Scenario{others},
-		routings(), []Scenario{routesIdle})
+		routings(), []Scenario{routesIdle, listCache},
+		quotas())
 }
 
 // withPlain returns the scenario twice: with fast paths, and without. The
@@ -139,10 +143,21 @@ func withErrors(all []Scenario) []Scenario {
 		return s.What(settings) + " The provider's errors are all the same text."
 	}
 	for _, opaque := range []*Scenario{&text, &unreadable} {
-		opaque.FastPaths, opaque.Size = Off, atMost(500)
+		opaque.FastPaths, opaque.Size = Off, func(settings Settings) Settings { return atMost(500)(s.sized(settings)) }
 		opaque.Alone, opaque.Quiet = nil, opaque.Alone // The variant does not need the whole machine.
 	}
 	return append(all, text, unreadable)
+}
+
+// skeletonTyped returns the scenarios. The skeleton is measured only in those whose errors
+// have a status.
+func skeletonTyped(all []Scenario) []Scenario {
+	for n := range all {
+		if all[n].Errors != Typed {
+			all[n].Only = contender.Fairlead
+		}
+	}
+	return all
 }
 
 // atMost returns a function that limits the number of Nodes. Some scenarios use it,

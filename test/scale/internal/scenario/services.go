@@ -67,7 +67,7 @@ var (
 				return err
 			}
 			err := t.poll(ctx, servicesWithin, func() error { return t.unexposed(ctx) })
-			if err := t.took(err, "all are gone, in the cloud too", t.clock.Since(t.began.at)); err != nil {
+			if err := t.took(err, report.AllGone, t.clock.Since(t.began.at)); err != nil {
 				return err
 			}
 			return t.rest(ctx)

@@ -54,8 +54,14 @@ type mark struct {
 // up starts the cloud and the control plane.
 func (t *trial) up(ctx context.Context) error {
 	config := cloud.Config{Latency: t.Latency, Quota: t.Quota, Burst: t.Burst}
-	if t.scenario.Provider == contender.Listing {
+	switch t.scenario.Provider { //nolint:exhaustive // For the other providers, the size of a page does not matter.
+	case contender.Listing:
 		config.PageSize = t.Nodes // All instances are on one page, so a fault that cuts a page in half cuts the list in half.
+	case contender.ListingCached:
+		config.PageSize = listCachePage
+	}
+	if t.scenario.Quota != "" { // The scenario sets the buckets itself.
+		config.Quota, config.Burst = 0, 0
 	}
 	var err error
 	if t.cloud, err = cloud.Start(ctx, t.program("simcloud"), t.dir, config); err != nil {
