@@ -112,9 +112,12 @@ func TestFaultsAreAdjusted(t *testing.T) {
 }
 
 func TestFaultsOfOthersAreShown(t *testing.T) {
-	c := startCloud(t, "--quota=50")
+	c := startCloud(t, "--quota=50", "--latency=1ms")
 	p := openLive(t, c)
-	p.see("#faults", "Always on, set when the cloud was started: --quota (all calls · rate 50 · burst 100 · hit 0 calls).")
+	p.see("#faults", "Always on, set when the cloud was started: --latency (all calls · latency 1ms · hit 0 calls).")
+	for _, number := range []string{"50", "100"} {
+		p.see(`#quota [data-key="--quota"]`, number)
+	}
 	c.operate("fault set stale --name slow-lists --calls ListInstances --age 10s")
 	p.see(`[data-key="stale"]`, "slow-lists · ListInstances · age 10s · hit 0 calls")
 	p.seeSwitch("stale", "false") // the switch shows a fault only if the fault has its kind as its name

@@ -246,6 +246,10 @@ func TestRefreshesAreSpread(t *testing.T) {
 	b := onShared(t)
 	c := b.NewCloud(t)
 	name := newFleet(t, b, c, size)
+	slow := simulator.Fault{Name: "slow", Kind: simulator.FaultLatency, Latency: simulator.Duration(20 * time.Millisecond)} // Faster answers might come from a cache.
+	if err := c.SetFault(t.Context(), slow); err != nil {
+		t.Fatal(err)
+	}
 	d := b.Daemon(t, daemon.Setup{
 		Provider: "modern", Cloud: c.URL,
 		Flags: []string{"--node-status-update-frequency=" + period.String(), "--v=4"}, // with each call in the log
