@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/fairlead-k8s/fairlead/test/internal/audit"
+	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
@@ -34,6 +35,7 @@ func TestOutageCostsFewCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	bed.Pause(t.Context(), 2*time.Second) // More calls begin if the cloud answered one a moment ago.
 	mark, began := b.Audit(t).Mark(), time.Now()
 	name := newFleet(t, b, c, size)
 	awaitFleet(t, b, name, size, 3*time.Minute, func(n *corev1.Node) bool {
