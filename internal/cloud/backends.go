@@ -35,6 +35,9 @@ func (l *LoadBalancers) UpdateMany(ctx context.Context, services []*corev1.Servi
 	var keys []string
 	var asked []int // the Services that the call is about
 	for n, service := range services {
+		if errs[n] = l.gateway.limiter.paused(c.of(service)); errs[n] != nil {
+			continue
+		}
 		if err := l.changes.keys.acquire(key(service), method); err != nil {
 			errs[n] = c.failed(Slow, err)
 			continue
@@ -43,6 +46,9 @@ func (l *LoadBalancers) UpdateMany(ctx context.Context, services []*corev1.Servi
 	}
 	if len(asked) == 0 {
 		return errs
+	}
+	if first := services[asked[0]].Namespace; !slices.ContainsFunc(asked, func(n int) bool { return services[n].Namespace != first }) {
+		c.tenant = first
 	}
 	var theirs []provider.BackendResult
 	began, err := l.many.carryOut(ctx, c, keys, func(ctx context.Context) error {
@@ -62,9 +68,13 @@ func (l *LoadBalancers) UpdateMany(ctx context.Context, services []*corev1.Servi
 	}
 	for i, result := range resultsFor(len(asked), theirs, func(r provider.BackendResult) (int, error) { return r.Service, r.Err }) {
 		n := asked[i]
-		c := c
-		c.names, c.tenant = namesOfService(services[n]), services[n].Namespace
-		errs[n] = l.gateway.conclude(ctx, c, began, result)
+		errs[n] = l.gateway.conclude(ctx, c.of(services[n]), began, result)
 	}
 	return errs
+}
+
+// of returns the part of a call about several Services that is about one of them.
+func (c call) of(service *corev1.Service) call {
+	c.names, c.tenant, c.split = namesOfService(service), service.Namespace, false
+	return c
 }

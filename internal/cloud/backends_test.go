@@ -153,3 +153,74 @@ func TestCallAboutManyServicesThatPanicsIsRarelyRepeated(t *testing.T) {
 		}
 	})
 }
+
+// If the cloud refuses the Services of one namespace in a call about many, only these wait:
+// the next call does not name them, and the calls of the class are not limited.
+func TestRefusedServicesLeaveCallsAboutMany(t *testing.T) {
+	of := func(namespace, name string) *corev1.Service {
+		s := service(name)
+		s.Namespace = namespace
+		return s
+	}
+	shop := []*corev1.Service{of("shop", "a"), of("shop", "b"), of("shop", "c")}
+	for _, tt := range []struct {
+		name   string
+		refuse func(asked []*corev1.Service) ([]provider.BackendResult, error)
+		first  []*corev1.Service // the Services of the call that is refused
+	}{
+		{"EachResult", func(asked []*corev1.Service) (results []provider.BackendResult, err error) {
+			for n, s := range asked {
+				r := provider.BackendResult{Service: n}
+				if s.Namespace == "shop" {
+					r.Err = httpError(429)
+				}
+				results = append(results, r)
+			}
+			return results, nil
+		}, append(slices.Clone(shop), of("other", "d"))},
+		{"WholeCallOfOneNamespace", func(asked []*corev1.Service) ([]provider.BackendResult, error) {
+			if asked[0].Namespace == "shop" {
+				return nil, httpError(429)
+			}
+			return []provider.BackendResult{{Service: 0}, {Service: 1}}, nil
+		}, shop},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var asked []string
+				down := true
+				l := balancers(t, setter{set: func(services []*corev1.Service, _ []*corev1.Node) (results []provider.BackendResult, err error) {
+					asked = nil
+					for n, s := range services {
+						asked, results = append(asked, s.Name), append(results, provider.BackendResult{Service: n})
+					}
+					if down {
+						return tt.refuse(services)
+					}
+					return results, nil
+				}}, Config{})
+				_ = l.UpdateMany(t.Context(), tt.first, nil)
+				all := append(slices.Clone(shop), of("other", "d"), of("other", "e"))
+				errs := l.UpdateMany(t.Context(), all, nil)
+				if diff := cmp.Diff([]string{"d", "e"}, asked); diff != "" {
+					t.Errorf("Services of the call after a refusal (-want +got):\n%s", diff)
+				}
+				if KindOf(errs[0]) != Throttled || RetryAfter(errs[0]) == 0 || errs[3] != nil || errs[4] != nil {
+					t.Errorf("got %v, want that only the Services of the refused namespace wait, and for how long", errs)
+				}
+				if limits := l.gateway.Limit(); limits != (Limit{}) {
+					t.Errorf("calls are limited: %+v", limits)
+				}
+				down = false
+				for range 3 { // One answer makes up for each refused call.
+					time.Sleep(recently)
+					_ = l.UpdateMany(t.Context(), shop, nil)
+				}
+				_ = l.UpdateMany(t.Context(), all, nil)
+				if len(asked) != len(all) {
+					t.Errorf("asked about %q after the cloud answered again, want all", asked)
+				}
+			})
+		})
+	}
+}

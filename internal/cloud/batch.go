@@ -19,14 +19,9 @@ import (
 // a node and others has failed because of the node. The zero value is ready to use.
 type apart struct {
 	mu    sync.Mutex
-	nodes map[types.UID]time.Time // when each was found; guarded by mu
+	nodes map[types.UID]time.Time // when each was found; it stays apart for an hour; guarded by mu
 	all   time.Time               // until then, no nodes are asked about together; guarded by mu
 }
-
-const (
-// anHour is the time for which such a node is asked about alone, and maxObjects
-// bounds their number.
-)
 
 func (a *apart) has(node types.UID) bool {
 	a.mu.Lock()

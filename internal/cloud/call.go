@@ -83,7 +83,9 @@ func (c call) object() string {
 const namespace = "namespace "
 
 // isOfAll reports whether an error of the call is about all objects of its class.
-func (c call) isOfAll() bool { return c.split || len(c.names) == 0 }
+func (c call) isOfAll() bool {
+	return len(c.names) == 0 || c.split && (c.tenant == "" || c.tenant == ofManyTenants)
+}
 
 // odd returns two values by which panics of the call are remembered: the name of the
 // object, and a digest of all its names. Only a digest is kept, because an owner can

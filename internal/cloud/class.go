@@ -97,6 +97,18 @@ func (c *class) close(now time.Time) {
 	}
 }
 
+// paused returns the error of a call that is not made, because the last calls for its
+// tenant were refused and the calls of the class are not limited.
+func (c *class) paused(by call, now time.Time) error {
+	if c.rate.perSecond > 0 || by.split { // Its objects were looked at one by one.
+		return nil
+	}
+	if wait := c.failures.wait(by.object(), now); wait > 0 {
+		return &Error{Call: by.method, Kind: Throttled, RetryAfter: wait, Err: errQuota}
+	}
+	return nil
+}
+
 // failsAgain records that a call has failed once more for an object whose error may be its
 // own, or mean that the quota is used up. While calls are limited, such calls are made
 // again first, and slowly. If several fail in a row, slower calls do not help, so the

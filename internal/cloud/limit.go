@@ -168,3 +168,19 @@ func (l *limiter) pauseOf(c call) time.Duration {
 	of := l.classOf(c, now)
 	return max(of.rate.next.Sub(now), 0)
 }
+
+// paused returns the error of a call that is not made because calls for its tenant wait.
+func (l *limiter) paused(c call) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	return l.classOf(c, now).paused(c, now)
+}
+
+// answeredFor records that a call about many objects has answered about this one, too. How
+// long the call took is recorded once, for all of them.
+func (l *limiter) answeredFor(c call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.classOf(c, time.Now()).failures.answer(c.object())
+}

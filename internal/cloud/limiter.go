@@ -53,8 +53,8 @@ func (l *limiter) enter(c call) (*turn, error) {
 	now := time.Now()
 	of := l.classOf(c, now)
 	of.used, c.class = now, of
-	if wait := of.failures.wait(c.object(), now); wait > 0 && of.rate.perSecond == 0 {
-		return nil, &Error{Call: c.method, Kind: Throttled, RetryAfter: wait, Err: errQuota}
+	if err := of.paused(c, now); err != nil {
+		return nil, err
 	}
 	own := &turn{call: c, begun: make(chan struct{}), isNew: !of.failures.knows(c.object(), now)}
 	if of.hold.isOpen() {

@@ -43,8 +43,10 @@ func (g *Gateway) conclude(ctx context.Context, c call, started time.Time, r obj
 		return ErrAlone
 	}
 	err := g.wrap(ctx, c, r.err)
-	if err != nil {
-		g.adapt(ctx, c, started, err)
+	if err == nil {
+		g.limiter.answeredFor(c)
+		return nil
 	}
+	g.adapt(ctx, c, started, err)
 	return err
 }

@@ -98,7 +98,7 @@ func (b *routeChanges) apply(ctx context.Context, together []*routeChange) {
 	for n, result := range resultsFor(len(together), theirs, func(r provider.RouteResult) (int, error) { return r.Change, r.Err }) {
 		w := together[n]
 		c := c
-		c.names, c.node = w.names, w.node
+		c.names, c.node, c.split = w.names, w.node, false
 		w.done <- b.routes.gateway.conclude(ctx, c, began, result)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -92,7 +91,7 @@ func TestTenantsShareTheCloud(t *testing.T) {
 	join()
 	s.Runs(t, daemon.Setup{})
 	victims := []string{s.Balanced(t, "victim"), s.Balanced(t, "victim"), s.Balanced(t, "victim")}
-	edited := attacker(t, s)
+	edited := newServiceOf(t, s.Bed, newTenant(t, s.Bed))
 	work := func() {
 		for range 4 {
 			join()
@@ -119,34 +118,6 @@ func TestTenantsShareTheCloud(t *testing.T) {
 		return lbservice.Showing(lbservice.ConditionProvisioning, metav1.ConditionTrue, "EditedOften", "once in 2m")(service)
 	})
 	compare(t, alone, measured(t.Context(), t, s.Cloud, work))
-}
-
-// attacker creates a Service in a namespace of its own.
-func attacker(t *testing.T, s lbservice.Services) *corev1.Service {
-	t.Helper()
-	tenant, err := s.Admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Name("attacker")}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := s.Admin.CoreV1().Services(tenant.Name)
-	service, err := own.Create(t.Context(), &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "edited"},
-		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 80}}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect.Cleanup(t, func(ctx context.Context) error {
-		_, err := own.Patch(ctx, service.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-		if err == nil {
-			err = own.Delete(ctx, service.Name, metav1.DeleteOptions{})
-		}
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return err
-	})
-	return service
 }
 
 // attack edits the Service until the end of the test.

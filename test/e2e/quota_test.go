@@ -121,8 +121,7 @@ func TestRefusedServiceHoldsNoNode(t *testing.T) {
 
 // The cloud has one bucket for calls that read and one for calls that change something, as
 // EC2 has. Nodes join while Services are created, and the load balancers follow the Nodes.
-// Few calls are refused. They are more if all Services belong to one tenant: that its calls
-// are refused may have a reason of its own, so they are not paced, and only pause.
+// Few calls are refused, whether the Services belong to one tenant or to several.
 func TestQuotaOfEachKindOfCall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes more than a minute")
@@ -138,21 +137,14 @@ buckets:
 - {name: changes, calls: [changes], rate: 5, burst: 5}
 `)
 	b := onOwn(t, withoutSilence)
-	for _, tt := range []struct {
-		name    string
-		tenants int
-		refused int64 // at most one call in so many
-	}{
-		{"OneTenant", 1, 6},
-		{"FiveTenants", 5, 10},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
+	for name, tenants := range map[string]int{"OneTenant": 1, "FiveTenants": 5} {
+		t.Run(name, func(t *testing.T) {
 			c := b.NewCloudWithoutTraffic(t, "--latency=30ms", "--quota="+quota)
 			b.Daemon(t, daemon.Setup{Cloud: c.URL, Settings: oneByOne})
 			began := time.Now()
-			for range tt.tenants {
+			for range tenants {
 				tenant := newTenant(t, b)
-				for range services / tt.tenants {
+				for range services / tenants {
 					newServiceOf(t, b, tenant)
 				}
 			}
@@ -170,7 +162,7 @@ buckets:
 			report := callsOf(t, c)
 			refused := throttled(report)
 			t.Logf("%d Services had all Nodes after %.1f s; %d calls, %d refused: %+v", services, time.Since(began).Seconds(), report.Count(), refused, report.Counters)
-			if most := report.Count() / tt.refused; refused > most {
+			if most := report.Count() / 10; refused > most {
 				t.Errorf("%d of %d calls were refused, want %d at most", refused, report.Count(), most)
 			}
 		})
