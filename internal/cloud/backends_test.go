@@ -214,8 +214,12 @@ func TestRefusedServicesLeaveCallsAboutMany(t *testing.T) {
 				down = false
 				for range 3 { // One answer makes up for each refused call.
 					time.Sleep(recently)
-					_ = l.UpdateMany(t.Context(), shop, nil)
+					_ = l.UpdateMany(t.Context(), all, nil)
 				}
+				if p := l.gateway.limiter.classes[0].failures.paused["namespace shop"]; p.times != 0 {
+					t.Errorf("%d refused calls were not made up for by answers", p.times)
+				}
+				time.Sleep(lately)
 				_ = l.UpdateMany(t.Context(), all, nil)
 				if len(asked) != len(all) {
 					t.Errorf("asked about %q after the cloud answered again, want all", asked)

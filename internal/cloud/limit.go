@@ -182,5 +182,6 @@ func (l *limiter) paused(c call) error {
 func (l *limiter) answeredFor(c call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.classOf(c, time.Now()).failures.answer(c.object())
+	now := time.Now()
+	l.classOf(c, now).failures.answer(c.object(), now)
 }

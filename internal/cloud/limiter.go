@@ -275,7 +275,7 @@ func (l *limiter) answer(of *class, c call, started, now time.Time) {
 	}
 	of.close(now)
 	of.answered, l.answered = now, now
-	of.failures.answer(c.object())
+	of.failures.answer(c.object(), now)
 	for _, other := range l.classes {
 		if other.hold.unread {
 			other.close(now) // The cloud can be reached, so these errors have another reason.

@@ -338,17 +338,23 @@ func TestThrottledCallAboutManyRoutesIsMadeAgain(t *testing.T) {
 	})
 }
 
+// One route that is refused in a call about many says nothing about others, and two do.
 func TestThrottledRoutesSlowCallsDown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &tableWithFaults{refuses: map[string]error{cidr(1): httpError(429), cidr(3): httpError(429)}}
-		r := f.routesOf(t, 100)
-		if errs := changeTogether(t, r, []string{cidr(1), cidr(2), cidr(3)}, nil); KindOf(errs[cidr(1)]) != Throttled || errs[cidr(2)] != nil {
-			t.Errorf("errors: %v", errs)
-		}
-		if state := r.gateway.State(); !strings.Contains(state, "routes, Throttled") {
-			t.Errorf("the cloud %s; want that calls about routes are limited", state)
-		}
-	})
+	for _, limited := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &tableWithFaults{refuses: map[string]error{cidr(1): httpError(429)}}
+			if limited {
+				f.refuses[cidr(3)] = httpError(429)
+			}
+			r := f.routesOf(t, 100)
+			if errs := changeTogether(t, r, []string{cidr(1), cidr(2), cidr(3)}, nil); KindOf(errs[cidr(1)]) != Throttled || errs[cidr(2)] != nil {
+				t.Errorf("errors: %v", errs)
+			}
+			if state := r.gateway.State(); strings.Contains(state, "routes, Throttled") != limited {
+				t.Errorf("the cloud %s; calls about routes are to be limited: %v", state, limited)
+			}
+		})
+	}
 }
 
 func TestRouteChangesEndWithTheContext(t *testing.T) {

@@ -15,11 +15,11 @@ type failures struct {
 	paused  map[string]paused    // by tenant
 }
 
-// paused says until when no calls are made for a tenant, because the cloud has refused the
-// last ones so many times in a row, and those of nobody else.
+// paused says until when no calls are made for a tenant, because the cloud has refused its
+// calls, and those of nobody else.
 type paused struct {
-	until time.Time
-	times int
+	until, refused time.Time // refused is when it last was
+	times          int       // how many more calls were refused than answered
 }
 
 type failed struct {
@@ -66,13 +66,14 @@ func (f *failures) since(after time.Time, says ...meaning) []string {
 	return all
 }
 
-// wait returns how long a call for the tenant has to wait. While answers have not made up
-// for all refused calls, calls for the tenant do not begin together.
+// wait returns how long a call for the tenant has to wait. For a minute after a refusal,
+// calls for the tenant do not begin together.
 func (f *failures) wait(tenant string, now time.Time) time.Duration {
 	p := f.paused[tenant]
 	wait := p.until.Sub(now)
-	if wait <= 0 && p.times > 0 {
-		f.paused[tenant] = paused{now.Add(slow), p.times}
+	if wait <= 0 && now.Sub(p.refused) < lately {
+		p.until = now.Add(slow)
+		f.paused[tenant] = p
 	}
 	return wait
 }
@@ -83,17 +84,20 @@ func (f *failures) pause(tenant string, after time.Duration, now time.Time) {
 		f.paused = map[string]paused{}
 	}
 	times := f.paused[tenant].times
-	f.paused[tenant] = paused{now.Add(min(max(after, moment<<min(times, few)), recently)), times + 1}
+	f.paused[tenant] = paused{now.Add(min(max(after, moment<<min(times, few)), recently)), now, times + 1}
 }
 
-// answer records an answer about the object. One answer makes up for one refused call of
-// a tenant.
-func (f *failures) answer(object string) {
+// answer records an answer about the object.
+func (f *failures) answer(object string, now time.Time) {
 	delete(f.objects, object)
-	if p := f.paused[object]; p.times > 1 {
-		f.paused[object] = paused{times: p.times - 1}
-	} else {
+	p, ok := f.paused[object]
+	switch {
+	case !ok:
+	case now.Sub(p.refused) >= lately:
 		delete(f.paused, object)
+	default:
+		p.times = max(p.times-1, 0)
+		f.paused[object] = p
 	}
 }
 

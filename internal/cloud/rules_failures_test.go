@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -88,6 +89,47 @@ func TestOnlyTheFirstFailureOfAnObjectCounts(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.since, f.since(at(1), hasFailed)); diff != "" {
 			t.Errorf("%s: (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestTenantWaitsAfterItsRefusals(t *testing.T) {
+	refuse := func(f *failures, times int) {
+		for range times {
+			f.pause("a", 0, at(0))
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		do   func(f *failures)
+		at   float64
+		want float64 // seconds
+	}{
+		{"NeverRefused", func(*failures) {}, 0, 0},
+		{"Refused", func(f *failures) { refuse(f, 1) }, 0, 1},
+		{"AnotherTenantIsRefused", func(f *failures) { f.pause("b", 0, at(0)) }, 0, 0},
+		{"RefusedThreeTimes", func(f *failures) { refuse(f, 3) }, 0, 4},
+		{"RefusedOften", func(f *failures) { refuse(f, 20) }, 0, 8},
+		{"CloudNamesThePause", func(f *failures) { f.pause("a", 5*time.Second, at(0)) }, 0, 5},
+		{"CloudNamesALongPause", func(f *failures) { f.pause("a", time.Hour, at(0)) }, 0, 10},
+		{"AnswerToAnEarlierCallEndsNoPause", func(f *failures) { refuse(f, 1); f.answer("a", at(0.5)) }, 0.5, 0.5},
+		{"AnswerMakesUpForARefusal", func(f *failures) { refuse(f, 3); f.answer("a", at(5)); f.pause("a", 0, at(6)) }, 6, 4},
+		{"AfterThePause", func(f *failures) { refuse(f, 1) }, 1, 0},
+		{"TogetherWithAnotherCallAfterThePause", func(f *failures) { refuse(f, 1); f.wait("a", at(1)) }, 1, 0.25},
+		{"AfterAnotherCall", func(f *failures) { refuse(f, 1); f.wait("a", at(1)) }, 1.25, 0},
+		{"TogetherAMinuteLater", func(f *failures) { refuse(f, 1); f.wait("a", at(60)) }, 60, 0},
+		{"RefusedAgainAfterAnAnswerAMinuteLater", func(f *failures) { refuse(f, 9); f.answer("a", at(60)); f.pause("a", 0, at(61)) }, 61, 1},
+		{"TooManyTenantsAreForgottenTogether", func(f *failures) {
+			refuse(f, 1)
+			for n := range maxObjects {
+				f.pause(strconv.Itoa(n), 0, at(0))
+			}
+		}, 0, 0},
+	} {
+		var f failures
+		tt.do(&f)
+		if got := max(f.wait("a", at(tt.at)), 0).Seconds(); got != tt.want {
+			t.Errorf("%s: waits %v s, want %v s", tt.name, got, tt.want)
 		}
 	}
 }
