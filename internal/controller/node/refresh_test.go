@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,11 +53,11 @@ func TestPageAfter(t *testing.T) {
 type overlapping struct {
 	describing
 
-	asked int
+	asked atomic.Int32
 }
 
 func (o *overlapping) Refresh(context.Context, []*corev1.Node) []cloud.Answer {
-	if o.asked++; o.asked == 1 {
+	if o.asked.Add(1) == 1 {
 		time.Sleep(time.Minute)
 		return []cloud.Answer{{Metadata: cloud.Metadata{ProviderID: "p://1", Type: "old"}}}
 	}
