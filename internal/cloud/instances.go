@@ -88,7 +88,6 @@ func newInstances(g *Gateway, name func() string, found parts, callerTimeout tim
 		if i.batcher = found.batcher; i.batcher != nil {
 			i.size = max(i.batcher.MaxInstanceMetadataBatch(), 1)
 			i.describe, i.waiting.most, i.waiting.longestCall, i.waiting.call = i.withOthers, i.size, callerTimeout, i.batchOfWaiting
-			i.waiting.held = func() bool { return g.limiter.holds(i.batchCall(highPriority)) }
 		}
 		return i
 	case found.olderInstances != nil:

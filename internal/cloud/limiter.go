@@ -116,14 +116,6 @@ func (l *limiter) lasts(a attempt, started time.Time) (until func()) {
 	return func() { add(-1) }
 }
 
-// holds reports whether calls of the class of c are held back, and not only by the quota.
-func (l *limiter) holds(c call) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	h := &l.classOf(c, time.Now()).hold
-	return h.isOpen() && h.kind != Throttled
-}
-
 // hangsAfter returns the time after which a question counts as hanging.
 func (l *limiter) hangsAfter(of *class) time.Duration {
 	l.mu.Lock()

@@ -33,10 +33,6 @@ type together struct {
 	// call makes one call, and returns an answer about each node that it has taken. The
 	// error ErrAlone means that the provider has to be asked about the node alone.
 	call func(ctx context.Context, p *progress, take taker) ([]Answer, error)
-	// held reports whether such calls are held back, because the cloud does not answer
-	// them. Each node is then asked about alone: one call at a time is made in any case,
-	// and the others learn why they wait.
-	held func() bool
 
 	mu              sync.Mutex
 	waiting         []*member     // the questions that no call has taken yet; guarded by mu
@@ -94,13 +90,6 @@ func (t *together) add(ctx context.Context, own *member) {
 
 // next begins the next call, or sets the timer for it. The caller holds mu.
 func (t *together) next(ctx context.Context) {
-	if t.calls == 0 && t.held() {
-		for _, m := range t.waiting {
-			m.answered <- Answer{Err: ErrAlone}
-		}
-		t.waiting = nil
-		return
-	}
 	left := len(t.waiting) - t.calls*t.most
 	switch {
 	case left >= t.most && (t.calls+t.underWay == 0 || time.Since(t.sent) >= longestBetween):

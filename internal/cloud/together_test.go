@@ -233,3 +233,27 @@ func TestCallTakesAtMostAsManyQuestionsAsItMay(t *testing.T) {
 		}
 	}
 }
+
+// A question that waits for a call says why that call waits: the question that made the
+// call begin, and one that came later.
+func TestQuestionThatWaitsForACallSaysWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := make(chan bool)
+		q := together{most: 10, longestCall: time.Minute, call: func(_ context.Context, p *progress, _ taker) ([]Answer, error) {
+			p.set(errHeld)
+			<-end
+			return nil, ErrAlone
+		}}
+		var all sync.WaitGroup
+		var questions [2]progress
+		for n := range questions {
+			all.Go(func() { q.ask(t.Context(), &questions[n], node("a")) })
+			time.Sleep(time.Second)
+			if got := questions[n].get(); !errors.Is(got, errHeld) {
+				t.Errorf("question %d waits because of %v, want %v", n, got, errHeld)
+			}
+		}
+		close(end)
+		all.Wait()
+	})
+}
