@@ -266,7 +266,7 @@ func TestIdleClusterLeavesTheQuota(t *testing.T) {
 		idle = time.Minute
 	)
 	b := onOwn(t, withoutSilence)
-	c := b.NewCloud(t, "--quota=1", fmt.Sprintf("--quota-burst=%d", 2*size))
+	c := b.NewCloud(t, "--latency=30ms", "--quota=1", fmt.Sprintf("--quota-burst=%d", 2*size))
 	d := b.Daemon(t, daemon.Setup{
 		Cloud: c.URL, Elect: true, Settings: oneByOne,
 		Flags: []string{"--cloud-api-budget=1", "--node-status-update-frequency=1m"},
