@@ -9,7 +9,7 @@ import (
 )
 
 // eventsOfRoute has the reasons of events about the CIDR of a route.
-var eventsOfRoute = []string{"FailedToCreateRoute", "PodCIDRRejected", "CIDROverlap"}
+var eventsOfRoute = []string{"FailedToCreateRoute", "PodCIDRRejected", "PodCIDROverlaps", "CIDROverlap"}
 
 // route explains a route. A route leads to the pods of a Node, and that Node shows the
 // state of the route.

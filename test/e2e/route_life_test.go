@@ -185,6 +185,43 @@ func TestRouteOutsideTheCluster(t *testing.T) {
 	n.AwaitNode(t, node.Name, expect.Soon, podnetwork.Shows(podnetwork.Reachable))
 }
 
+// A kubelet can give its own Node half of the CIDR that another Node gets later. The more
+// specific route would take half of the traffic of that Node's pods. The rightful Nodes
+// come with CIDRs of the same length.
+func TestRouteOfAPartOfAnotherNodesCIDR(t *testing.T) {
+	n := podnetwork.New(t, onShared(t))
+	n.Runs(t, daemon.Setup{})
+	hostile := n.Registers(t, n.Cloud.Instance(t, simulator.Instance{Name: n.Name("hostile")}), "10.129.3.128/25")
+	n.AwaitNode(t, hostile.Name, expect.Soon, podnetwork.Shows(podnetwork.Reachable))
+	n.Registers(t, n.Cloud.Instance(t, simulator.Instance{Name: n.Name("other")}), "10.129.4.0/24")
+	rightful := n.Registers(t, n.Cloud.Instance(t, simulator.Instance{Name: n.Name("rightful")}), "10.129.3.0/24")
+
+	cause := "PodCIDRRejected: No route is kept for 10.129.3.128/25, because it overlaps with 10.129.3.0/24, which Node " + rightful.Name +
+		" has. The route would take the traffic of that Node's pods. Give this Node another CIDR."
+	n.AwaitNode(t, rightful.Name, expect.Soon, podnetwork.Shows(podnetwork.Reachable))
+	n.AwaitNode(t, hostile.Name, 3*expect.Soon, podnetwork.Shows("True "+cause)) // after a minute, because it had its route
+	expect.Within(t, expect.Soon, func(ctx context.Context) error {
+		routes, err := n.Cloud.Routes(ctx)
+		if err != nil {
+			return err
+		}
+		var destinations []string
+		for _, r := range routes {
+			destinations = append(destinations, r.Destination)
+		}
+		slices.Sort(destinations)
+		return expect.Equal("routes", []string{"10.129.3.0/24", "10.129.4.0/24"}, destinations)
+	})
+	expect.Within(t, expect.Soon, func(ctx context.Context) error {
+		told, err := toldOfRoutes(ctx, n.Bed, rightful.Name)
+		if err != nil {
+			return err
+		}
+		return expect.Equal("events", []string{"Warning PodCIDROverlaps: Node " + hostile.Name + " claims 10.129.3.128/25, which overlaps with this Node's CIDR 10.129.3.0/24. Node " +
+			hostile.Name + " gets no route for it. If nobody has given it this CIDR, its kubelet may be hostile."}, told)
+	})
+}
+
 // This cloud keeps the addresses of a node in the node's route. When the addresses
 // change, the daemon replaces the route. It deletes the old route before it creates
 // the new one, because the table takes only one route for a CIDR.

@@ -135,6 +135,9 @@ func (c *Controller) record(e nodeEvent) {
 		return
 	}
 	c.events.Node(e.node, e.event.Type, e.event.Reason, e.event.Message)
+	if e.other != nil {
+		c.events.Node(e.other, e.overlap.Type, e.overlap.Reason, e.overlap.Message)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.memory.recorded.put(claim{e.cidr, e.node.UID}, e.kind)

@@ -146,6 +146,7 @@ type share struct {
 	list             string // why the routes have to be listed first; empty if they need not be listed
 	job              *job
 	held, overBudget []held
+	stray            bool // a route of the CIDR is stray
 	resolved         bool // the failure of the CIDR is over
 	wanted, present  bool
 	missing          string // why the route is missing
@@ -207,6 +208,7 @@ type index struct {
 type entry struct {
 	claimants []*corev1.Node // the oldest first
 	owner     *corev1.Node   // the claimant that gets the route; nil if there is none
+	rejection *rejection     // why the owner gets no route; nil if it gets one
 	routes    []judged
 	serving   bool // a listed route leads to the owner
 	created   bool // this process has created the route a short time ago

@@ -41,23 +41,28 @@ var (
 )
 
 // If a CIDR of a Node gets no route, the event and the condition of the Node have the
-// same reason.
+// same reason. The Node with which it overlaps has an event, too.
 var (
 	reasonRejected = message.Reason{
 		Name: "PodCIDRRejected", On: "Node", Type: corev1.EventTypeWarning,
-		When: "A pod CIDR of the Node does not lie inside --cluster-cidr, is as wide as --cluster-cidr, or is a part of another Node's CIDR. No route is created for it.",
+		When: "A pod CIDR of the Node does not lie inside --cluster-cidr, is as wide as --cluster-cidr, or overlaps with another Node's CIDR. No route is created for it, and a route that it has is removed if it overlaps.",
 		Do:   "Correct --cluster-cidr, or replace the Node by a Node that has another CIDR. To create routes outside --cluster-cidr as upstream does, set --route-creation-outside-cluster-cidr.",
+	}
+	reasonOverlap = message.Reason{
+		Name: "PodCIDROverlaps", On: "Node", Type: corev1.EventTypeWarning,
+		When: "Another Node claims a CIDR that overlaps with one of this Node's. This Node keeps its route.",
+		Do:   "Find out who gave the other Node its CIDR. If nobody did, the other Node's kubelet may be hostile. Replace that Node.",
 	}
 	reasonRejectedShown = message.Reason{
 		Name: "PodCIDRRejected", On: "Node", Condition: string(corev1.NodeNetworkUnavailable),
-		When: "A pod CIDR of the Node has no route, because it does not lie inside --cluster-cidr, is as wide as --cluster-cidr, or is a part of another Node's CIDR (status True).",
+		When: "A pod CIDR of the Node has no route, because it does not lie inside --cluster-cidr, is as wide as --cluster-cidr, or overlaps with another Node's CIDR (status True).",
 		Do:   reasonRejected.Do,
 	}
 )
 
 // Reasons returns the reasons of all events and conditions of this controller.
 func Reasons() []message.Reason {
-	return []message.Reason{reasonCreateFailed, reasonDeletionHeld, reasonUnwritten, reasonCreated, reasonMissing, reasonRejected, reasonRejectedShown}
+	return []message.Reason{reasonCreateFailed, reasonDeletionHeld, reasonUnwritten, reasonCreated, reasonMissing, reasonRejected, reasonOverlap, reasonRejectedShown}
 }
 
 // nodeEvent is an event on a Node, about one of its CIDRs or about its condition.
@@ -68,11 +73,15 @@ type nodeEvent struct {
 	// failure.
 	kind  string
 	event message.Event
+	// other, if not nil, is the Node with which the CIDR overlaps. It gets the event
+	// overlap at the same time.
+	other   *corev1.Node
+	overlap message.Event
 }
 
 func createFailed(node *corev1.Node, cidr netip.Prefix, f failure) nodeEvent {
 	text := fmt.Sprintf("Could not create route %s %s for node %s after %v: %s", node.UID, cidr, node.Name, f.took.Round(time.Millisecond), f.text)
-	return nodeEvent{node, cidr, f.kind, reasonCreateFailed.Event(text)}
+	return nodeEvent{node: node, cidr: cidr, kind: f.kind, event: reasonCreateFailed.Event(text)}
 }
 
 // conditionFailed returns the event about a condition that could not be written. The
@@ -103,7 +112,7 @@ func routeMissing() message.Cause {
 // text returns the message about the rejection of a CIDR.
 func (r rejection) text(cidr netip.Prefix, clusters []netip.Prefix) string {
 	if r.holder != nil {
-		return fmt.Sprintf("No route is created for %s, because it is a part of %s, which Node %s has. "+
+		return fmt.Sprintf("No route is kept for %s, because it overlaps with %s, which Node %s has. "+
 			"The route would take the traffic of that Node's pods. Give this Node another CIDR.", cidr, r.held, r.holder.Name)
 	}
 	var all []string
@@ -115,9 +124,15 @@ func (r rejection) text(cidr netip.Prefix, clusters []netip.Prefix) string {
 }
 
 // cidrRejected returns the cause and the event for a Node with a CIDR that gets no
-// route.
-func cidrRejected(node *corev1.Node, cidr netip.Prefix, text string) (message.Cause, nodeEvent) {
-	return reasonRejectedShown.Cause(text), nodeEvent{node, cidr, kindRejected, reasonRejected.Event(text)}
+// route. The other Node that has the CIDR, or a part of it, gets an event, too.
+func cidrRejected(node *corev1.Node, cidr netip.Prefix, why rejection, clusters []netip.Prefix) (message.Cause, nodeEvent) {
+	text := why.text(cidr, clusters)
+	e := nodeEvent{node: node, cidr: cidr, kind: kindRejected, event: reasonRejected.Event(text), other: why.holder}
+	if e.other != nil {
+		e.overlap = reasonOverlap.Event(fmt.Sprintf("Node %s claims %s, which overlaps with this Node's CIDR %s. Node %[1]s gets no route for it. "+
+			"If nobody has given it this CIDR, its kubelet may be hostile.", node.Name, cidr, why.held))
+	}
+	return reasonRejectedShown.Cause(text), e
 }
 
 // isOurs reports whether this controller writes conditions with this reason.

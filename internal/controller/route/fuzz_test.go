@@ -26,7 +26,7 @@ func FuzzPodCIDR(f *testing.F) {
 			if again, err := netip.ParsePrefix(cidr.String()); err != nil || again != cidr {
 				t.Errorf("%q becomes the key %q, which is %v, %v", text, cidr, again, err)
 			}
-			if (&index{observed: o}).rejection(cidr) != nil {
+			if (&index{observed: o}).rejectionOf(cidr, nil) != nil {
 				continue
 			}
 			inside := false

@@ -178,6 +178,9 @@ func digest(p plan) []string {
 	}
 	for _, e := range p.events {
 		lines = append(lines, fmt.Sprintf("event on %s: %s", e.node.Name, e.event.Message))
+		if e.other != nil {
+			lines = append(lines, fmt.Sprintf("event on %s: %s", e.other.Name, e.overlap.Message))
+		}
 	}
 	return lines
 }
@@ -208,6 +211,9 @@ var (
 	unclaimed = blackhole(newRoute("b", "", "10.244.99.0/24"))
 	duplicate = newRoute("r1b", "node-1", "10.244.1.0/24")
 	moved     = newRoute("m", "node-2", "10.244.1.0/24")
+	part      = newRoute("p", "node-2", "10.244.1.128/25")
+	earlier   = newRoute("p", "node-2", "10.244.3.128/25")
+	around    = newRoute("w", "node-1", "10.244.0.0/17")
 )
 
 // created records in the memory that this process has created a route for the Node.

@@ -80,8 +80,8 @@ func (x *index) planCondition(node *corev1.Node) view {
 func (x *index) explain(node *corev1.Node) (message.Cause, []nodeEvent) {
 	cidrs := cidrsOf(node)
 	for _, cidr := range cidrs {
-		if why := x.rejection(cidr); why != nil && !x.entries[cidr].serving {
-			cause, event := cidrRejected(node, cidr, why.text(cidr, x.clusters))
+		if why := x.whyRejected(node, cidr); why != nil {
+			cause, event := cidrRejected(node, cidr, *why, x.clusters)
 			return cause, []nodeEvent{event} // No listing changes a rejection, so a failed listing is not mentioned.
 		}
 	}
@@ -91,6 +91,19 @@ func (x *index) explain(node *corev1.Node) (message.Cause, []nodeEvent) {
 		return routeMissing(), []nodeEvent{createFailed(node, cidrs[0], f)}
 	}
 	return routeMissing(), nil
+}
+
+// whyRejected returns why the Node has no route for the CIDR, if others have to change
+// something: the CIDR is rejected, or an older Node has it, too.
+func (x *index) whyRejected(node *corev1.Node, cidr netip.Prefix) *rejection {
+	switch e := x.entries[cidr]; {
+	case e.rejection != nil && !e.serving:
+		return e.rejection
+	case e.owner.UID != node.UID:
+		return &rejection{e.owner, cidr}
+	default:
+		return nil
+	}
 }
 
 // statusOf returns the status of NetworkUnavailable that the Node should show. It is
@@ -152,7 +165,7 @@ func (x *index) missingSince(node *corev1.Node, wanted []netip.Prefix, satisfied
 			earliest(f.since)
 		} else if at, pending := x.memory.pending[cidr]; pending {
 			earliest(at)
-		} else if owner := x.entries[cidr].owner; owner.UID != node.UID || x.rejection(cidr) != nil {
+		} else if owner := x.entries[cidr].owner; owner.UID != node.UID || x.entries[cidr].rejection != nil {
 			failed = true
 			earliest(node.CreationTimestamp.Time)
 		}

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 
@@ -21,6 +22,7 @@ func (x *index) jobFor(cidr netip.Prefix, e *entry, s *share) *job {
 		case removeNow:
 			remove(j)
 		case stray:
+			s.stray = true
 			ok, until, at := x.mayRemove(j.route)
 			if ok {
 				remove(j)
@@ -34,7 +36,7 @@ func (x *index) jobFor(cidr netip.Prefix, e *entry, s *share) *job {
 			s.until = x.earliest(s.until, at)
 		}
 	}
-	if e.owner != nil && !x.disowns(e.owner) && !e.isSatisfied() && x.rejection(cidr) == nil {
+	if e.owner != nil && !x.disowns(e.owner) && !e.isSatisfied() && e.rejection == nil {
 		next.create = &creation{node: e.owner, hint: hintFor(e.owner, cidr), why: whyCreated(e), replacesBlackhole: e.blackhole}
 	}
 	if len(next.remove) == 0 && next.create == nil {
@@ -47,47 +49,64 @@ func (x *index) jobFor(cidr netip.Prefix, e *entry, s *share) *job {
 // (promise S5 d). The CIDR has to be checked because a kubelet can write any CIDR
 // into its own Node.
 type rejection struct {
-	// The rejected CIDR is a part of another Node's CIDR. The field holder has that
+	// The rejected CIDR overlaps with another Node's CIDR. The field holder has that
 	// Node, and the field held has its CIDR. If holder is nil, the rejected CIDR is not
 	// inside the cluster's CIDRs.
 	holder *corev1.Node
 	held   netip.Prefix
 }
 
-// rejection returns the rejection of a CIDR, or nil if the CIDR can get a route.
-func (x *index) rejection(cidr netip.Prefix) *rejection {
+// rejectionOf returns the rejection of a CIDR, or nil if the CIDR can get a route.
+func (x *index) rejectionOf(cidr netip.Prefix, owner *corev1.Node) *rejection {
 	if !x.limits.CreateOutside && !x.isInside(cidr) {
 		return &rejection{}
 	}
-	held, isPart := x.table.wholeOf(cidr)
-	if !isPart {
-		return nil
-	}
-	if e := x.entries[held]; e != nil && e.owner != nil && e.owner != x.entries[cidr].owner {
-		return &rejection{e.owner, held}
+	for _, held := range x.table.overlaps(cidr) {
+		if e := x.entries[held]; e != nil && e.owner != nil && e.owner != owner && x.table.precedes(held, e.owner, cidr, owner) {
+			return &rejection{e.owner, held}
+		}
 	}
 	return nil
 }
 
-// usualBits returns the usual length of the Nodes' CIDRs for each family. It is the
-// most frequent length of those CIDRs that lie inside the cluster's CIDRs. If several
-// lengths are equally frequent, it is the shortest of them. The parameter has the
-// number of CIDRs of each length, by family. The key true stands for IPv4. If a Node
-// has a CIDR of the usual length, no other Node gets a route for a part of that CIDR,
-// because the more specific route would take the traffic of the first Node's pods.
-// CIDRs of other lengths are not protected. If they were, a kubelet could write a CIDR
-// that contains the CIDRs of many other Nodes, and these Nodes would get no routes.
-func usualBits(counts map[bool]map[int]int) map[bool]int {
-	usual := map[bool]int{}
-	for family, lengths := range counts {
-		most := 0
-		for bits, n := range lengths {
-			if n > most || n == most && n > 0 && bits < usual[family] {
-				usual[family], most = bits, n
-			}
+// precedes reports whether, of two Nodes whose CIDRs overlap, the first one gets its
+// route. It is the Node whose CIDR has a length that is common among the Nodes, because
+// such a CIDR was assigned. Otherwise a kubelet could write a part of another Node's CIDR,
+// and its more specific route would take the traffic of that Node's pods, or a CIDR that
+// contains those of many Nodes. Of CIDRs that are alike in this, the older Node's counts.
+func (t *table) precedes(a netip.Prefix, nodeA *corev1.Node, b netip.Prefix, nodeB *corev1.Node) bool {
+	if isCommon := t.isCommon(a); isCommon != t.isCommon(b) {
+		return isCommon
+	}
+	return byAge(nodeA, nodeB) < 0
+}
+
+// byAge compares the ages of two Nodes. The older one comes first.
+func byAge(a, b *corev1.Node) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
+
+// count has the number of CIDRs of one length that Nodes claim, and how many of them lie
+// inside the cluster's CIDRs.
+type count struct{ all, inside int }
+
+// commonLengths says for each length of a family's CIDRs whether it is common: it is the
+// most frequent one inside the cluster's CIDRs (of several, the shortest), or at least a
+// tenth of the CIDRs have it, and not only one.
+func commonLengths(counts map[int]count) map[int]bool {
+	common, total, most, usual := map[int]bool{}, 0, 0, 0
+	for bits, n := range counts {
+		total += n.inside
+		if n.inside > most || n.inside == most && bits < usual {
+			most, usual = n.inside, bits
 		}
 	}
-	return usual
+	for bits, n := range counts {
+		if n.all > 0 {
+			common[bits] = n.inside > 0 && bits == usual || n.inside > 1 && 10*n.inside >= total
+		}
+	}
+	return common
 }
 
 func whyCreated(e *entry) string {
@@ -119,7 +138,7 @@ func (x *index) missingReason(cidr netip.Prefix, e *entry) string {
 	switch {
 	case x.disowns(e.owner):
 		return "Excluded"
-	case x.rejection(cidr) != nil:
+	case e.rejection != nil:
 		return kindRejected
 	case failed && failure.concerns(e.owner):
 		return failure.kind

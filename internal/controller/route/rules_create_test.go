@@ -28,14 +28,14 @@ func createRows() []row {
 					"Correct --cluster-cidr, or give the Node another CIDR. --route-creation-outside-cluster-cidr allows the route.",
 			},
 		},
-		{"PartOfAnotherNodesCIDRGetsNoRoute", given(2, podCIDRs("node-2", "10.244.1.0/25"), unlisted("r2")), taken("10.244.1.0/25")}, // upstream creates it
+		{"PartOfAnotherNodesCIDRGetsNoRoute", given(2, podCIDRs("node-2", "10.244.1.0/25"), unlisted("r2")), taken("node-2", "10.244.1.0/25", "node-1", "10.244.1.0/24")}, // upstream creates it
 		{
 			"PartOfAnotherNodesCIDRGetsNoRouteIfRoutesOutsideAreAskedFor",
-			given(2, podCIDRs("node-2", "10.244.1.128/32"), unlisted("r2"), func(o *observed) { o.limits.CreateOutside = true }), taken("10.244.1.128/32"),
+			given(2, podCIDRs("node-2", "10.244.1.128/32"), unlisted("r2"), func(o *observed) { o.limits.CreateOutside = true }), taken("node-2", "10.244.1.128/32", "node-1", "10.244.1.0/24"),
 		},
 		{
 			"NodeGetsItsRouteAlthoughAnotherOneHasAPartOfItsCIDR", given(2, podCIDRs("node-2", "10.244.1.0/25"), unlisted("r1"), unlisted("r2")),
-			append([]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}, taken("10.244.1.0/25")...),
+			append([]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}, taken("node-2", "10.244.1.0/25", "node-1", "10.244.1.0/24")...),
 		},
 		{
 			"PartOfANodesOwnCIDRGetsItsRoute", given(2, podCIDRs("node-2", "10.244.2.0/24", "10.244.2.0/25"), unlisted("r2")),
@@ -50,7 +50,7 @@ func createRows() []row {
 		},
 		{
 			"NodeThatHasAWideCIDRKeepsNoOtherFromItsRoute", given(3, podCIDRs("node-1", "10.244.0.0/17"), unlisted("r1"), unlisted("r3")),
-			[]string{"create 10.244.0.0/17 for node-1: there is no route for its CIDR", "create 10.244.3.0/24 for node-3: there is no route for its CIDR"},
+			append([]string{"create 10.244.3.0/24 for node-3: there is no route for its CIDR"}, taken("node-1", "10.244.0.0/17", "node-2", "10.244.2.0/24")...),
 		},
 		{
 			"PartOfTheCIDROfANodeThatIsBeingDeletedGetsItsRoute", given(2, podCIDRs("node-2", "10.244.1.0/25"), unlisted("r2"), node("node-1", beingDeleted)),
@@ -80,12 +80,14 @@ func rejected(cidr string) []string {
 	}
 }
 
-// taken returns the digest for node-2 if its CIDR is a part of node-1's.
-func taken(cidr string) []string {
+// taken returns the digest for a Node if its CIDR overlaps with that of another one.
+func taken(node, cidr, other, held string) []string {
 	return []string{
-		"node-2 NetworkUnavailable=True PodCIDRRejected",
-		"event on node-2: No route is created for " + cidr + ", because it is a part of 10.244.1.0/24, which Node node-1 has. " +
+		node + " NetworkUnavailable=True PodCIDRRejected",
+		"event on " + node + ": No route is kept for " + cidr + ", because it overlaps with " + held + ", which Node " + other + " has. " +
 			"The route would take the traffic of that Node's pods. Give this Node another CIDR.",
+		"event on " + other + ": Node " + node + " claims " + cidr + ", which overlaps with this Node's CIDR " + held + ". Node " + node + " gets no route for it. " +
+			"If nobody has given it this CIDR, its kubelet may be hostile.",
 	}
 }
 

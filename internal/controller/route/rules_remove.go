@@ -1,7 +1,6 @@
 package route
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -56,10 +55,9 @@ type judged struct {
 
 // judge decides the fate of each route of one CIDR.
 func (x *index) judge(cidr netip.Prefix, e *entry) {
-	slices.SortStableFunc(e.claimants, func(a, b *corev1.Node) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	})
-	e.owner = ownerOf(e)
+	if e.owner != nil {
+		e.rejection = x.rejectionOf(cidr, e.owner)
+	}
 	var first *route
 	for n := range e.routes {
 		j := &e.routes[n]
@@ -86,6 +84,7 @@ func (x *index) judge(cidr netip.Prefix, e *entry) {
 // ownerOf returns the Node that gets the route of a CIDR. No two Nodes should claim the
 // same CIDR. If two do, the Node that has a working route keeps the CIDR.
 func ownerOf(e *entry) *corev1.Node {
+	slices.SortFunc(e.claimants, byAge)
 	if len(e.claimants) == 0 {
 		return nil
 	}
@@ -105,12 +104,14 @@ func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
 	ofOwner := e.owner != nil && r.target == e.owner.Name
 	works := ofOwner && !r.blackhole && !hasOtherAddresses(r, e.owner)
 	switch {
-	case works && first == nil:
+	case works && first == nil && !x.overlaps(e):
 		return inUse, "it leads to its node"
 	case !x.isInside(r.cidr):
 		return keep, "it is not inside the cluster's CIDRs"
 	case x.disowns(target), x.disowns(e.owner):
 		return keep, "its Node does not belong to this daemon"
+	case ofOwner && x.overlaps(e):
+		return stray, "its CIDR overlaps with " + e.rejection.held.String() + " of Node " + e.rejection.holder.Name
 	case works && (r.name == "" || r.name == first.name):
 		return keep, "it cannot be distinguished from an identical route"
 	case works && !x.limits.RemoveDuplicates:
@@ -124,6 +125,9 @@ func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
 	case ofOwner:
 		return removeNow, "the addresses of Node " + r.target + " have changed"
 	case target != nil && target.DeletionTimestamp == nil && claims(target, r.cidr):
+		if first != nil { // It takes a part of the traffic.
+			return stray, "its CIDR belongs to Node " + e.owner.Name + ", which has a route"
+		}
 		return keep, "Node " + r.target + " claims the CIDR, too"
 	case e.owner != nil:
 		return removeNow, "its CIDR now belongs to Node " + e.owner.Name
@@ -136,6 +140,12 @@ func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
 	default:
 		return keep, "its target is a Node, and no Node claims its CIDR"
 	}
+}
+
+// overlaps reports whether the CIDR of the entry overlaps with another Node's, which
+// belongs to this daemon and keeps its route.
+func (x *index) overlaps(e *entry) bool {
+	return e.rejection != nil && e.rejection.holder != nil && !x.disowns(e.rejection.holder)
 }
 
 // isInside reports whether one of the cluster's CIDRs contains this CIDR and is larger.

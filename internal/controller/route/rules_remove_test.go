@@ -39,19 +39,46 @@ func removeRows() []row {
 		{"ExclusionLabelWithValueFalseDoesNotCount", given(2, unlisted("r1"), node("node-1", label("false"))), []string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}},
 		{
 			"OfTwoClaimantsTheOneWithTheRouteKeepsIt", given(2, unlisted("r1"), listed(moved), node("node-2", withCIDR("10.244.1.0/24"))),
-			[]string{"node-1 NetworkUnavailable=True NoRouteCreated"},
+			taken("node-1", "10.244.1.0/24", "node-2", "10.244.1.0/24"),
 		},
 		{
-			"OfTwoClaimantsWithRoutesBothKeepThem", given(2, listed(moved), node("node-2", withCIDR("10.244.1.0/24"))),
-			[]string{"node-2 NetworkUnavailable=True NoRouteCreated"},
+			"OfTwoClaimantsWithRoutesTheOlderKeepsIt", given(2, listed(moved), strayFor(moved, time.Minute), node("node-2", withCIDR("10.244.1.0/24"))),
+			append([]string{"remove m: its CIDR belongs to Node node-1, which has a route"}, taken("node-2", "10.244.1.0/24", "node-1", "10.244.1.0/24")...),
 		},
 		{
 			"OfTwoClaimantsTheOlderGetsTheRoute", given(2, unlisted("r1"), node("node-2", withCIDR("10.244.1.0/24"))),
-			[]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR", "node-2 NetworkUnavailable=True NoRouteCreated"},
+			append([]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}, taken("node-2", "10.244.1.0/24", "node-1", "10.244.1.0/24")...),
 		},
 		{
 			"OfTwoClaimantsABlackholeDoesNotCount", given(2, unlisted("r1"), listed(blackhole(moved)), node("node-2", withCIDR("10.244.1.0/24"))),
-			[]string{"create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere", "node-2 NetworkUnavailable=True NoRouteCreated"},
+			append([]string{"create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere"}, taken("node-2", "10.244.1.0/24", "node-1", "10.244.1.0/24")...),
+		},
+		{
+			"RouteOfAPartOfAnotherNodesCIDRGoes", given(3, podCIDRs("node-2", "10.244.1.128/25"), unlisted("r2"), listed(part), strayFor(part, time.Minute)),
+			append([]string{"remove p: its CIDR overlaps with 10.244.1.0/24 of Node node-1"}, taken("node-2", "10.244.1.128/25", "node-1", "10.244.1.0/24")...),
+		},
+		{
+			"RouteOfAPartWaits", given(3, podCIDRs("node-2", "10.244.1.128/25"), unlisted("r2"), listed(part)),
+			append([]string{"hold p: its CIDR overlaps with 10.244.1.0/24 of Node node-1" + waits}, taken("node-2", "10.244.1.128/25", "node-1", "10.244.1.0/24")...),
+		},
+		{
+			"RouteOfAPartGoesAlthoughItsNodeCameFirst", given(3, podCIDRs("node-2", "10.244.3.128/25"), unlisted("r2"), unlisted("r3"), listed(earlier), strayFor(earlier, time.Minute)),
+			append([]string{
+				"create 10.244.3.0/24 for node-3: there is no route for its CIDR", "remove p: its CIDR overlaps with 10.244.3.0/24 of Node node-3",
+			}, taken("node-2", "10.244.3.128/25", "node-3", "10.244.3.0/24")...),
+		},
+		{
+			"RouteAroundAnotherNodesCIDRGoes", given(3, podCIDRs("node-1", "10.244.0.0/17"), unlisted("r1"), listed(around), strayFor(around, time.Minute)),
+			append([]string{"remove w: its CIDR overlaps with 10.244.2.0/24 of Node node-2"}, taken("node-1", "10.244.0.0/17", "node-2", "10.244.2.0/24")...),
+		},
+		{
+			"OfTwoCommonLengthsTheOlderNodeKeepsItsRoute",
+			given(4, podCIDRs("node-1", "10.244.3.0/25"), podCIDRs("node-2", "10.244.9.0/25"), unlisted("r1"), unlisted("r2"),
+				listed(newRoute("p1", "node-1", "10.244.3.0/25"), newRoute("p2", "node-2", "10.244.9.0/25")), strayFor(newRoute("r3", "node-3", "10.244.3.0/24"), time.Minute)),
+			append([]string{"remove r3: its CIDR overlaps with 10.244.3.0/25 of Node node-1"}, taken("node-3", "10.244.3.0/24", "node-1", "10.244.3.0/25")...),
+		},
+		{
+			"RouteOfAPartOfAnExcludedNodesCIDRStays", given(3, podCIDRs("node-2", "10.244.1.128/25"), unlisted("r2"), listed(part), strayFor(part, time.Minute), node("node-1", label("true"))), nil,
 		},
 		{"RouteToASecondNodeOfTheNameThatIsBeingDeletedStays", given(2, node("node-1", beingDeleted), nodeDeleted("node-1", "10.244.1.0/24")), nil},
 

@@ -33,20 +33,19 @@ type table struct {
 	// targets has the CIDRs of the routes that lead to a Node, by the name of the
 	// Node.
 	targets map[string][]netip.Prefix
-	// lengths counts the claimed CIDRs inside the cluster's CIDRs, by family and
-	// length.
-	lengths map[bool]map[int]int
-	// usual has the usual length of each family (see usualBits).
-	usual map[bool]int
-	// parts has the claimed CIDRs that are smaller than a CIDR of the usual length. They
-	// are grouped by the CIDR of the usual length that contains them.
+	// lengths counts the claimed CIDRs by family and length. The family true is IPv4.
+	lengths map[bool]map[int]count
+	// common has each length of the claimed CIDRs, by family, and whether it is common
+	// (see commonLengths).
+	common map[bool]map[int]bool
+	// parts has the claimed CIDRs by each longer CIDR of these lengths that contains them.
 	parts map[netip.Prefix]map[netip.Prefix]bool
 
 	shares map[netip.Prefix]share
 	views  map[string]view
 	strays map[identity]time.Time
 	counts counts
-	held   map[netip.Prefix]bool // CIDRs with stray routes that are held
+	stray  map[netip.Prefix]bool // CIDRs with stray routes
 	due    agenda
 }
 
@@ -54,8 +53,8 @@ type table struct {
 func newTable(o observed) *table {
 	t := &table{
 		cidrs: map[string][]netip.Prefix{}, claimants: map[netip.Prefix]map[string]bool{}, routes: map[netip.Prefix][]route{}, targets: map[string][]netip.Prefix{},
-		lengths: map[bool]map[int]int{true: {}, false: {}}, parts: map[netip.Prefix]map[netip.Prefix]bool{},
-		shares: map[netip.Prefix]share{}, views: map[string]view{}, strays: map[identity]time.Time{}, counts: counts{missing: map[string]int{}}, held: map[netip.Prefix]bool{},
+		lengths: map[bool]map[int]count{true: {}, false: {}}, parts: map[netip.Prefix]map[netip.Prefix]bool{},
+		shares: map[netip.Prefix]share{}, views: map[string]view{}, strays: map[identity]time.Time{}, counts: counts{missing: map[string]int{}}, stray: map[netip.Prefix]bool{},
 	}
 	for _, r := range o.memory.listing.routes {
 		cidrs := t.targets[r.target]
@@ -70,7 +69,7 @@ func newTable(o observed) *table {
 	for _, node := range o.nodes {
 		t.update(&o, node.Name)
 	}
-	t.usual = usualBits(t.lengths)
+	t.common = t.commonLengths()
 	t.findParts()
 	return t
 }
@@ -105,14 +104,30 @@ func (t *table) isTarget(name string) bool {
 	return is
 }
 
-// wholeOf returns the CIDR of the usual length that contains this smaller CIDR. The
-// second result is false if this CIDR is not smaller.
-func (t *table) wholeOf(cidr netip.Prefix) (whole netip.Prefix, isPart bool) {
-	bits, known := t.usual[cidr.Addr().Is4()]
-	if !known || cidr.Bits() <= bits {
-		return netip.Prefix{}, false
+func (t *table) commonLengths() map[bool]map[int]bool {
+	return map[bool]map[int]bool{true: commonLengths(t.lengths[true]), false: commonLengths(t.lengths[false])}
+}
+
+// isCommon reports whether the length of the CIDR is common.
+func (t *table) isCommon(cidr netip.Prefix) bool { return t.common[cidr.Addr().Is4()][cidr.Bits()] }
+
+// wholesOf returns the CIDRs of the claimed lengths that contain this smaller CIDR.
+func (t *table) wholesOf(cidr netip.Prefix) (wholes []netip.Prefix) {
+	for bits := range t.common[cidr.Addr().Is4()] {
+		if bits < cidr.Bits() {
+			wholes = append(wholes, netip.PrefixFrom(cidr.Addr(), bits).Masked())
+		}
 	}
-	return netip.PrefixFrom(cidr.Addr(), bits).Masked(), true
+	return wholes
+}
+
+// overlaps returns the CIDRs that overlap with this one, and that Nodes claim or have
+// claimed. CIDRs overlap only if one contains the other.
+func (t *table) overlaps(cidr netip.Prefix) []netip.Prefix {
+	all := slices.DeleteFunc(t.wholesOf(cidr), func(whole netip.Prefix) bool { return t.claimants[whole] == nil })
+	all = slices.AppendSeq(all, maps.Keys(t.parts[cidr]))
+	slices.SortFunc(all, netip.Prefix.Compare)
+	return all
 }
 
 // update brings the claims of the Node with this name up to date in the table.
@@ -151,16 +166,20 @@ func claimed(node *corev1.Node) []netip.Prefix {
 // claim updates lengths and parts for a CIDR. n is 1 if the CIDR has got its first
 // claimant, and -1 if it has lost its last one.
 func (t *table) claim(o *observed, cidr netip.Prefix, n int) {
+	counted := t.lengths[cidr.Addr().Is4()]
+	c := counted[cidr.Bits()]
+	c.all += n
 	if o.isInside(cidr) {
-		t.lengths[cidr.Addr().Is4()][cidr.Bits()] += n
+		c.inside += n
 	}
+	counted[cidr.Bits()] = c
 	if n > 0 {
 		t.addPart(cidr)
 	}
 }
 
 func (t *table) addPart(cidr netip.Prefix) {
-	if whole, isPart := t.wholeOf(cidr); isPart {
+	for _, whole := range t.wholesOf(cidr) {
 		if t.parts[whole] == nil {
 			t.parts[whole] = map[netip.Prefix]bool{}
 		}
@@ -179,7 +198,7 @@ func (t *table) findParts() {
 // reach returns the given CIDRs and Nodes, and all others that are connected with them.
 // Two are connected if the plan of one depends on the other, directly or through
 // others. A Node depends on its CIDRs. A CIDR depends on the Nodes that claim it, and
-// on the CIDR of the usual length that contains it.
+// on the CIDRs that overlap with it.
 func (t *table) reach(from touched) touched {
 	reached, todo := newTouched(), slices.Collect(maps.Keys(from.cidrs))
 	node := func(name string) {
@@ -201,10 +220,7 @@ func (t *table) reach(from touched) touched {
 		for name := range t.claimants[cidr] {
 			node(name)
 		}
-		if whole, isPart := t.wholeOf(cidr); isPart {
-			todo = append(todo, whole)
-		}
-		todo = slices.AppendSeq(todo, maps.Keys(t.parts[cidr]))
+		todo = append(todo, t.overlaps(cidr)...)
 	}
 	return reached
 }
@@ -228,8 +244,8 @@ func (t *table) change(o *observed, changes touched) touched {
 		}
 		t.update(o, name)
 	}
-	if usual := usualBits(t.lengths); !maps.Equal(usual, t.usual) {
-		t.usual = usual
+	if common := t.commonLengths(); !maps.EqualFunc(common, t.common, maps.Equal) {
+		t.common = common
 		t.findParts()
 		return t.all(&o.memory)
 	}
@@ -253,10 +269,10 @@ func (t *table) plan(o observed, changes touched) plan {
 	before := len(t.strays)
 	what := t.change(&o, changes)
 	x := t.index(o, what)
-	if len(t.held) > 0 && len(x.strays) != before && (x.isOverBudget(before) || x.isOverBudget(len(x.strays))) {
+	if len(t.stray) > 0 && len(x.strays) != before && (x.isOverBudget(before) || x.isOverBudget(len(x.strays))) {
 		// Whether a stray route is held, and the message about it, depend on the number
-		// of stray routes. So all held routes are planned again.
-		for cidr := range t.held {
+		// of stray routes. So all stray routes are planned again.
+		for cidr := range t.stray {
 			what.cidrs[cidr] = true
 		}
 		what = t.reach(what)
@@ -338,6 +354,9 @@ func (t *table) index(o observed, what touched) *index {
 			x.entries[cidr] = e
 		}
 	}
+	for _, e := range x.entries {
+		e.owner = ownerOf(e)
+	}
 	for cidr, e := range x.entries {
 		x.judge(cidr, e)
 	}
@@ -348,9 +367,9 @@ func (t *table) index(o observed, what touched) *index {
 func (t *table) setShare(cidr netip.Prefix, s share) {
 	t.count(t.shares[cidr], -1)
 	t.count(s, 1)
-	delete(t.held, cidr)
-	if len(s.held) > 0 {
-		t.held[cidr] = true
+	delete(t.stray, cidr)
+	if s.stray {
+		t.stray[cidr] = true
 	}
 	if before := t.shares[cidr]; !s.until.IsZero() && !s.until.Equal(before.until) {
 		heap.Push(&t.due, due{at: s.until, cidr: cidr})
@@ -393,7 +412,7 @@ func (t *table) setView(name string, v view) {
 func (t *table) summarize(p *plan) {
 	p.counts = t.counts
 	p.counts.missing = maps.Clone(t.counts.missing)
-	for _, cidr := range slices.SortedFunc(maps.Keys(t.held), netip.Prefix.Compare) {
+	for _, cidr := range slices.SortedFunc(maps.Keys(t.stray), netip.Prefix.Compare) {
 		p.held = append(p.held, t.shares[cidr].held...)
 		p.overBudget = append(p.overBudget, t.shares[cidr].overBudget...)
 	}

@@ -92,7 +92,7 @@ func (h *history) changeNode() {
 	node = node.DeepCopy()
 	switch h.r.IntN(8) {
 	case 0:
-		withCIDR("10.244.1.128/25")(node) // a part of another Node's CIDR
+		withCIDR([]string{"10.244.1.128/25", "10.244.1.0/25", "10.244.0.0/22"}[h.r.IntN(3)])(node) // a part of another Node's CIDR, or around it
 	case 1:
 		node.Labels = map[string]string{"others": "yes"}
 	case 2:
@@ -331,7 +331,7 @@ func TestCIDRThatANodeHasTwiceCountsOnce(t *testing.T) {
 	table := decide(o).table
 	o.node = func(string) *corev1.Node { return nil }
 	table.update(&o, "node-1")
-	if got := table.lengths[true][24]; got != 2 {
+	if got := table.lengths[true][24].all; got != 2 {
 		t.Errorf("%d CIDRs are counted, want those of two Nodes", got)
 	}
 }
