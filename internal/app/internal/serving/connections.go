@@ -1,31 +1,57 @@
 package serving
 
 import (
+	"cmp"
+	"crypto/tls"
 	"net"
+	"net/http"
+	"net/netip"
+	"slices"
 	"sync"
+	"time"
 )
 
-// connectionsAtOnce bounds the memory that connections use. A client can send a request
-// header of a megabyte that never ends. The server can also wait for ever for the body
-// of a request that it has already answered.
-const connectionsAtOnce = 128
+const (
+	// connectionsAtOnce bounds the memory that connections use.
+	connectionsAtOnce = 64
+	// ofOneHost is the number of connections up to which a host that is known is preferred.
+	ofOneHost = 16
+	// knownHosts is the maximum number of hosts that are known, and knownFor the time for
+	// which a host is known after its last request.
+	knownHosts, knownFor = 1024, 10 * time.Minute
+)
 
 // bounded is a listener that keeps at most limit connections. If a client opens one
-// more, the new connection is accepted, and the oldest connection of the host with
-// the most connections is closed. So a host that opens many connections loses its own
-// connections. The kubelet and Prometheus keep theirs.
+// more, another one is closed. Connections of hosts without an answered request go first,
+// and of these the host with the most connections. Then those of the hosts whose first
+// request was answered last. So the kubelet, the API server and Prometheus keep their
+// connections, however many others there are. The addresses of this machine, from which
+// kubelets call Pods on the host's network, go last.
 type bounded struct {
 	net.Listener
 
 	limit int
+	own   func(host string) bool // whether it is an address of this machine
 
-	mu   sync.Mutex
-	open map[string][]*connection // by host, the oldest first; guarded by mu
-	n    int                      // number of open connections; guarded by mu
+	mu    sync.Mutex
+	open  []*connection   // the oldest first; guarded by mu
+	known map[string]uses // by host; guarded by mu
 }
 
+// uses says when the first and the last request of a host were answered.
+type uses struct{ first, last time.Time }
+
 func newBounded(l net.Listener, limit int) *bounded {
-	return &bounded{Listener: l, limit: limit, open: map[string][]*connection{}}
+	return &bounded{Listener: l, limit: limit, own: isOwn, known: map[string]uses{}}
+}
+
+// isOwn reports whether the host is this machine.
+func isOwn(host string) bool {
+	all, _ := net.InterfaceAddrs() // Without them, no host is preferred.
+	return slices.ContainsFunc(all, func(a net.Addr) bool {
+		own, err := netip.ParsePrefix(a.String())
+		return err == nil && own.Addr().String() == host
+	})
 }
 
 // Accept implements net.Listener.
@@ -35,54 +61,105 @@ func (b *bounded) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	c := &connection{Conn: accepted, of: b, host: hostOf(accepted.RemoteAddr())}
-	if oldest := b.add(c); oldest != nil {
-		_ = oldest.Close() // its reader gets an error
+	c.own = b.own(c.host)
+	if surplus := b.add(c, time.Now()); surplus != nil {
+		_ = surplus.Close() // its reader gets an error
 	}
 	return c, nil
 }
 
 // add adds a connection and returns the connection to close. It returns nil if there
 // is room.
-func (b *bounded) add(c *connection) *connection {
+func (b *bounded) add(added *connection, now time.Time) (surplus *connection) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.open[c.host] = append(b.open[c.host], c)
-	b.n++
-	if b.n <= b.limit {
+	others := b.open
+	b.open = append(b.open, added)
+	if len(b.open) <= b.limit {
 		return nil
 	}
-	most := c.host
-	for host, of := range b.open {
-		if len(of) > len(b.open[most]) {
-			most = host
+	of := map[string]int{}
+	for _, c := range b.open {
+		of[c.host]++
+	}
+	since := func(c *connection) time.Time { // zero: unknown
+		if of[c.host] > ofOneHost || now.Sub(b.known[c.host].last) > knownFor {
+			return time.Time{}
+		}
+		return b.known[c.host].first
+	}
+	return slices.MinFunc(others, func(x, y *connection) int { // the oldest of those that are alike
+		first, second := since(x), since(y)
+		if first.IsZero() && second.IsZero() {
+			return cmp.Or(compare(x.own, y.own), cmp.Compare(of[y.host], of[x.host]), compare(x.active, y.active))
+		}
+		return cmp.Or(compare(x.own, y.own), compare(!first.IsZero(), !second.IsZero()), second.Compare(first), compare(x.active, y.active))
+	})
+}
+
+// compare orders false before true.
+func compare(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case y:
+		return -1
+	}
+	return 1
+}
+
+// note records what a connection does. It is for http.Server.ConnState.
+func (b *bounded) note(c net.Conn, state http.ConnState) {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	noted, ok := c.(*connection)
+	if !ok {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	wasActive := noted.active
+	noted.active = state == http.StateActive
+	if wasActive && !noted.active { // also after a request that ends the connection
+		b.answered(noted.host, time.Now())
+	}
+}
+
+// answered records that a request of the host was answered. The caller holds mu.
+func (b *bounded) answered(host string, now time.Time) {
+	u := b.known[host]
+	if now.Sub(u.last) > knownFor {
+		u.first = now
+	}
+	if _, ok := b.known[host]; !ok && len(b.known) >= knownHosts {
+		for other, u := range b.known {
+			if now.Sub(u.last) > knownFor {
+				delete(b.known, other)
+			}
+		}
+		if len(b.known) >= knownHosts {
+			return
 		}
 	}
-	return b.open[most][0]
+	u.last = now
+	b.known[host] = u
 }
 
 func (b *bounded) remove(c *connection) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	of := b.open[c.host]
-	for i := range of {
-		if of[i] == c {
-			b.n--
-			if len(of) == 1 {
-				delete(b.open, c.host)
-			} else {
-				b.open[c.host] = append(of[:i:i], of[i+1:]...)
-			}
-			return
-		}
-	}
+	b.open = slices.DeleteFunc(b.open, func(other *connection) bool { return other == c })
 }
 
 // connection is a connection that tells its listener when it is closed.
 type connection struct {
 	net.Conn
 
-	of   *bounded
-	host string
+	of     *bounded
+	host   string
+	own    bool // the host is this machine
+	active bool // a request is under way; guarded by of.mu
 }
 
 // Close implements net.Conn.

@@ -7,9 +7,14 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // dial opens a connection and sends half of a request.
@@ -78,37 +83,131 @@ type fakeConnection struct {
 func (f *fakeConnection) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(f.host), Port: 1} }
 func (f *fakeConnection) Close() error         { f.closed = true; return nil }
 
+// TestBounded opens one connection more than a port keeps, and looks which one is closed.
 func TestBounded(t *testing.T) {
-	from := make(hosts, 1)
-	b := newBounded(from, 4)
-	accept := func(host string) *connection {
-		from <- host
-		c, err := b.Accept()
+	type event struct {
+		host string
+		does string // "": opens a connection; "asks" or "asked": about its newest connection
+	}
+	opens := func(n int, host string) (all []event) {
+		return slices.Repeat([]event{{host, ""}}, n)
+	}
+	known := func(host string) []event { return []event{{host, ""}, {host, "asks"}, {host, "asked"}} }
+	const kubelet, server, attacker, other = "10.0.0.1", "10.0.0.2", "fd00::1", "fd00::2"
+	for _, tt := range []struct {
+		name   string
+		limit  int
+		events []event
+		want   []string // hosts of the closed connections
+	}{
+		{"RoomForAll", 2, []event{{kubelet, ""}, {attacker, ""}}, nil},
+		{"OldestOfTheHostWithMost", 3, slices.Concat(opens(1, kubelet), opens(2, attacker), opens(1, server)), []string{attacker}},
+		{"HostWithMostLosesItsOwn", 3, slices.Concat(opens(1, kubelet), opens(5, attacker)), []string{attacker, attacker, attacker}},
+		{"NewestIsNeverClosed", 2, []event{{kubelet, ""}, {attacker, ""}, {server, ""}}, []string{kubelet}},
+		{"UnknownHostBeforeAKnownOne", 2, slices.Concat(known(kubelet), opens(1, attacker), opens(1, server)), []string{attacker}},
+		{"UnknownHostWithOneBeforeAKnownOneWithTwo", 3, slices.Concat(known(kubelet), opens(1, kubelet), opens(1, attacker), opens(1, server)), []string{attacker}},
+		{"HostThatIsKnownForLess", 2, slices.Concat(known(kubelet), known(attacker), opens(1, server)), []string{attacker}},
+		{"IdleBeforeActive", 2, []event{{attacker, ""}, {attacker, "asks"}, {other, ""}, {server, ""}}, []string{other}},
+		{"OwnAddressLast", 2, slices.Concat(opens(1, "127.0.0.1"), known(kubelet), opens(1, server)), []string{kubelet}},
+		{"KnownHostWithVeryMany", ofOneHost + 2, slices.Concat(known(kubelet), known(attacker), opens(ofOneHost, attacker), opens(1, server)), []string{attacker}},
+		{"KnownHostWithMany", ofOneHost + 1, slices.Concat(known(attacker), opens(ofOneHost-1, attacker), opens(1, other), opens(1, server)), []string{other}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				from := make(hosts, 1)
+				b := newBounded(from, tt.limit)
+				b.own = func(host string) bool { return host == "127.0.0.1" }
+				var all []*connection
+				for _, e := range tt.events {
+					time.Sleep(time.Second)
+					if e.does == "" {
+						from <- e.host
+						c, err := b.Accept()
+						if err != nil {
+							t.Fatal(err)
+						}
+						all = append(all, c.(*connection))
+						continue
+					}
+					b.note(all[len(all)-1], map[string]http.ConnState{"asks": http.StateActive, "asked": http.StateIdle}[e.does])
+				}
+				var got []string
+				for _, c := range all {
+					if c.Conn.(*fakeConnection).closed {
+						got = append(got, c.host)
+					}
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("closed connections (-want +got):\n%s", diff)
+				}
+				for _, c := range slices.Concat(all, all) {
+					_ = c.Close()
+				}
+				if len(b.open) != 0 {
+					t.Errorf("%d connections after all were closed", len(b.open))
+				}
+			})
+		})
+	}
+}
+
+func TestOwnAddresses(t *testing.T) {
+	for host, want := range map[string]bool{"127.0.0.1": true, "127.0.0.2": false, "192.0.2.1": false, "a name": false} {
+		if got := isOwn(host); got != want {
+			t.Errorf("%s is an address of this machine: %v, want %v", host, got, want)
+		}
+	}
+}
+
+// A host is known for ten minutes after its last request, and at most so many are.
+func TestKnownHosts(t *testing.T) {
+	at := func(m int) time.Time { return time.Time{}.Add(time.Hour + time.Duration(m)*time.Minute) }
+	b := newBounded(nil, 1)
+	for n := range knownHosts + 1 {
+		b.answered(strconv.Itoa(n), at(0))
+	}
+	b.answered("0", at(9))
+	if _, ok := b.known[strconv.Itoa(knownHosts)]; ok || len(b.known) != knownHosts {
+		t.Errorf("%d hosts are known, the last one: %v, want %d and the last one not", len(b.known), ok, knownHosts)
+	}
+	b.answered("later", at(11))
+	want := map[string]uses{"0": {at(0), at(9)}, "later": {at(11), at(11)}}
+	if diff := cmp.Diff(want, b.known, cmp.AllowUnexported(uses{})); diff != "" {
+		t.Errorf("known hosts (-want +got):\n%s", diff)
+	}
+	b.answered("0", at(30))
+	if got := b.known["0"]; got != (uses{at(30), at(30)}) {
+		t.Errorf("a host that comes back is known since %v", got)
+	}
+}
+
+// idle opens connections from 127.0.0.2 and so on, one from each address.
+func idle(t *testing.T, url string, n int) {
+	t.Helper()
+	for i := range n {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(i+1))}}
+		c, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c.(*connection)
+		t.Cleanup(func() { _ = c.Close() })
 	}
-	isClosed := func(c *connection) bool { return c.Conn.(*fakeConnection).closed }
+}
 
-	kubelet := accept("10.0.0.1")
-	var attackers []*connection
-	for range 10 {
-		attackers = append(attackers, accept("fd00::1"))
+// Many hosts with an idle connection each keep nobody out.
+func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
+	_, url := serving(t, "")
+	probe := func(host byte) int {
+		client := insecureClient()
+		client.Transport.(*http.Transport).DialContext = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 2, host)}}).DialContext
+		return status(t, client, http.MethodGet, url+"/healthz", "", nil)
 	}
-	prometheus := accept("10.0.0.2")
-	for i, c := range attackers {
-		if got, want := isClosed(c), i < len(attackers)-2; got != want {
-			t.Errorf("attacker's connection %d: closed is %t", i, got)
+	for round := range 3 {
+		idle(t, url, 2*connectionsAtOnce)
+		for host := range byte(4) {
+			if got := probe(host); got != 200 {
+				t.Errorf("round %d: a probe gets %d", round, got)
+			}
 		}
-	}
-	if isClosed(kubelet) || isClosed(prometheus) {
-		t.Error("a host with one connection loses it to a host with many")
-	}
-	for _, c := range []*connection{kubelet, prometheus, attackers[8], attackers[9], attackers[9], attackers[0]} {
-		_ = c.Close()
-	}
-	if b.n != 0 || len(b.open) != 0 {
-		t.Errorf("after all were closed: %d, %v", b.n, b.open)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -162,4 +164,32 @@ func TestAPIServerIsAskedForItsHealth(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hangs is a connection to an API server that never answers.
+type hangs struct{}
+
+func (hangs) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+func TestAPIServerThatNeverAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := kubernetes.NewForConfigOrDie(&rest.Config{Host: "http://a", Transport: hangs{}}).Discovery().RESTClient()
+		answered := make(chan error, 1)
+		go func() {
+			answered <- NewAPIServerCheck(client, clock.RealClock{}).Check(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+		}()
+		time.Sleep(apiServerTimeout)
+		synctest.Wait()
+		select {
+		case err := <-answered:
+			if err == nil {
+				t.Error("the process is ready")
+			}
+		default:
+			t.Fatal("the check still waits")
+		}
+	})
 }

@@ -2,7 +2,10 @@ package serving
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
+	"log"
 	"net"
 	"net/http"
 	"strings"
@@ -10,6 +13,7 @@ import (
 	"time"
 
 	"k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/mux"
 	apiserveroptions "k8s.io/apiserver/pkg/server/options"
 	componentbaseconfig "k8s.io/component-base/config"
@@ -19,13 +23,29 @@ import (
 	"k8s.io/component-base/metrics/prometheus/slis"
 	_ "k8s.io/component-base/metrics/prometheus/version" // kubernetes_build_info
 	cmapp "k8s.io/controller-manager/app"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
-// closeTimeout is the time that open requests get when the process ends.
-const closeTimeout = time.Second
+const (
+	// closeTimeout is the time that open requests get when the process ends.
+	closeTimeout = time.Second
+	// headerLimit bounds the header of a request in bytes. A token has a few thousand. A
+	// header of many short fields takes thirty times as much memory.
+	headerLimit = 16 << 10
+	// headerTimeout, writeTimeout and idleTimeout are the longest times that a header may
+	// take to arrive, an answer to be read, and a connection to be without a request. A
+	// profile of /debug/pprof must be shorter than writeTimeout.
+	headerTimeout, writeTimeout, idleTimeout = 5 * time.Second, 2 * time.Minute, 90 * time.Second
+	// streamsAtOnce is the number of requests at the same time on one connection. A client
+	// with more opens another connection.
+	streamsAtOnce = 8
+	// minBuffer bounds what HTTP/2 buffers of bodies. It is the smallest size that HTTP/2
+	// allows.
+	minBuffer = 64 << 10
+)
 
 // Config is the configuration of the HTTPS server.
 type Config struct {
@@ -60,22 +80,89 @@ func Serve(ctx context.Context, c Config, h *Health, registry metrics.Gatherer) 
 		return func() {}, err
 	}
 	h.certificates("certificates", c.Secure, l.secure)
-	handler := cmapp.BuildHandlerChain(handler(c, h, c.registries(registry)), &l.authorization, &l.authentication)
-	stop, err = serve(ctx, l.secure, handler)
-	if err != nil {
-		return nil, fmt.Errorf("serving: %w", err)
-	}
-	return stop, nil
+	return serve(ctx, l.secure, cmapp.BuildHandlerChain(handler(c, h, c.registries(registry)), &l.authorization, &l.authentication)), nil
 }
 
-func serve(ctx context.Context, s *server.SecureServingInfo, h http.Handler) (stop func(), err error) {
+// serve serves on the port until stop is called. Unlike the library's server, it bounds
+// what callers can make it keep or log.
+func serve(ctx context.Context, s *server.SecureServingInfo, h http.Handler) (stop func()) {
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stopped, _, err := s.Serve(h, closeTimeout, serving.Done())
-	if err != nil {
-		cancel()
-		return nil, err
+	logger := klog.FromContext(ctx)
+	connections := newBounded(s.Listener, connectionsAtOnce)
+	streams := s.HTTP2MaxStreamsPerConnection
+	if streams <= 0 {
+		streams = streamsAtOnce
 	}
-	return func() { cancel(); <-stopped }, nil
+	served := &http.Server{
+		Handler:           h,
+		TLSConfig:         tlsConfig(serving, s),
+		MaxHeaderBytes:    headerLimit,
+		ReadHeaderTimeout: headerTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streams, MaxReceiveBufferPerStream: minBuffer, MaxReceiveBufferPerConnection: minBuffer, WriteByteTimeout: writeTimeout},
+		Protocols:         new(http.Protocols),
+		ConnState:         connections.note,
+		ErrorLog:          log.New(&serverLog{logger: logger, few: newFew()}, "", 0),
+	}
+	served.Protocols.SetHTTP1(true)
+	served.Protocols.SetHTTP2(!s.DisableHTTP2)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := served.ServeTLS(connections, "", ""); !errors.Is(err, http.ErrServerClosed) {
+			panic(fmt.Sprintf("stopped listening on %s: %v", s.Listener.Addr(), err))
+		}
+	}()
+	logger.Info("Serving", "address", s.Listener.Addr().String())
+	return func() {
+		closing, cancelClosing := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancelClosing()
+		_ = served.Shutdown(closing) // open requests may take longer
+		cancel()
+		<-ended
+	}
+}
+
+// tlsConfig returns the configuration of a port. Until ctx ends, it follows changes of the
+// certificate files.
+func tlsConfig(ctx context.Context, s *server.SecureServingInfo) *tls.Config {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: s.CipherSuites, CurvePreferences: s.CurvePreferences, NextProtos: []string{"h2", "http/1.1"}}
+	if s.MinTLSVersion > 0 {
+		c.MinVersion = s.MinTLSVersion
+	}
+	if s.DisableHTTP2 {
+		c.NextProtos = c.NextProtos[1:]
+	}
+	if s.ClientCA != nil {
+		c.ClientAuth = tls.RequestClientCert // Whether it is valid is found out for each request.
+	}
+	current := dynamiccertificates.NewDynamicServingCertificateController(c, s.ClientCA, s.Cert, s.SNICerts, nil)
+	var files []dynamiccertificates.Notifier
+	if s.ClientCA != nil {
+		files = append(files, s.ClientCA)
+	}
+	if s.Cert != nil {
+		files = append(files, s.Cert)
+	}
+	for _, cert := range s.SNICerts {
+		files = append(files, cert)
+	}
+	for _, file := range files {
+		file.AddListener(current)
+		if runner, ok := file.(dynamiccertificates.ControllerRunner); ok {
+			if err := runner.RunOnce(ctx); err != nil {
+				klog.FromContext(ctx).Error(err, "Certificates cannot be read yet")
+			}
+			go runner.Run(ctx, 1)
+		}
+	}
+	if err := current.RunOnce(); err != nil {
+		klog.FromContext(ctx).Error(err, "Certificates cannot be used yet")
+	}
+	go current.Run(1, ctx.Done())
+	c.GetConfigForClient = current.GetConfigForClient
+	return c
 }
 
 // listen binds the port, with a certificate from files or a self-signed one.
@@ -87,7 +174,6 @@ func listen(o *apiserveroptions.SecureServingOptions) (info *server.SecureServin
 	if err := o.ApplyTo(&info); err != nil || info == nil {
 		return nil, err
 	}
-	info.Listener = newBounded(info.Listener, connectionsAtOnce)
 	return info, nil
 }
 

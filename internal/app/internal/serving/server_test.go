@@ -1,16 +1,22 @@
 package serving
 
 import (
+	"bytes"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -19,6 +25,9 @@ import (
 	"k8s.io/component-base/metrics"
 	kubernetes "k8s.io/component-base/version"
 	zpagesfeatures "k8s.io/component-base/zpages/features"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
@@ -256,5 +265,73 @@ func TestPagesCanBeTurnedOff(t *testing.T) {
 				t.Errorf("got %d: %.200s", status, body)
 			}
 		})
+	}
+}
+
+// What a caller can make a port keep is bounded.
+func TestBoundsOfAPort(t *testing.T) {
+	_, url := serving(t, "")
+	for name, tc := range map[string]struct {
+		header int
+		want   int
+	}{"LongToken": {headerLimit - 1000, http.StatusOK}, "LongHeader": {2 * headerLimit, http.StatusRequestHeaderFieldsTooLarge}} {
+		t.Run(name, func(t *testing.T) {
+			if got := status(t, insecureClient(), http.MethodGet, url+"/healthz", strings.Repeat("a", tc.header), nil); got != tc.want {
+				t.Errorf("got %d, want %d", got, tc.want)
+			}
+		})
+	}
+	t.Run("Streams", func(t *testing.T) {
+		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}}
+		c, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		if _, err := c.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")); err != nil {
+			t.Fatal(err)
+		}
+		settings := make([]byte, 100) // the first frame
+		n, err := c.Read(settings)
+		const maxStreams = "\x00\x03\x00\x00\x00" // the first bytes of SETTINGS_MAX_CONCURRENT_STREAMS
+		if err != nil || !strings.Contains(string(settings[:n]), maxStreams+string(rune(streamsAtOnce))) {
+			t.Errorf("%v; the server says %q, want %d streams", err, settings[:n], streamsAtOnce)
+		}
+	})
+}
+
+func TestLogOfAServerIsBounded(t *testing.T) {
+	var log bytes.Buffer
+	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))
+	to := &serverLog{logger: logger, few: newFew()}
+	for n := range 300 {
+		_, _ = fmt.Fprintf(to, "http: TLS handshake error from a: \x1b[2J%d\n", n)
+		_, _ = fmt.Fprintf(to, "http2: server connection error: \x1b[2J%s\n", strings.Repeat("a", 5000))
+	}
+	if n := strings.Count(log.String(), "\n"); n < firstFailures || n > firstFailures+2 || log.Len() > n*(errorLimit+200) || strings.Contains(log.String(), "\x1b") {
+		t.Errorf("%d lines, %d bytes: %.2000q", n, log.Len(), log.String())
+	}
+}
+
+// A caller can make the error about its certificate as long as it likes.
+func TestErrorsOfAuthenticationAreRarelyLogged(t *testing.T) {
+	var log bytes.Buffer
+	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))
+	a := newReviewed(authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+		return nil, false, errors.New("\x1b[2J" + strings.Repeat("a", 6000))
+	}), time.Minute, clock.RealClock{})
+	for _, token := range []string{"", "Bearer "} {
+		for n := range 300 {
+			r := httptest.NewRequestWithContext(klog.NewContext(t.Context(), logger), http.MethodGet, "/metrics", nil)
+			if token != "" {
+				r.Header.Set("Authorization", token+strconv.Itoa(n))
+			}
+			if _, ok, err := a.AuthenticateRequest(r); ok || err != nil {
+				t.Fatalf("%v, %v, want that the library logs nothing", ok, err)
+			}
+		}
+	}
+	if n := strings.Count(log.String(), "\n"); n < firstFailures || n > firstFailures+2 || log.Len() > n*(errorLimit+200) || strings.Contains(log.String(), "\x1b") {
+		t.Errorf("%d lines, %d bytes: %.2000q", n, log.Len(), log.String())
 	}
 }

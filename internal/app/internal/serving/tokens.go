@@ -8,6 +8,7 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
 
@@ -28,14 +29,15 @@ const (
 // reviewed bounds the questions to the API server about unknown credentials. A caller
 // that reaches the port can send any number of them. The library asks about them each
 // time, because it does not remember a refusal that gives a reason, and the API server
-// always gives one. When reviewed refuses credentials without a question, it returns no
-// error, because the library writes each error to the log.
+// always gives one. It returns no errors, because the library writes each of them to the
+// log, and a certificate can make them as long as the caller likes.
 type reviewed struct {
 	next     authenticator.Request
 	refused  *cache.LRUExpireCache // hashes of credentials
 	accepted *cache.LRUExpireCache
 	refusal  time.Duration // time for which a refusal is remembered
 	limiter  *rate.Limiter
+	few      *rate.Sometimes // bounds the log of errors
 	clock    clock.PassiveClock
 }
 
@@ -46,6 +48,7 @@ func newReviewed(next authenticator.Request, refusal time.Duration, c clock.Pass
 		accepted: cache.NewLRUExpireCacheWithClock(remembered, c),
 		refusal:  refusal,
 		limiter:  rate.NewLimiter(unknownPerSecond, unknownAtOnce),
+		few:      newFew(),
 		clock:    c,
 	}
 }
@@ -57,7 +60,8 @@ func (a *reviewed) AuthenticateRequest(r *http.Request) (*authenticator.Response
 	r.Header.Del("Sec-WebSocket-Protocol")
 	credentials := r.Header.Get("Authorization")
 	if credentials == "" {
-		return a.next.AuthenticateRequest(r)
+		answer, ok, err := a.next.AuthenticateRequest(r)
+		return answer, ok, a.log(r, err)
 	}
 	key := sha256.Sum256([]byte(credentials))
 	if _, ok := a.refused.Get(key); ok {
@@ -70,8 +74,16 @@ func (a *reviewed) AuthenticateRequest(r *http.Request) (*authenticator.Response
 	if err != nil || !ok {
 		a.accepted.Remove(key)
 		a.refused.Add(key, true, a.refusal)
-		return answer, ok, err
+		return answer, ok, a.log(r, err)
 	}
 	a.accepted.Add(key, true, rememberFor)
 	return answer, ok, nil
+}
+
+// log writes some of the errors to the log. It returns nil.
+func (a *reviewed) log(r *http.Request, err error) error {
+	if err != nil {
+		a.few.Do(func() { klog.FromContext(r.Context()).Error(cut(err), "A request could not be authenticated") })
+	}
+	return nil
 }

@@ -37,13 +37,6 @@ const (
 	readTimeout = 5 * time.Second
 	// reviewTimeout is the longest time that the API server waits for a webhook.
 	reviewTimeout = 30 * time.Second
-	// firstFailures is the number of failures caused by callers that are logged
-	// without a limit. After these, one failure per second is logged. The metrics
-	// count all failures.
-	firstFailures = 10
-	// quoteLimit is the maximum length of a quotation from a request. errorLimit is
-	// the maximum length of an error in an answer and in the log. Both are in bytes.
-	quoteLimit, errorLimit = 100, 1000
 )
 
 // webhookMetrics have the same names and labels as upstream's metrics.
@@ -111,11 +104,7 @@ func ServeWebhooks(ctx context.Context, c WebhookConfig, h *Health, register fun
 		info.ClientCA = callers // The server requests a certificate, and reads the CA file again when it changes.
 		handler = onlyFor(x509request.NewDynamic(callers.VerifyOptions, x509request.CommonNameUserConversion), handler)
 	}
-	stop, err = serve(ctx, info, handler)
-	if err != nil {
-		return nil, fmt.Errorf("serving webhooks: %w", err)
-	}
-	return stop, nil
+	return serve(ctx, info, handler), nil
 }
 
 // onlyFor refuses callers without a valid certificate. It does so before it reads
@@ -142,7 +131,7 @@ func limitRead(w http.ResponseWriter) {
 // webhookHandler serves the webhooks, each on its path.
 func webhookHandler(all []Webhook, m *webhookMetrics) http.Handler {
 	mux := http.NewServeMux()
-	places, few := &places{limit: reviewsAtOnce}, &rate.Sometimes{First: firstFailures, Interval: time.Second}
+	places, few := &places{limit: reviewsAtOnce}, newFew()
 	for _, w := range all {
 		mux.Handle(w.Path, &reviewer{Webhook: w, places: places, few: few, metrics: m, clock: clock.RealClock{}})
 	}
@@ -181,12 +170,12 @@ func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status := http.StatusOK
 	if wrong != nil {
 		status = wrong.status
-		text := printable.Line(wrong.Error(), errorLimit)
-		v.log(func() { logger.Error(errors.New(text), "Webhook failed", "status", status) }, status)
+		wrong := cut(wrong)
+		v.log(func() { logger.Error(wrong, "Webhook failed", "status", status) }, status)
 		if status == http.StatusTooManyRequests {
 			w.Header().Set("Retry-After", "1") // the API server calls again
 		}
-		http.Error(w, text, status)
+		http.Error(w, wrong.Error(), status)
 	} else {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(answer) // writing fails only if the client has closed the connection

@@ -19,6 +19,7 @@ import (
 	"unicode"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 )
@@ -153,6 +154,27 @@ func TestSlowWebhookKeepsItsContext(t *testing.T) {
 		defer serveUntilClosed(server, listener)()
 		if got := <-listener.call(len(reviewRequest), reviewRequest); got != http.StatusOK {
 			t.Errorf("got %d", got)
+		}
+	})
+}
+
+// A caller without a certificate does not occupy a connection for ever with a body that
+// never ends.
+func TestRefusedCallersThatStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listener := make(pipes)
+		server := &http.Server{Handler: onlyFor(authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) { return nil, false, nil }), http.NotFoundHandler())}
+		defer serveUntilClosed(server, listener)()
+		answered := listener.call(len(reviewRequest), "{")
+		time.Sleep(readTimeout)
+		synctest.Wait()
+		select {
+		case got := <-answered:
+			if got != http.StatusUnauthorized {
+				t.Errorf("got %d", got)
+			}
+		default:
+			t.Error("the server still waits for the body")
 		}
 	})
 }

@@ -33,7 +33,9 @@ func newServing() Serving {
 }
 
 func (o *Serving) addFlags(sections *cliflag.NamedFlagSets) {
-	o.Secure.AddFlags(sections.FlagSet("secure serving"))
+	fs := sections.FlagSet("secure serving")
+	o.Secure.AddFlags(fs)
+	deviates(fs, "http2-max-streams-per-connection", "Zero means 8, here and on the port of the webhooks. Upstream's server has 100.")
 	o.Authentication.AddFlags(sections.FlagSet("authentication"))
 	o.Authorization.AddFlags(sections.FlagSet("authorization"))
 }
