@@ -334,3 +334,23 @@ func TestProviderThatAlwaysAsksIsRenewedOnceAMinute(t *testing.T) {
 		}
 	})
 }
+
+func TestRefusedContentIsTriedEveryFiveMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		r := &Rotation{
+			check: func() (string, error) { return "new", nil }, inUse: "old",
+			clock: clock.RealClock{}, metrics: NewMetrics(func(...metrics.Registerable) {}),
+			apply: func(context.Context) (outcome, error) {
+				tries++
+				return refused, errRefused
+			},
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		r.Run(ctx, 10*time.Second, Reports{Event: func(message.Event) {}, Fail: func(error) {}})
+		if tries != 12 {
+			t.Errorf("the provider was tried %d times in an hour, want 12", tries)
+		}
+	})
+}

@@ -72,6 +72,8 @@ func (s Self) try(ctx context.Context) (answer, error) {
 		return rejected, errors.New(text)
 	case ctx.Err() != nil:
 		return rejected, fmt.Errorf("a separate process has not made the provider: %w", ctx.Err())
+	case err == nil:
+		return rejected, fmt.Errorf("a separate process ended with exit status 0 and without an answer; its last lines: %s", log.String())
 	default:
 		return rejected, fmt.Errorf("a separate process ended without an answer: %w; its last lines: %s", err, log.String())
 	}

@@ -23,9 +23,9 @@ func TestTrial(t *testing.T) {
 		{"Made", line + `made"`, accepted, ""},
 		{"MadeAfterMuchOutput", `yes | head -100000; ` + line + `made"; echo bye`, accepted, ""},
 		{"Refused", line + `\"line 3: no such region\""; exit 1`, rejected, "line 3: no such region"},
-		{"EndsWithoutAnAnswer", `echo starting; exit 0`, rejected, "ended without an answer"},
+		{"EndsWithoutAnAnswer", `echo starting >&2; exit 0`, rejected, "ended with exit status 0 and without an answer; its last lines: starting"},
 		{"EndedByTheFactory", `echo "no credentials" >&2; exit 3`, rejected, "exit status 3; its last lines: no credentials"},
-		{"AnswersForAnother", `echo "other made"`, rejected, "ended without an answer"},
+		{"AnswersForAnother", `echo "other made"`, rejected, "without an answer"},
 		{"Hangs", `sleep 600`, rejected, context.DeadlineExceeded.Error()},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
