@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,11 +20,14 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-const (
-	// maxAnswer is the maximum size of an answer in bytes. A full page of a
-	// simulated cloud is far smaller.
-	maxAnswer = 32 << 20
-)
+// maxAnswer is the maximum size of an answer in bytes. An answer is kept in memory,
+// with a multiple of its size while it is read. A page of 100 load balancers with
+// 5,000 backends each has 7.5 MB.
+const maxAnswer = 8 << 20
+
+// maxItems is the maximum number of items on a page. In memory, an item that has two
+// bytes in the answer has more than a hundred.
+const maxItems = 50_000
 
 // Client is a client of a simulated cloud. Each method makes one request. Only the
 // methods that list all pages make one request for each page. A Client never retries.
@@ -182,7 +186,10 @@ func listAll[T any](ctx context.Context, c *Client, path string, query url.Value
 		if len(query) > 0 {
 			full += "?" + query.Encode()
 		}
-		var page wire.List[T]
+		var page struct {
+			Items    items[T] `json:"items"`
+			Continue string   `json:"continue"`
+		}
 		if err := c.do(ctx, http.MethodGet, full, nil, &page); err != nil {
 			return nil, err // the earlier pages are dropped, because an incomplete list must not look complete
 		}
@@ -195,4 +202,27 @@ func listAll[T any](ctx context.Context, c *Client, path string, query url.Value
 		}
 		query.Set("continue", page.Continue)
 	}
+}
+
+// items are the items of a page.
+type items[T any] []T
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (all *items[T]) UnmarshalJSON(text []byte) error {
+	*all = nil
+	d := json.NewDecoder(bytes.NewReader(text))
+	if start, err := d.Token(); err != nil || start != json.Delim('[') && start != nil {
+		return cmp.Or(err, errors.New("the items are not a list"))
+	}
+	for d.More() {
+		var item T
+		if len(*all) == maxItems {
+			return fmt.Errorf("the page has more than %d items", maxItems)
+		}
+		if err := d.Decode(&item); err != nil {
+			return err
+		}
+		*all = append(*all, item)
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,7 @@ func TestAnswersOfWhatIsNoSimulatedCloud(t *testing.T) {
 		"Redirect":         {302, "", "the cloud answered 302: %s does not answer as a simulated cloud does"},
 		"SuccessInHTML":    {200, "<html>", ""},
 		"CutOff":           {200, `{"items":[`, ""},
+		"NoList":           {200, `{"items":{}}`, ""},
 		"Endless":          {200, strings.Repeat(" ", maxAnswer+1), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,6 +51,37 @@ func TestAnswersOfWhatIsNoSimulatedCloud(t *testing.T) {
 			}
 			if IsNotFound(err) {
 				t.Error("IsNotFound is true, although no simulated cloud answered")
+			}
+		})
+	}
+}
+
+func TestLongAnswersTakeLittleMemory(t *testing.T) {
+	for name, row := range map[string]struct {
+		begin, part string
+		parts       int
+	}{
+		"WithoutEnd": {"", strings.Repeat(" ", 64<<10), 1 << 20},
+		"EmptyItems": {`{"items":[{}`, strings.Repeat(",{}", 10_000), 270},
+		"NoItems":    {`{"items":[null`, strings.Repeat(",null", 10_000), 165},
+	} {
+		t.Run(name, func(t *testing.T) {
+			part := []byte(row.part)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, err := w.Write([]byte(row.begin))
+				for n := 0; n < row.parts && err == nil; n++ { // an error is expected: the client stops reading at its limit
+					_, err = w.Write(part)
+				}
+				_, _ = w.Write([]byte("]}"))
+			}))
+			t.Cleanup(server.Close)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := NewClient(server.URL).Instances(t.Context())
+			runtime.ReadMemStats(&after)
+			const most = 64 << 20
+			if got := after.TotalAlloc - before.TotalAlloc; err == nil || got > most {
+				t.Errorf("%d bytes were allocated, and the error is %v; want at most %d and an error", got, err, most)
 			}
 		})
 	}
