@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
@@ -44,8 +45,11 @@ func accountOf(file string) (string, error) {
 		return "", fmt.Errorf("--cloud-config: %w", err)
 	}
 	plain := secretValue.ReplaceAllString(secretBlock.ReplaceAllString(string(text), ""), "$1")
-	sum := sha256.Sum256([]byte(printable.WithoutSecrets(plain)))
-	return fmt.Sprintf("the account of %s (%s)", path, hex.EncodeToString(sum[:6])), nil
+	sum := sha256.New()
+	for line := range strings.Lines(plain) {
+		sum.Write([]byte(printable.WithoutSecrets(line)))
+	}
+	return fmt.Sprintf("the account of %s (%s)", path, hex.EncodeToString(sum.Sum(nil)[:6])), nil
 }
 
 // orOtherAccount adds advice to an error about a ledger of another account.

@@ -20,7 +20,7 @@ import (
 )
 
 // redacted replaces a value that is not known to be harmless.
-const redacted = "REDACTED"
+const redacted = "xxxxx" // as printable.WithoutSecrets writes it
 
 // harmlessAnnotations has the annotations whose values are in a bundle. For other
 // annotations, a bundle has only the keys.
@@ -45,7 +45,8 @@ var harmlessFlags = []string{
 // WriteBundle writes the report, the data behind the report, and the list of waiting
 // objects to a new file. Only the owner can read the file. The bundle has no Secrets
 // and no environment variables. It has the values of annotations and flags only if
-// they are known to be harmless.
+// they are known to be harmless. In each other text, printable.WithoutSecrets hides
+// what it recognises.
 func WriteBundle(file string, v *View, r Report, waiting any) (err error) {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the user has named the file
 	if err != nil {
@@ -61,20 +62,20 @@ func WriteBundle(file string, v *View, r Report, waiting any) (err error) {
 }
 
 func writeBundle(to io.Writer, v *View, r Report, waiting any) error {
-	waits, err := redactTexts(waiting)
-	if err != nil {
-		return fmt.Errorf("what waits: %w", err)
-	}
 	zipped := gzip.NewWriter(to)
 	archive := tar.NewWriter(zipped)
 	files := map[string]any{
 		"doctor.json": r, "nodes.json": redactNodes(v.Nodes), "services.json": redactServices(v.Services), "leases.json": redactLeases(v.Leases),
 		"workloads.json": redactWorkloads(v.Workloads), "pods.json": redactPods(v.Pods), "events.json": redactEvents(v.Events),
 		"requests.json": redactRequests(v.Requests), "reviews.json": v.Reviews, "missing.json": v.Missing,
-		"waiting.json": waits,
+		"waiting.json": waiting,
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		text, err := json.MarshalIndent(files[name], "", "  ")
+		safe, err := redactTexts(files[name])
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		text, err := json.MarshalIndent(safe, "", "  ")
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -112,11 +113,7 @@ func redactNodes(all []corev1.Node) []corev1.Node {
 	kept := make([]corev1.Node, 0, len(all))
 	for i := range all {
 		n := &all[i]
-		status := corev1.NodeStatus{Addresses: n.Status.Addresses, NodeInfo: n.Status.NodeInfo}
-		for _, c := range n.Status.Conditions {
-			c.Message = shown(c.Message)
-			status.Conditions = append(status.Conditions, c)
-		}
+		status := corev1.NodeStatus{Addresses: n.Status.Addresses, Conditions: n.Status.Conditions, NodeInfo: n.Status.NodeInfo}
 		spec := corev1.NodeSpec{PodCIDR: n.Spec.PodCIDR, PodCIDRs: n.Spec.PodCIDRs, ProviderID: n.Spec.ProviderID, Unschedulable: n.Spec.Unschedulable, Taints: n.Spec.Taints}
 		kept = append(kept, corev1.Node{ObjectMeta: redactMeta(&n.ObjectMeta), Spec: spec, Status: status})
 	}
@@ -130,11 +127,7 @@ func redactServices(all []corev1.Service) []corev1.Service {
 		if s.Spec.Type != corev1.ServiceTypeLoadBalancer && len(s.Finalizers) == 0 {
 			continue
 		}
-		status := s.Status.DeepCopy()
-		for i := range status.Conditions {
-			status.Conditions[i].Message = shown(status.Conditions[i].Message)
-		}
-		kept = append(kept, corev1.Service{ObjectMeta: redactMeta(&s.ObjectMeta), Spec: s.Spec, Status: *status})
+		kept = append(kept, corev1.Service{ObjectMeta: redactMeta(&s.ObjectMeta), Spec: s.Spec, Status: s.Status})
 	}
 	return kept
 }
@@ -175,7 +168,7 @@ func redactEvents(all []corev1.Event) []event {
 		e := &all[i]
 		o := e.InvolvedObject
 		kept = append(kept, event{
-			Object: strings.Join([]string{o.Kind, o.Namespace, o.Name}, "/"), Type: e.Type, Reason: e.Reason, Message: shown(e.Message),
+			Object: strings.Join([]string{o.Kind, o.Namespace, o.Name}, "/"), Type: e.Type, Reason: e.Reason, Message: e.Message,
 			Time: eventTime(e), Source: e.Source.Component + e.ReportingController,
 		})
 	}

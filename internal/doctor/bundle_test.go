@@ -37,6 +37,17 @@ func withSecrets() *View {
 		ObjectMeta: metav1.ObjectMeta{Annotations: annotations}, Spec: certificatesv1.CertificateSigningRequestSpec{Request: []byte(planted), Extra: map[string]certificatesv1.ExtraValue{planted: {planted}}},
 	}}
 	v.Events = []corev1.Event{{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}, Message: url}}
+	for _, text := range []string{
+		`{"url":"https:\/\/me:` + planted + `@lb.example\/v1?token=` + planted + `\u0026x=1"}`,
+		"to=https%3A%2F%2Fme%3A" + planted + "%40lb.example%2Fv1%3Ftoken%3D" + planted,
+		"me:" + planted + "@lb.example/v1?token=" + planted,
+		"Authorization: Bearer " + planted,
+		`headers {\"Authorization\": \"Basic ` + planted + `\"}`,
+	} {
+		v.Events = append(v.Events, corev1.Event{Message: text, Reason: text, ReportingController: text, InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: text}})
+	}
+	v.Missing = map[Source]string{OtherEvents: url}
+	v.Nodes[0].Spec.ProviderID = "acme://me:" + planted + "@zone/i-1"
 	line := []string{"acme-ccm", "--token=" + planted, "--password", planted, "--cloud-provider=acme", planted, "exec x --key=" + planted}
 	v.Workloads[0].Template.Containers[0].Line = line
 	v.Pods[0].Template.Containers = []Container{{Name: "shell", Line: []string{"TOKEN=" + planted + " exec ccm"}}}
@@ -82,9 +93,9 @@ func TestBundleHasNoSecrets(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"fairlead-doctor/doctor.json":    `"id": "FL203"`,
-		"fairlead-doctor/nodes.json":     `"acme.example/token": "REDACTED"`,
+		"fairlead-doctor/nodes.json":     `"acme.example/token": "xxxxx"`,
 		"fairlead-doctor/services.json":  `"fairlead.dev/load-balancer-class": "acme"`,
-		"fairlead-doctor/workloads.json": `"--token=REDACTED"`,
+		"fairlead-doctor/workloads.json": `"--token=xxxxx"`,
 		"fairlead-doctor/pods.json":      `"imageID": "sha256:1"`,
 		"fairlead-doctor/events.json":    "https://xxxxx@lb.example/v1?xxxxx",
 		"fairlead-doctor/leases.json":    `"holderIdentity": "replica"`,
@@ -110,7 +121,7 @@ func TestReportHasNoSecrets(t *testing.T) {
 
 func TestRedactLine(t *testing.T) {
 	line := []string{"/bin/ccm", "--cloud-provider=acme", "--leader-elect", "--own-key=x", "value", "-v", "sh -c --token=x", "--a b=c"}
-	want := []string{"/bin/ccm", "--cloud-provider=acme", "--leader-elect", "--own-key=REDACTED", "REDACTED", "REDACTED", "REDACTED", "REDACTED"}
+	want := []string{"/bin/ccm", "--cloud-provider=acme", "--leader-elect", "--own-key=xxxxx", "xxxxx", "xxxxx", "xxxxx", "xxxxx"}
 	if d := cmp.Diff(want, redactLine(line)); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}

@@ -47,6 +47,12 @@ It only reads. A check whose rights are missing is unknown, and says which right
 needs. The role fairlead-doctor in docs/guides/doctor.md has all of them. Kubelets are
 not asked, so the right nodes/proxy is never used.
 
+In a bundle, secrets are hidden where they can be recognised: in URLs, also without
+scheme, in escaped JSON and percent-encoded; after Authorization and Bearer; and after
+names such as token= and password=. A secret without such a mark cannot be recognised,
+for example a bare token in an event, and neither can the beginning of a URL that was cut
+off. So look at the file before you publish it.
+
 Exit codes: 0; 1 if an error was found; 2 with --strict if a warning was found; 3 if the
 cluster could not be looked at.`
 
@@ -79,7 +85,7 @@ func newCommand(explain Explain, by clock.Clock) *cobra.Command {
 	f.DurationVar(&c.wait, "wait", 0, "look again until no error is found, for at most this long")
 	f.DurationVar(&c.waiting, "older-than", 5*time.Minute, "how long Nodes and Services may wait before they are reported")
 	f.BoolVar(&c.strict, "strict", false, "end with code 2 if there are warnings")
-	f.StringVar(&c.bundle, "bundle", "", "write report and objects to this new file, a .tar.gz for bug reports, without secrets")
+	f.StringVar(&c.bundle, "bundle", "", "write report and objects to this new file, a .tar.gz for bug reports, without the secrets that can be recognised")
 	_ = cmd.MarkFlagFilename("bundle", "tar.gz") // cannot fail, because the flag exists
 	for name, complete := range map[string]cobra.CompletionFunc{
 		"only": cobra.FixedCompletions(categoryNames(), cobra.ShellCompDirectiveNoFileComp),

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
@@ -71,7 +72,9 @@ func redactTexts(value any) (any, error) {
 		return nil, err
 	}
 	var all any
-	if err := json.Unmarshal(text, &all); err != nil {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber() // a float64 cannot have every number
+	if err := d.Decode(&all); err != nil {
 		return nil, err
 	}
 	return redactText(all), nil

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
 // maxProblems is the largest number of problems that an error names. The others are
@@ -167,8 +169,10 @@ func (e *Endpoint) UnmarshalText(text []byte) error {
 	switch {
 	case err == nil && u.User != nil:
 		return errors.New("must be a URL without a user and a password")
-	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("must be a URL such as https://api.example.com, not %q", text)
+	case err == nil && (u.RawQuery != "" || u.Fragment != ""):
+		return errors.New("must be a URL without a query and a fragment")
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
+		return fmt.Errorf("must be a URL such as https://api.example.com, not %q", printable.WithoutSecrets(string(text)))
 	}
 	*e = Endpoint(strings.TrimRight(string(text), "/"))
 	return nil

@@ -165,7 +165,7 @@ func TestConfigIsRefused(t *testing.T) {
 		"NoRange":          {"range: 10.0.0.0", "line 1: range: netip.ParsePrefix"},
 		"TypeOfTheProgram": {"channel: 1", "line 1: channel: cannot be read: ReadConfig does not know the Go type chan int"},
 		"NoURL":            {"endpoint: api.example.com", `line 1: endpoint: must be a URL such as https://api.example.com, not "api.example.com"`},
-		"QueryInURL":       {"endpoint: http://a?b", "line 1: endpoint: must be a URL such as"},
+		"QueryInURL":       {"endpoint: http://a?b", "line 1: endpoint: must be a URL without a query and a fragment"},
 		"Checked":          {"token: a\nretries: -1", "line 2: retries: must not be negative, but is -1"},
 		"CheckedInside":    {"networks:\n- name: a\n- mtu: 3", "line 3: networks[1].name: is missing"},
 		"WrongAndChecked":  {"proxy:\n  name: [a]", "line 2: proxy.name: must have one value, not a list"},
@@ -213,7 +213,8 @@ func TestErrorsShowNoCredentials(t *testing.T) {
 	const secret = "hunter2"
 	for _, text := range []string{
 		"token: *" + secret, "token: [" + secret + "]", "token: {a: " + secret + "}", "token: a\ntoken: " + secret, "tokn: " + secret,
-		"endpoint: https://admin:" + secret + "@api.example.com", "proxy: " + secret, "networks: " + secret, "token: !x " + secret, "token: \"" + secret, "- " + secret, secret,
+		"endpoint: https://admin:" + secret + "@api.example.com", "endpoint: https://api.example.com?token=" + secret, "endpoint: https://api.example.com/#" + secret,
+		"endpoint: admin:" + secret + "@api.example.com", "endpoint: ftp://api.example.com?" + secret, "endpoint: https://admin:a/" + secret + "@api.example.com", "proxy: " + secret, "networks: " + secret, "token: !x " + secret, "token: \"" + secret, "- " + secret, secret,
 	} {
 		err := kit.ReadConfig(strings.NewReader(text), &settings{})
 		if err == nil || strings.Contains(err.Error(), secret) {
