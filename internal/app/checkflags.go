@@ -27,8 +27,9 @@ For each argument it prints one of these:
   refused          the daemon does not start with this value, and its message
 
 The first word after -- may be the name of the program. The files that flags name
-need not exist. No cluster is asked, and the provider is not made. The exit code
-is 0 if the daemon starts with these flags, and 1 if not.`
+need not exist. No cluster is asked, and the provider is not made. CLASSIFIED
+stands for values that are secret, as in /flagz. The exit code is 0 if the daemon
+starts with these flags, and 1 if not.`
 
 // checkFlags has the settings and flags of the command "check-flags".
 type checkFlags struct {

@@ -88,7 +88,7 @@ func (p *program) command() *cobra.Command {
 	// The usage text has two hundred lines and would hide the error.
 	cmd.SilenceUsage = true
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		err = settings.ExplainUnknown(err, cmd.Flags())
+		err = settings.Explain(err, cmd.Flags())
 		if !cmd.HasParent() {
 			err = p.withAllWrong(cmd, err)
 		}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/component-base/featuregate"
+
+	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
 // Verdict says what the daemon does with an argument.
@@ -26,15 +28,16 @@ const (
 
 // Judgement says what the daemon does with one argument of a command line.
 type Judgement struct {
-	// Argument is the argument as it was given. For a missing flag it is the name of
-	// the flag.
+	// Argument is the argument as it was given, without secrets. For a missing flag
+	// it is the name of the flag.
 	Argument string  `json:"argument"`
 	Verdict  Verdict `json:"verdict"`
 	// Why is the reason. If the daemon does not start with the argument, Why is the
 	// daemon's own message.
 	Why string `json:"why,omitempty"`
 
-	flag string // name; empty if there is no such flag
+	flag     string // name; empty if there is no such flag
+	isSecret bool   // the flag's value must not be shown
 }
 
 // Starts reports whether the daemon starts with the argument.
@@ -76,6 +79,9 @@ func (s *Settings) Judge(args []string) []Judgement {
 			continue
 		}
 		all = refused(all, unknown, err)
+	}
+	for i := range all {
+		all[i].Argument, all[i].Why = hideIn(all[i].Argument, all[i].isSecret), printable.WithoutSecrets(all[i].Why)
 	}
 	return all
 }
@@ -178,12 +184,13 @@ func (s *Settings) judge(words []string, set map[string]bool) Judgement {
 	if f == nil && !strings.HasPrefix(words[0], "--") && name != "" {
 		f = s.flags.ShorthandLookup(name[:1])
 	}
+	j.isSecret = isNamedAsSecret(name, "") // the type of an unknown flag is not known
 	if f != nil {
-		j.flag = f.Name
+		j.flag, j.isSecret = f.Name, isSecret(f)
 	}
 	if f == nil || !j.isOpen() && !set[f.Name] {
 		if err := s.flags.Parse(words); err != nil {
-			return j.failed(ExplainUnknown(err, s.flags))
+			return j.failed(Explain(err, s.flags))
 		}
 	}
 	if f == nil {

@@ -23,11 +23,15 @@ var renamed = map[string]string{
 	"node-deletion-stranger-after":     "node-deletion-foreign-after",
 }
 
-// ExplainUnknown adds an explanation to the error about an unknown flag. For a
-// renamed flag, the explanation is the new name. For a flag that upstream has
-// removed, it says that. For any other flag, it names similar flags of the set.
-// Other errors are returned unchanged.
-func ExplainUnknown(err error, flags *pflag.FlagSet) error {
+// Explain adds an explanation to the error about an unknown flag. For a renamed
+// flag, the explanation is the new name. For a flag that upstream has removed, it
+// says that. For any other flag, it names similar flags of the set. In the error
+// about a wrong value, Explain hides the value if it is secret. Other errors are
+// returned unchanged.
+func Explain(err error, flags *pflag.FlagSet) error {
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok && isSecret(wrong.GetFlag()) {
+		return fmt.Errorf(`invalid argument %s for "--%s" flag`, secretValue, wrong.GetFlag().Name)
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return err

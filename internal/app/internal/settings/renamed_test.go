@@ -30,11 +30,11 @@ func TestRenamedFlagNamesItsReplacement(t *testing.T) {
 		"--cluster-nam=x":                "unknown flag: --cluster-nam; did you mean --cluster-name?",
 		"--nope":                         "unknown flag: --nope",
 	} {
-		if got := ExplainUnknown(flags.Parse([]string{arg}), flags); got == nil || got.Error() != want {
+		if got := Explain(flags.Parse([]string{arg}), flags); got == nil || got.Error() != want {
 			t.Errorf("%s: %v, want %q", arg, got, want)
 		}
 	}
-	if other := errors.New("other"); ExplainUnknown(other, flags) != other { //nolint:errorlint // it must be the same value
+	if other := errors.New("other"); Explain(other, flags) != other { //nolint:errorlint // it must be the same value
 		t.Error("another error is changed")
 	}
 }

@@ -48,11 +48,34 @@ func (s *Settings) LogFlags(logger klog.Logger) {
 }
 
 func shownValue(f *pflag.Flag) string {
-	value := f.Value.String()
-	if value != "" && (f.Annotations[annotationSecret] != nil || isNamedAsSecret(f)) {
+	return hide(f.Value.String(), isSecret(f))
+}
+
+// hide returns a value as it may be shown.
+func hide(value string, isSecret bool) string {
+	if value != "" && isSecret {
 		return secretValue
 	}
 	return printable.WithoutSecrets(value) // for URLs, such as the one in --master
+}
+
+// hideIn returns an argument of a command line as it may be shown.
+func hideIn(argument string, isSecret bool) string {
+	value := strings.IndexAny(argument, "= ") + 1
+	switch {
+	case !strings.HasPrefix(argument, "-"):
+		value = 0
+	case !strings.HasPrefix(argument, "--") && value != len("-v="):
+		value = min(len("-v"), len(argument))
+	case value == 0:
+		value = len(argument)
+	}
+	return argument[:value] + hide(argument[value:], isSecret)
+}
+
+// isSecret reports whether the value of a flag is secret.
+func isSecret(f *pflag.Flag) bool {
+	return f.Annotations[annotationSecret] != nil || isNamedAsSecret(f.Name, f.Value.Type())
 }
 
 var (
@@ -66,14 +89,14 @@ var (
 )
 
 // isNamedAsSecret reports whether a flag probably contains a secret, according to
-// its name and its type. Programs add their own flags and those of imported
+// its name and the name of its type. Programs add their own flags and those of imported
 // packages. Most of these flags do not have the annotation, because they are older
 // than it. The name of a file with a secret is not itself a secret.
-func isNamedAsSecret(f *pflag.Flag) bool {
-	if slices.ContainsFunc(plainTypes, func(t string) bool { return strings.HasPrefix(f.Value.Type(), t) }) {
+func isNamedAsSecret(name, kind string) bool {
+	if slices.ContainsFunc(plainTypes, func(t string) bool { return strings.HasPrefix(kind, t) }) {
 		return false
 	}
-	name := strings.ToLower(f.Name)
+	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	words := strings.Split(name, "-")
 	if slices.Contains([]string{"dir", "file", "path"}, words[len(words)-1]) {
 		return false
