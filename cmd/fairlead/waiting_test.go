@@ -60,7 +60,7 @@ func (c waitingCluster) objects() map[string]runtime.Object {
 	lease.Spec.RenewTime = &renewed
 	event := func(kind, namespace, name, reason string) corev1.Event {
 		at := metav1.NewTime(c.began.Add(time.Minute))
-		e := corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name + reason}, Type: corev1.EventTypeWarning, Reason: reason, Message: "Why.", FirstTimestamp: c.began, LastTimestamp: c.began}
+		e := corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name + reason}, ReportingController: "cloud-node-controller", Type: corev1.EventTypeWarning, Reason: reason, Message: "Why.", FirstTimestamp: c.began, LastTimestamp: c.began}
 		e.InvolvedObject = corev1.ObjectReference{Kind: kind, Namespace: namespace, Name: name}
 		if reason == "EnsuredLoadBalancer" {
 			e.Type, e.LastTimestamp = corev1.EventTypeNormal, at

@@ -17,6 +17,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/inspect"
 )
 
 // redacted replaces a value that is not known to be harmless.
@@ -169,7 +171,7 @@ func redactEvents(all []corev1.Event) []event {
 		o := e.InvolvedObject
 		kept = append(kept, event{
 			Object: strings.Join([]string{o.Kind, o.Namespace, o.Name}, "/"), Type: e.Type, Reason: e.Reason, Message: e.Message,
-			Time: eventTime(e), Source: e.Source.Component + e.ReportingController,
+			Time: eventTime(e), Source: inspect.Source(e),
 		})
 	}
 	return kept

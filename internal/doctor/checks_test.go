@@ -135,6 +135,9 @@ func TestChecks(t *testing.T) {
 		{"CallsLimitedAgain", []change{happened("Lease", "l", "CloudCallsLimited", 9*time.Minute), happened("Lease", "l", "CloudCallsLimited", time.Minute), happened("Lease", "l", "CloudCallsNotLimited", 5*time.Minute)}, "FL504 lease/web/l"},
 		{"ComparisonsSlowed", []change{happened("Lease", "l", "CloudComparisonsSlowed", time.Minute)}, "FL505 lease/web/l"},
 		{"ComparisonsAsBefore", []change{happened("Lease", "l", "CloudComparisonsSlowed", 2*time.Minute), happened("Lease", "l", "CloudCallsNotLimited", time.Minute)}, ""},
+		{"CallsLimitedSaysAStranger", []change{happenedBy("kubelet", "Lease", "l", "CloudCallsLimited", time.Minute)}, ""},
+		{"CallsLimitedNoMoreSaysAStranger", []change{happened("Lease", "l", "CloudCallsLimited", 2*time.Minute), happenedBy("kubelet", "Lease", "l", "CloudCallsNotLimited", time.Minute)}, "FL504 lease/web/l"},
+		{"ComparisonsSlowedSaysAStranger", []change{happenedBy("", "Lease", "l", "CloudComparisonsSlowed", time.Minute)}, ""},
 		{"CallsLimitedLongAgo", []change{happened("Lease", "l", "CloudCallsLimited", 2*time.Hour)}, ""},
 
 		{"NoAddress", []change{with()}, "FL601 service/web/other"},
@@ -156,6 +159,7 @@ func TestChecks(t *testing.T) {
 		{"NoAddressInADeletion", []change{with(func(s *corev1.Service) { s.DeletionTimestamp = new(ago(0)) })}, ""},
 		{"NoAddressForALease", []change{noWorkload, with(ofClass("x"))}, "FL601 service/web/other"},
 		{"Contested", []change{happened("Service", "front", "LoadBalancerStatusContested", time.Minute)}, "FL602 service/web/front"},
+		{"ContestedSaysAStranger", []change{happenedBy("kubelet", "Service", "front", "LoadBalancerStatusContested", time.Minute)}, ""},
 		{"NameThatIsAForgedLine", []change{happened("Service", "x\n  FL999", "LoadBalancerStatusContested", time.Minute)}, `FL602 service/web/x   FL999`},
 		{"UnservedClass", []change{with(ofClass("x"))}, "FL603 service/web/other"},
 		{"UnservedWithoutAClass", []change{runsWith("--load-balancer-class=x,-"), with()}, "FL603 service/web/other"},
@@ -331,5 +335,30 @@ func TestNameOfAnObjectInACommand(t *testing.T) {
 		if got := check.fixFor(object); got != want {
 			t.Errorf("%q: %q, want %q", object, got, want)
 		}
+	}
+}
+
+func TestWarningsAboutAServiceAreQuoted(t *testing.T) {
+	ours, theirs := happened("Service", "other", "SyncLoadBalancerFailed", 2*time.Minute), happenedBy("kubelet", "Service", "other", "SyncLoadBalancerFailed", time.Minute)
+	for name, row := range map[string]struct {
+		changes []change
+		want    string
+	}{
+		"Daemon":              {[]change{ours}, "SyncLoadBalancerFailed: What."},
+		"Stranger":            {[]change{theirs}, "No cloud-controller-manager says why. A warning by kubelet: SyncLoadBalancerFailed: What."},
+		"DaemonBeforeAnother": {[]change{ours, theirs}, "SyncLoadBalancerFailed: What."},
+		"DaemonAfterAnother":  {[]change{theirs, ours}, "SyncLoadBalancerFailed: What."},
+		"Nobody":              {nil, "No condition and no event says why."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := healthy()
+			for _, c := range append([]change{with()}, row.changes...) {
+				c(v)
+			}
+			r := Run(v, Choice{Only: []string{string(OfServices)}})
+			if len(r.Findings) != 1 || !strings.HasSuffix(r.Findings[0].Message, ". "+row.want) {
+				t.Errorf("got %v, want %q", r.Findings, row.want)
+			}
+		})
 	}
 }

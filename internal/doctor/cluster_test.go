@@ -195,10 +195,15 @@ func noWorkload(v *View) { v.Workloads = nil }
 
 func pod(p Pod) change { return func(v *View) { v.Pods = append(v.Pods, p) } }
 
+// happened adds an event of the daemon.
 func happened(kind, name, reason string, age time.Duration) change {
+	return happenedBy("service-controller", kind, name, reason, age)
+}
+
+func happenedBy(source, kind, name, reason string, age time.Duration) change {
 	return func(v *View) {
 		v.Events = append(v.Events, corev1.Event{
-			InvolvedObject: corev1.ObjectReference{Kind: kind, Namespace: "web", Name: name}, Type: corev1.EventTypeWarning, Reason: reason, Message: "What.", LastTimestamp: ago(age),
+			ReportingController: source, InvolvedObject: corev1.ObjectReference{Kind: kind, Namespace: "web", Name: name}, Type: corev1.EventTypeWarning, Reason: reason, Message: "What.", LastTimestamp: ago(age),
 		})
 	}
 }

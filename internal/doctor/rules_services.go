@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
+	"github.com/fairlead-k8s/fairlead/internal/inspect"
 )
 
 // recent is the maximum age of an event that counts.
@@ -100,6 +102,9 @@ func withoutAddress(v *View) (all []Finding) {
 		cause := "No condition and no event says why."
 		if e := v.lastWarning("Service", s.Namespace, s.Name); e != nil {
 			cause = e.Reason + ": " + e.Message
+			if !inspect.IsDaemons(e) {
+				cause = fmt.Sprintf("No cloud-controller-manager says why. A warning by %s: %s", cmp.Or(inspect.Source(e), "an unknown component"), cause)
+			}
 		}
 		if c := conditionOf(s, service.ConditionProvisioning); c != nil {
 			if c.Reason == cloudDenied {
@@ -115,18 +120,26 @@ func withoutAddress(v *View) (all []Finding) {
 	return all
 }
 
-// lastWarning returns the newest warning about an object, or nil if there is
-// none.
+// lastWarning returns the newest warning of a cloud-controller-manager about an object.
+// If there is none, it returns the newest warning of others. If there is none either, it
+// returns nil.
 func (v *View) lastWarning(kind, namespace, name string) *corev1.Event {
 	var last *corev1.Event
 	for i := range v.Events {
 		e := &v.Events[i]
 		o := e.InvolvedObject
-		if e.Type == corev1.EventTypeWarning && o.Kind == kind && o.Namespace == namespace && o.Name == name && (last == nil || eventTime(e).After(eventTime(last))) {
+		if e.Type == corev1.EventTypeWarning && o.Kind == kind && o.Namespace == namespace && o.Name == name && (last == nil || countsMore(e, last)) {
 			last = e
 		}
 	}
 	return last
+}
+
+func countsMore(e, than *corev1.Event) bool {
+	if ours := inspect.IsDaemons(e); ours != inspect.IsDaemons(than) {
+		return ours
+	}
+	return eventTime(e).After(eventTime(than))
 }
 
 // eventTime returns the last time at which the event happened.
@@ -143,13 +156,13 @@ func eventTime(e *corev1.Event) time.Time {
 	}
 }
 
-// recently returns the events of the last hour with this reason. For each object,
-// it returns only the newest one.
+// recently returns the daemon's events of the last hour with this reason. For each
+// object, it returns only the newest one.
 func (v *View) recently(reason string) []*corev1.Event {
 	var all []*corev1.Event
 	for i := range v.Events {
 		e := &v.Events[i]
-		if e.Reason != reason || v.Now.Sub(eventTime(e)) > recent {
+		if e.Reason != reason || !inspect.IsDaemons(e) || v.Now.Sub(eventTime(e)) > recent {
 			continue
 		}
 		same := func(o *corev1.Event) bool {

@@ -48,6 +48,9 @@ type Answer struct {
 	// Reported has the causes that the daemon has reported in the last hour. They
 	// might be over.
 	Reported []Cause `json:"reported,omitempty"`
+	// Others has events of the last hour that have a reason of the daemon, but that
+	// others have recorded. The answer does not depend on them.
+	Others []Cause `json:"others,omitempty"`
 	// Writers has the writers of the fields that matter for the answer.
 	Writers []Writer `json:"writers,omitempty"`
 	// In a live answer, Memory has what the leader's controllers remember about the
@@ -69,7 +72,8 @@ type Object struct {
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
-// Cause is a reason that the daemon has written.
+// Cause is a reason that the daemon has written. An event is the daemon's if its source
+// says so. The API server does not check that.
 type Cause struct {
 	// Shown says where the daemon has written the reason: "condition TYPE=STATUS",
 	// "event" or "event NAME". The form "event NAME" stands for an event with the
@@ -87,6 +91,8 @@ type Cause struct {
 	// About is the object of the reason, if it differs from the object of the
 	// answer.
 	About string `json:"about,omitempty"`
+	// By is the source of an event in Answer.Others.
+	By string `json:"by,omitempty"`
 }
 
 // Writer is the last writer of a field.

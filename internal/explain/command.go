@@ -60,6 +60,10 @@ and --daemon=https://localhost:10258. You need the right to get the non-resource
 A route has no object of its own. It is explained by the Node whose pods have its CIDR.
 An event on the Node says why its request waits.
 
+Only events whose source is a component of the daemon count. The API server does not
+check the source, so whoever may create events can forge them, for example a kubelet. The
+daemon's log and the answer with --daemon are not forged in this way.
+
 If you may not list PersistentVolumes or CertificateSigningRequests, --waiting says so, and
 lists the rest.
 

@@ -87,7 +87,7 @@ func ofRequest(r *certificatesv1.CertificateSigningRequest, events ...corev1.Eve
 }
 
 func anEvent(r message.Reason, text string) corev1.Event {
-	return corev1.Event{Type: r.Type, Reason: r.Name, Message: text, Count: 3, FirstTimestamp: shownAt, LastTimestamp: metav1.NewTime(noon.Add(-time.Minute))}
+	return corev1.Event{ReportingController: "cloud-node-controller", Type: r.Type, Reason: r.Name, Message: text, Count: 3, FirstTimestamp: shownAt, LastTimestamp: metav1.NewTime(noon.Add(-time.Minute))}
 }
 
 func ofNode(n *corev1.Node, events ...corev1.Event) View {

@@ -42,6 +42,7 @@ func (a Answer) text(now time.Time) string {
 	}
 	l.causes("also", a.Also)
 	l.causes("reported", a.Reported)
+	l.causes("by others", a.Others)
 	for i, w := range a.Writers {
 		at := ""
 		if !w.Time.IsZero() {
@@ -89,6 +90,9 @@ func (l *lines) cause(word string, c Cause) {
 	about := ""
 	if c.About != "" {
 		about = " on " + c.About
+	}
+	if c.By != "" {
+		about += " by " + c.By
 	}
 	at := ""
 	if !c.Since.IsZero() {

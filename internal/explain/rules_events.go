@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -8,9 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/inspect"
 )
 
-// event is an event that the daemon has recorded.
+// event is an event of the daemon, as far as its source says so.
 type event struct {
 	message.Reason
 
@@ -22,14 +24,14 @@ type event struct {
 // of such an event to the kind of the object that has the condition.
 var begins = map[string]string{"CloudInitFailed": "Node", "NodeDeletionHeld": "Node", "NodeDeletionCanceled": "Node", "ServingCertificateHeld": "CertificateSigningRequest"}
 
-// recorded returns the events that have one of the daemon's reasons for this kind of
-// object. The newest event comes first.
+// recorded returns the events of the daemon that have one of its reasons for this kind
+// of object. The newest event comes first.
 func (all Reasons) recorded(on string, events []corev1.Event) []event {
 	var known []event
 	for i := range events {
 		e := &events[i]
 		r, ok := all.find(on, "", e.Reason)
-		if !ok {
+		if !ok || !isDaemons(e, r) {
 			continue
 		}
 		first, last, times := when(e)
@@ -43,6 +45,32 @@ func (all Reasons) recorded(on string, events []corev1.Event) []event {
 	}
 	slices.SortStableFunc(known, func(a, b event) int { return b.last.Compare(a.last) })
 	return known
+}
+
+// isDaemons reports whether the daemon has probably recorded the event. The type of an
+// event of kube-controller-manager with the same reason and source differs.
+func isDaemons(e *corev1.Event, r message.Reason) bool {
+	return inspect.IsDaemons(e) && e.Type == r.Type
+}
+
+// byOthers returns the newest events of the last hour that have a reason of the daemon,
+// but that others have recorded. Nothing follows from them.
+func (all Reasons) byOthers(on string, events []corev1.Event, now time.Time) []Cause {
+	var others []event
+	for i := range events {
+		e := &events[i]
+		first, last, times := when(e)
+		if r, ok := all.find(on, "", e.Reason); ok && !isDaemons(e, r) && now.Sub(last) < lately {
+			c := Cause{Shown: "event", Reason: e.Reason, Text: e.Message, Since: first, Times: times, By: cmp.Or(inspect.Source(e), "an unknown component")}
+			others = append(others, event{cause: c, last: last})
+		}
+	}
+	slices.SortStableFunc(others, func(a, b event) int { return b.last.Compare(a.last) })
+	var shown []Cause
+	for _, e := range others[:min(len(others), mostReported)] {
+		shown = append(shown, e.cause)
+	}
+	return shown
 }
 
 // when returns the first and the last time of an event, and the number of times that

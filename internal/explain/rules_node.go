@@ -171,6 +171,7 @@ func (v View) answer(all Reasons, claims []claim, events []event) Answer {
 		}
 	}
 	a.Reported = reported(events, shown, v.Now)
+	a.Others = all.byOthers(v.kindOfEvents(), v.Events, v.Now)
 	switch namespace, name := split(v.Daemon.Name); {
 	case a.Daemon.Problem == "":
 	case v.Daemon.Lease == nil && v.Daemon.Unread == "":

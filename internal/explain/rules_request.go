@@ -17,6 +17,7 @@ const heldRequest = "ServingCertificateHeld"
 // event on the Node that has made the request.
 func (all Reasons) request(v View) Answer {
 	r := v.Request
+	v.Events = slices.DeleteFunc(slices.Clone(v.Events), func(e corev1.Event) bool { return e.Reason != heldRequest })
 	events := all.onNodeOf(v)
 	claims := all.decided(r)
 	left := certificate.LeftAlone(r, v.Now)
@@ -25,7 +26,7 @@ func (all Reasons) request(v View) Answer {
 		claims = []claim{{cause: events[about].cause, state: Waits, summary: "It waits to be approved."}}
 	}
 	if left != "" {
-		events = nil // The events say why requests wait, but this request does not wait.
+		events, v.Events = nil, nil // The events say why requests wait, but this request does not wait.
 	}
 	a := v.answer(all, claims, events)
 	switch {
@@ -57,10 +58,10 @@ func unsaid(a Answer, v View) string {
 	}
 }
 
-// onNodeOf returns the events on the Node that has made the request. It returns only
-// those that say why requests wait. The newest event comes first.
+// onNodeOf returns the daemon's events on the Node that has made the request. The newest
+// event comes first.
 func (all Reasons) onNodeOf(v View) []event {
-	events := slices.DeleteFunc(all.recorded("Node", v.Events), func(e event) bool { return e.Name != heldRequest })
+	events := all.recorded("Node", v.Events)
 	for i := range events {
 		events[i].cause.About = kindNode + "/" + certificate.RequesterOf(v.Request)
 	}

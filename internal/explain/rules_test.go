@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -13,10 +14,16 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 )
 
-// eventAt returns an event that was recorded at the given time before noon.
+// eventAt returns an event of the daemon that was recorded at the given time before noon.
 func eventAt(ago time.Duration, kind, reason, text string) corev1.Event {
 	at := metav1.NewTime(noon.Add(-ago))
-	return corev1.Event{Type: kind, Reason: reason, Message: text, FirstTimestamp: at, LastTimestamp: at}
+	return corev1.Event{ReportingController: "cloud-node-controller", Source: corev1.EventSource{Component: "cloud-node-controller"}, Type: kind, Reason: reason, Message: text, FirstTimestamp: at, LastTimestamp: at}
+}
+
+// by returns the event with other sources.
+func by(controller, component string, e corev1.Event) corev1.Event {
+	e.ReportingController, e.Source.Component = controller, component
+	return e
 }
 
 // change calls the function with the object, and returns the object.
@@ -330,5 +337,57 @@ func TestWhatHasWaitedLongestComesFirst(t *testing.T) {
 `
 	if d := cmp.Diff(want, w.text(noon)); d != "" {
 		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// Whoever may create events can write events with the daemon's reasons.
+func TestNothingFollowsFromEventsOfOthers(t *testing.T) {
+	healthy := change(aNode(), func(n *corev1.Node) { initialized(n); n.Spec.PodCIDR = cidr.String() })
+	withoutCIDR := change(aNode(), initialized)
+	excluded := eventAt(time.Minute, corev1.EventTypeNormal, "NodeExcluded", "It belongs to another manager.")
+	cannotWrite := eventAt(time.Minute, corev1.EventTypeWarning, "CIDRAssignmentFailed", "Forbidden.")
+	initFailed := eventAt(3*time.Minute, corev1.EventTypeWarning, "CloudInitFailed", "CloudDenied: The cloud denies access.")
+	synced := eventAt(time.Minute, corev1.EventTypeNormal, "Synced", "Node synced successfully")
+	failed := eventAt(time.Minute, corev1.EventTypeWarning, "SyncLoadBalancerFailed", "No quota.")
+	unlabelled := eventAt(time.Minute, corev1.EventTypeWarning, "VolumeTopologyUnknown", "Why.")
+	for name, row := range map[string]struct {
+		view   View
+		state  State
+		others []string // sources
+	}{
+		"Kubelet":           {ofNode(healthy, by("kubelet", "kubelet", excluded)), Ready, []string{"kubelet"}},
+		"NoSource":          {ofNode(healthy, by("", "", excluded)), Ready, []string{"an unknown component"}},
+		"ComponentOnly":     {ofNode(healthy, by("", "kubelet", excluded)), Ready, []string{"kubelet"}},
+		"TwoSources":        {ofNode(healthy, by("cloud-node-controller", "kubelet", excluded)), Ready, []string{"cloud-node-controller, kubelet"}},
+		"OldEventOfADaemon": {ofNode(healthy, by("", "cloud-node-controller", excluded)), LeftAlone, nil},
+		"NewEventOfADaemon": {ofNode(healthy, by("cloud-node-controller", "", excluded)), LeftAlone, nil},
+		"AllocatorOfKubeControllerManager": {
+			ofNode(withoutCIDR, by("cidrAllocator", "cidrAllocator", eventAt(time.Minute, corev1.EventTypeNormal, "CIDRAssignmentFailed", "Node worker-9 status is now: CIDRAssignmentFailed"))), Ready, []string{"cidrAllocator"},
+		},
+		"RightsAreNotDoubted":    {ofNode(withoutCIDR, by("kubelet", "kubelet", cannotWrite)), Ready, []string{"kubelet"}},
+		"EndOfAWait":             {ofNode(aNode(), initFailed, by("kubelet", "kubelet", synced)), Waits, []string{"kubelet"}},
+		"Service":                {ofService(aService(), by("x", "", failed)), Unknown, []string{"x"}},
+		"Volume":                 {ofVolume(aVolume(), by("x", "", unlabelled)), Unknown, []string{"x"}},
+		"Request":                {ofRequest(aRequest(), by("x", "", heldFor("csr-1", "IdentityUnproven", time.Minute)), by("x", "", excluded)), Unknown, []string{"x"}},
+		"ReasonThatIsNotOurs":    {ofNode(healthy, by("kubelet", "kubelet", eventAt(time.Minute, corev1.EventTypeWarning, "NodeNotReady", "x"))), Ready, nil},
+		"EventBeforeTheLastHour": {ofNode(healthy, by("kubelet", "kubelet", eventAt(2*time.Hour, corev1.EventTypeNormal, "NodeExcluded", "x"))), Ready, nil},
+		"EventAboutTheDaemon": {*change(new(ofNode(healthy)), func(v *View) {
+			v.Daemon.Events = []corev1.Event{by("x", "", eventAt(time.Minute, corev1.EventTypeWarning, "CloudCallsLimited", "They wait."))}
+		}), Ready, nil},
+		"RouteIsNotFailedByThese": {View{Object: Object{Kind: kindRoute, Key: cidr.String()}, CIDR: cidr, Owners: []corev1.Node{*healthy}, Events: []corev1.Event{by("x", "", eventAt(time.Minute, corev1.EventTypeWarning, "FailedToCreateRoute", cidr.String()))}, Daemon: working(), Now: noon}, Unknown, []string{"x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := all().Explain(row.view)
+			var others []string
+			for _, c := range a.Others {
+				if c.Do != "" {
+					t.Errorf("advice follows: %s", c.Do)
+				}
+				others = append(others, c.By)
+			}
+			if a.State != row.state || !slices.Equal(others, row.others) || len(a.Daemon.Reported) > 0 {
+				t.Errorf("got %s, others %q, daemon %v; want %s, %q", a.State, others, a.Daemon.Reported, row.state, row.others)
+			}
+		})
 	}
 }

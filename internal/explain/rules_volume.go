@@ -17,8 +17,8 @@ var eventsOfVolume = []string{"VolumeTopologyUnknown", "VolumeTopologyContradict
 func (all Reasons) volume(v View) Answer {
 	of := v.Volume
 	// Events about an earlier volume with the same name do not count.
-	ours := slices.DeleteFunc(slices.Clone(v.Events), func(e corev1.Event) bool { return e.InvolvedObject.UID != "" && e.InvolvedObject.UID != of.UID })
-	events := all.recorded("PersistentVolume", ours)
+	v.Events = slices.DeleteFunc(slices.Clone(v.Events), func(e corev1.Event) bool { return e.InvolvedObject.UID != "" && e.InvolvedObject.UID != of.UID })
+	events := all.recorded("PersistentVolume", v.Events)
 	var claims []claim
 	why := volume.LeftAlone(of)
 	newest := slices.IndexFunc(events, func(e event) bool { return slices.Contains(eventsOfVolume, e.Name) })

@@ -28,6 +28,18 @@ type View struct {
 	Now    time.Time
 }
 
+// kindOfEvents returns the kind of the object that the events are about.
+func (v View) kindOfEvents() string {
+	switch {
+	case v.Service != nil:
+		return "Service"
+	case v.Volume != nil:
+		return "PersistentVolume"
+	default:
+		return "Node"
+	}
+}
+
 // DaemonView has the data that was read about the daemon.
 type DaemonView struct {
 	Name   string // NAMESPACE/NAME of the Lease

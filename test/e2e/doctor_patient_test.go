@@ -286,7 +286,7 @@ func (p *patient) event(t *testing.T, about corev1.ObjectReference, reason strin
 	events := p.Admin.CoreV1().Events(about.Namespace)
 	e := &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name("doctored")}, InvolvedObject: about, Type: corev1.EventTypeWarning,
-		Reason: reason, Message: "What has happened.", LastTimestamp: metav1.Now(),
+		Reason: reason, Message: "What has happened.", LastTimestamp: metav1.Now(), Source: corev1.EventSource{Component: inspect.Sources()[0]},
 	}
 	if _, err := events.Create(t.Context(), e, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
