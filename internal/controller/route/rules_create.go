@@ -90,20 +90,19 @@ func byAge(a, b *corev1.Node) int {
 // inside the cluster's CIDRs.
 type count struct{ all, inside int }
 
-// commonLengths says for each length of a family's CIDRs whether it is common: it is the
-// most frequent one inside the cluster's CIDRs (of several, the shortest), or at least a
-// tenth of the CIDRs have it, and not only one.
+// commonLengths says for each length of a family's CIDRs whether it is common: inside the
+// cluster's CIDRs it is more frequent than each other length, or at least a tenth of the
+// CIDRs have it, and not only one.
 func commonLengths(counts map[int]count) map[int]bool {
-	common, total, most, usual := map[int]bool{}, 0, 0, 0
-	for bits, n := range counts {
+	total, most, next := 0, 0, 0 // most and next are the two largest numbers
+	for _, n := range counts {
 		total += n.inside
-		if n.inside > most || n.inside == most && bits < usual {
-			most, usual = n.inside, bits
-		}
+		most, next = max(most, n.inside), max(next, min(most, n.inside))
 	}
+	common := map[int]bool{}
 	for bits, n := range counts {
 		if n.all > 0 {
-			common[bits] = n.inside > 0 && bits == usual || n.inside > 1 && 10*n.inside >= total
+			common[bits] = n.inside > next || n.inside > 1 && 10*n.inside >= total
 		}
 	}
 	return common
