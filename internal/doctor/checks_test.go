@@ -135,9 +135,9 @@ func TestChecks(t *testing.T) {
 		{"CallsLimitedAgain", []change{happened("Lease", "l", "CloudCallsLimited", 9*time.Minute), happened("Lease", "l", "CloudCallsLimited", time.Minute), happened("Lease", "l", "CloudCallsNotLimited", 5*time.Minute)}, "FL504 lease/web/l"},
 		{"ComparisonsSlowed", []change{happened("Lease", "l", "CloudComparisonsSlowed", time.Minute)}, "FL505 lease/web/l"},
 		{"ComparisonsAsBefore", []change{happened("Lease", "l", "CloudComparisonsSlowed", 2*time.Minute), happened("Lease", "l", "CloudCallsNotLimited", time.Minute)}, ""},
-		{"CallsLimitedSaysAnother", []change{happenedBy("kubelet", "Lease", "l", "CloudCallsLimited", time.Minute)}, ""},
-		{"CallsLimitedNoMoreSaysAnother", []change{happened("Lease", "l", "CloudCallsLimited", 2*time.Minute), happenedBy("kubelet", "Lease", "l", "CloudCallsNotLimited", time.Minute)}, "FL504 lease/web/l"},
-		{"ComparisonsSlowedSaysAnother", []change{happenedBy("", "Lease", "l", "CloudComparisonsSlowed", time.Minute)}, ""},
+		{"CallsLimitedSaysSomebodyElse", []change{happenedBy("kubelet", "Lease", "l", "CloudCallsLimited", time.Minute)}, ""},
+		{"CallsLimitedNoMoreSaysSomebodyElse", []change{happened("Lease", "l", "CloudCallsLimited", 2*time.Minute), happenedBy("kubelet", "Lease", "l", "CloudCallsNotLimited", time.Minute)}, "FL504 lease/web/l"},
+		{"ComparisonsSlowedSaysSomebodyElse", []change{happenedBy("", "Lease", "l", "CloudComparisonsSlowed", time.Minute)}, ""},
 		{"CallsLimitedLongAgo", []change{happened("Lease", "l", "CloudCallsLimited", 2*time.Hour)}, ""},
 
 		{"NoAddress", []change{with()}, "FL601 service/web/other"},
@@ -159,7 +159,7 @@ func TestChecks(t *testing.T) {
 		{"NoAddressInADeletion", []change{with(func(s *corev1.Service) { s.DeletionTimestamp = new(ago(0)) })}, ""},
 		{"NoAddressForALease", []change{noWorkload, with(ofClass("x"))}, "FL601 service/web/other"},
 		{"Contested", []change{happened("Service", "front", "LoadBalancerStatusContested", time.Minute)}, "FL602 service/web/front"},
-		{"ContestedSaysAnother", []change{happenedBy("kubelet", "Service", "front", "LoadBalancerStatusContested", time.Minute)}, ""},
+		{"ContestedSaysSomebodyElse", []change{happenedBy("kubelet", "Service", "front", "LoadBalancerStatusContested", time.Minute)}, ""},
 		{"NameThatIsAForgedLine", []change{happened("Service", "x\n  FL999", "LoadBalancerStatusContested", time.Minute)}, `FL602 service/web/x   FL999`},
 		{"UnservedClass", []change{with(ofClass("x"))}, "FL603 service/web/other"},
 		{"UnservedWithoutAClass", []change{runsWith("--load-balancer-class=x,-"), with()}, "FL603 service/web/other"},
@@ -345,7 +345,7 @@ func TestWarningsAboutAServiceAreQuoted(t *testing.T) {
 		want    string
 	}{
 		"Daemon":              {[]change{ours}, "SyncLoadBalancerFailed: What."},
-		"AnotherComponent":    {[]change{theirs}, "No cloud-controller-manager says why. A warning by kubelet: SyncLoadBalancerFailed: What."},
+		"SomebodyElse":        {[]change{theirs}, "No cloud-controller-manager says why. A warning by kubelet: SyncLoadBalancerFailed: What."},
 		"DaemonBeforeAnother": {[]change{ours, theirs}, "SyncLoadBalancerFailed: What."},
 		"DaemonAfterAnother":  {[]change{theirs, ours}, "SyncLoadBalancerFailed: What."},
 		"Nobody":              {nil, "No condition and no event says why."},

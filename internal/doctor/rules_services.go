@@ -101,10 +101,7 @@ func withoutAddress(v *View) (all []Finding) {
 		}
 		cause := "No condition and no event says why."
 		if e := v.lastWarning("Service", s.Namespace, s.Name); e != nil {
-			cause = e.Reason + ": " + e.Message
-			if !inspect.IsDaemons(e) {
-				cause = fmt.Sprintf("No cloud-controller-manager says why. A warning by %s: %s", cmp.Or(inspect.Source(e), "an unknown component"), cause)
-			}
+			cause = quoted(e)
 		}
 		if c := conditionOf(s, service.ConditionProvisioning); c != nil {
 			if c.Reason == cloudDenied {
@@ -133,6 +130,16 @@ func (v *View) lastWarning(kind, namespace, name string) *corev1.Event {
 		}
 	}
 	return last
+}
+
+// quoted returns the text of a warning. If it is not a cloud-controller-manager's, the text
+// says whose it is.
+func quoted(e *corev1.Event) string {
+	text := e.Reason + ": " + e.Message
+	if inspect.IsDaemons(e) {
+		return text
+	}
+	return fmt.Sprintf("No cloud-controller-manager says why. A warning by %s: %s", cmp.Or(inspect.Source(e), "an unknown component"), text)
 }
 
 func countsMore(e, than *corev1.Event) bool {

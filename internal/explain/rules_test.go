@@ -345,6 +345,9 @@ func TestNothingFollowsFromEventsOfOthers(t *testing.T) {
 	healthy := change(aNode(), func(n *corev1.Node) { initialized(n); n.Spec.PodCIDR = cidr.String() })
 	withoutCIDR := change(aNode(), initialized)
 	excluded := eventAt(time.Minute, corev1.EventTypeNormal, "NodeExcluded", "It belongs to another manager.")
+	excludedFrom := func(source string, ago time.Duration) corev1.Event {
+		return by(source, "", eventAt(ago, corev1.EventTypeNormal, "NodeExcluded", "x"))
+	}
 	cannotWrite := eventAt(time.Minute, corev1.EventTypeWarning, "CIDRAssignmentFailed", "Forbidden.")
 	initFailed := eventAt(3*time.Minute, corev1.EventTypeWarning, "CloudInitFailed", "CloudDenied: The cloud denies access.")
 	synced := eventAt(time.Minute, corev1.EventTypeNormal, "Synced", "Node synced successfully")
@@ -364,11 +367,14 @@ func TestNothingFollowsFromEventsOfOthers(t *testing.T) {
 		"AllocatorOfKubeControllerManager": {
 			ofNode(withoutCIDR, by("cidrAllocator", "cidrAllocator", eventAt(time.Minute, corev1.EventTypeNormal, "CIDRAssignmentFailed", "Node worker-9 status is now: CIDRAssignmentFailed"))), Ready, []string{"cidrAllocator"},
 		},
-		"RightsAreNotDoubted":    {ofNode(withoutCIDR, by("kubelet", "kubelet", cannotWrite)), Ready, []string{"kubelet"}},
-		"EndOfAWait":             {ofNode(aNode(), initFailed, by("kubelet", "kubelet", synced)), Waits, []string{"kubelet"}},
-		"Service":                {ofService(aService(), by("x", "", failed)), Unknown, []string{"x"}},
-		"Volume":                 {ofVolume(aVolume(), by("x", "", unlabelled)), Unknown, []string{"x"}},
-		"Request":                {ofRequest(aRequest(), by("x", "", heldFor("csr-1", "IdentityUnproven", time.Minute)), by("x", "", excluded)), Unknown, []string{"x"}},
+		"RightsAreNotDoubted": {ofNode(withoutCIDR, by("kubelet", "kubelet", cannotWrite)), Ready, []string{"kubelet"}},
+		"EndOfAWait":          {ofNode(aNode(), initFailed, by("kubelet", "kubelet", synced)), Waits, []string{"kubelet"}},
+		"Service":             {ofService(aService(), by("x", "", failed)), Unknown, []string{"x"}},
+		"Volume":              {ofVolume(aVolume(), by("x", "", unlabelled)), Unknown, []string{"x"}},
+		"Request":             {ofRequest(aRequest(), by("x", "", heldFor("csr-1", "IdentityUnproven", time.Minute)), by("x", "", excluded)), Unknown, []string{"x"}},
+		"NewestOfOthersComeFirst": {
+			ofNode(healthy, excludedFrom("c", 3*time.Minute), excludedFrom("f", 6*time.Minute), excludedFrom("a", 1*time.Minute), excludedFrom("d", 4*time.Minute), excludedFrom("b", 2*time.Minute), excludedFrom("e", 5*time.Minute)), Ready, []string{"a", "b", "c", "d", "e"},
+		},
 		"ReasonThatIsNotOurs":    {ofNode(healthy, by("kubelet", "kubelet", eventAt(time.Minute, corev1.EventTypeWarning, "NodeNotReady", "x"))), Ready, nil},
 		"EventBeforeTheLastHour": {ofNode(healthy, by("kubelet", "kubelet", eventAt(2*time.Hour, corev1.EventTypeNormal, "NodeExcluded", "x"))), Ready, nil},
 		"EventAboutTheDaemon": {*change(new(ofNode(healthy)), func(v *View) {

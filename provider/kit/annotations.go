@@ -117,7 +117,7 @@ func (a *Annotations) Err() error {
 	problems := maps.Clone(a.problems)
 	for key := range a.values {
 		if a.prefix != "" && strings.HasPrefix(key, a.prefix) && !slices.Contains(a.known, key) {
-			problems[key] = Invalidf("annotation %s: is unknown%s", oneLine(key), instead(key, a.ours()))
+			problems[key] = Invalidf("annotation %s: is unknown%s", printable(key), instead(key, a.ours()))
 		}
 	}
 	var all []error

@@ -14,8 +14,6 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
 // maxProblems is the largest number of problems that an error names. The others are
@@ -172,7 +170,10 @@ func (e *Endpoint) UnmarshalText(text []byte) error {
 	case err == nil && (u.RawQuery != "" || u.Fragment != ""):
 		return errors.New("must be a URL without a query and a fragment")
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
-		return fmt.Errorf("must be a URL such as https://api.example.com, not %q", printable.WithoutSecrets(string(text)))
+		if bytes.ContainsAny(text, "@?#") { // The text may contain credentials.
+			return errors.New("must be a URL such as https://api.example.com")
+		}
+		return fmt.Errorf("must be a URL such as https://api.example.com, not %q", text)
 	}
 	*e = Endpoint(strings.TrimRight(string(text), "/"))
 	return nil

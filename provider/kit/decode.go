@@ -110,7 +110,7 @@ func (d *decoder) scalar(path string, node *yaml.Node) (text string, ok bool) {
 	case isNull(node):
 		d.wrong(path, node, "has no value; give one, or remove the key")
 	case !strings.HasPrefix(node.Tag, "!!") || node.Tag == "!!binary":
-		d.wrong(path, node, "has the tag %s, which is not supported", oneLine(node.Tag))
+		d.wrong(path, node, "has the tag %s, which is not supported", printable(node.Tag))
 	default:
 		return node.Value, true
 	}
@@ -258,12 +258,12 @@ func fieldsOf(t reflect.Type, within []int) (all []field) {
 
 // join returns the path of a key, in one line.
 func join(path, key string) string {
-	return strings.TrimPrefix(path+"."+oneLine(key), ".")
+	return strings.TrimPrefix(path+"."+printable(key), ".")
 }
 
-// oneLine returns a key in one line. It shortens a long key. It quotes a key that is not
+// printable returns a key in one line. It shortens a long key. It quotes a key that is not
 // a plain word.
-func oneLine(key string) string {
+func printable(key string) string {
 	const longest = 64
 	cut := key
 	if len(key) > longest {

@@ -36,8 +36,8 @@ type Judgement struct {
 	// daemon's own message.
 	Why string `json:"why,omitempty"`
 
-	flag     string // name; empty if there is no such flag
-	isSecret bool   // the flag's value must not be shown
+	flag string // name; empty if there is no such flag
+	hide hider  // of the value
 }
 
 // Starts reports whether the daemon starts with the argument.
@@ -81,7 +81,7 @@ func (s *Settings) Judge(args []string) []Judgement {
 		all = refused(all, unknown, err)
 	}
 	for i := range all {
-		all[i].Argument, all[i].Why = hideIn(all[i].Argument, all[i].isSecret), printable.WithoutSecrets(all[i].Why)
+		all[i].Argument, all[i].Why = shownArgument(all[i].Argument, all[i].hide), printable.WithoutSecrets(all[i].Why)
 	}
 	return all
 }
@@ -124,7 +124,7 @@ func refused(all []Judgement, unknown map[string]bool, err error) []Judgement {
 		}
 	}
 	if !found {
-		all = append(all, Judgement{Argument: "--" + name, Verdict: Refused, Why: err.Error()})
+		all = append(all, Judgement{Argument: "--" + name, Verdict: Refused, Why: err.Error(), hide: printable.WithoutSecrets})
 	}
 	return all
 }
@@ -174,7 +174,7 @@ const fromEnvironment = "$("
 // judge returns what the daemon does with one argument, and sets its flag. If the map
 // has true for the name of the flag, the flag keeps its value.
 func (s *Settings) judge(words []string, set map[string]bool) Judgement {
-	j := Judgement{Argument: strings.Join(words, " "), Verdict: Used}
+	j := Judgement{Argument: strings.Join(words, " "), Verdict: Used, hide: printable.WithoutSecrets}
 	if !strings.HasPrefix(words[0], "-") {
 		j.Verdict, j.Why = Refused, "the daemon takes flags only; a flag that is true or false needs =, as in --node-deletion=false"
 		return j
@@ -184,9 +184,11 @@ func (s *Settings) judge(words []string, set map[string]bool) Judgement {
 	if f == nil && !strings.HasPrefix(words[0], "--") && name != "" {
 		f = s.flags.ShorthandLookup(name[:1])
 	}
-	j.isSecret = isNamedAsSecret(name, "") // the type of an unknown flag is not known
-	if f != nil {
-		j.flag, j.isSecret = f.Name, isSecret(f)
+	switch {
+	case f != nil:
+		j.flag, j.hide = f.Name, hiderOf(f)
+	case isNamedAsSecret(name, ""): // the type of an unknown flag is not known
+		j.hide = hideAll
 	}
 	if f == nil || !j.isOpen() && !set[f.Name] {
 		if err := s.flags.Parse(words); err != nil {

@@ -48,19 +48,28 @@ func (s *Settings) LogFlags(logger klog.Logger) {
 }
 
 func shownValue(f *pflag.Flag) string {
-	return hide(f.Value.String(), isSecret(f))
+	return hiderOf(f)(f.Value.String())
 }
 
-// hide returns a value as it may be shown.
-func hide(value string, isSecret bool) string {
-	if value != "" && isSecret {
-		return secretValue
+// hider returns a value as it may be shown.
+type hider func(value string) string
+
+func hiderOf(f *pflag.Flag) hider {
+	if isSecret(f) {
+		return hideAll
 	}
-	return printable.WithoutSecrets(value) // for URLs, such as the one in --master
+	return printable.WithoutSecrets // for URLs, such as the one in --master
 }
 
-// hideIn returns an argument of a command line as it may be shown.
-func hideIn(argument string, isSecret bool) string {
+func hideAll(value string) string {
+	if value == "" {
+		return ""
+	}
+	return secretValue
+}
+
+// shownArgument returns an argument of a command line as it may be shown.
+func shownArgument(argument string, hide hider) string {
 	value := strings.IndexAny(argument, "= ") + 1
 	switch {
 	case !strings.HasPrefix(argument, "-"):
@@ -70,7 +79,7 @@ func hideIn(argument string, isSecret bool) string {
 	case value == 0:
 		value = len(argument)
 	}
-	return argument[:value] + hide(argument[value:], isSecret)
+	return argument[:value] + hide(argument[value:])
 }
 
 // isSecret reports whether the value of a flag is secret.
