@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -479,6 +480,46 @@ func TestApprovalsAreBounded(t *testing.T) {
 		time.Sleep(31 * time.Second)
 		synctest.Wait()
 		l.want("csr-2", isApproved)
+	})
+}
+
+// An approval whose reply is lost counts, because the request may have been approved.
+func TestApprovalsWithoutAReplyAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limits := DefaultLimits()
+		limits.ApprovalsPerMinute = 2
+		l := begin(t, limits, node("a"))
+		var tries atomic.Int32
+		l.mu.Lock()
+		l.before = func(_, sub string) error {
+			if sub == "approval" {
+				tries.Add(1)
+				return apierrors.NewTimeoutError("no reply", 0)
+			}
+			return nil
+		}
+		l.mu.Unlock()
+		l.create(csr(t))
+		time.Sleep(time.Minute)
+		if n := int(tries.Load()); n == 0 || n > 2*limits.ApprovalsPerMinute {
+			t.Errorf("%d tries to approve in the first minute, want at most %d at once, and as many in a minute", n, limits.ApprovalsPerMinute)
+		}
+	})
+}
+
+// A request can be replaced by one of the same name, of another Node.
+func TestReplacedRequestIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, DefaultLimits())
+		was, is := requestOf("a", "csr-1", 0), requestOf("b", "csr-1", 0)
+		was.UID, is.UID = "u1", "u2"
+		handlers := l.made.requestHandlers()
+		handlers.OnAdd(was, false)
+		handlers.OnUpdate(was, is)
+		handlers.OnDelete(is)
+		if got := slices.Concat(l.made.undecided.newest("a", 3), l.made.undecided.newest("b", 3)); len(got) > 0 {
+			t.Errorf("%v are remembered as undecided", got)
+		}
 	})
 }
 
