@@ -81,8 +81,9 @@ import (
 //
 //		// Stopped is called once before the process ends, for example to log out of
 //		// the cloud. By then, all work has returned and the lease has been released,
-//		// unless work did not return in time or the lease was lost. Stopped is not
-//		// called if the command line is wrong, or after a second signal. In all
+//		// unless work did not return in time. Stopped is not called if the command
+//		// line is wrong, after a second signal, or if the lease was lost: another
+//		// replica may lead then, and the process ends at once. In all
 //		// other cases it is called, even in the separate process that only makes the
 //		// provider. Its context ends after 5 seconds, and then the process ends.
 //		Stopped func(ctx context.Context)

@@ -113,7 +113,7 @@ func TestAnotherManagerIsReported(t *testing.T) {
 				config := &rest.Config{Host: "http://apiserver", Transport: row.server, QPS: -1}
 				config.ContentType = runtime.ContentTypeJSON
 				builder := clientbuilder.SimpleControllerClientBuilder{ClientConfig: config}
-				p.clients = clients{builder, builder}
+				p.clients = clients{own: builder, each: builder}
 				ctx, stop := context.WithCancel(klog.NewContext(t.Context(), logger))
 				lasting, end := context.WithCancel(klog.NewContext(t.Context(), logger))
 				wait := p.lookBeside(ctx, lasting)

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/controller-manager/pkg/clientbuilder"
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
+	"github.com/fairlead-k8s/fairlead/internal/lease"
 )
 
 // informersName is the last part of the informers' user agent.
@@ -28,12 +30,16 @@ type clients struct {
 	// --use-service-account-credentials, each client acts as the service account
 	// with the client's name.
 	each clientbuilder.ControllerClientBuilder
+	// lease is the lease for which the changes of each wait. Without an election it is
+	// empty.
+	lease *atomic.Pointer[lease.Lease]
 }
 
 func newClients(s settings.Client, config *rest.Config) (clients, error) {
 	own := clientbuilder.SimpleControllerClientBuilder{ClientConfig: config}
+	held := &atomic.Pointer[lease.Lease]{}
 	if !s.EachItsOwn {
-		return clients{own, own}, nil
+		return clients{own, gated{own, held}, held}, nil
 	}
 	// The issuer reads and creates the service accounts, and requests their tokens.
 	issuer, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(config), settings.ManagerName))
@@ -41,7 +47,7 @@ func newClients(s settings.Client, config *rest.Config) (clients, error) {
 		return clients{}, fmt.Errorf("client of the service accounts: %w", err)
 	}
 	each := clientbuilder.NewDynamicClientBuilder(rest.AnonymousClientConfig(config), issuer.CoreV1(), metav1.NamespaceSystem)
-	return clients{own, each}, nil
+	return clients{own, gated{each, held}, held}, nil
 }
 
 // informers returns the client for informers.

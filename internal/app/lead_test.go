@@ -62,7 +62,7 @@ func (d *diary) note(entry string) {
 // unreachable returns clients of an API server that does not answer.
 func unreachable() clients {
 	builder := clientbuilder.SimpleControllerClientBuilder{ClientConfig: &rest.Config{Host: "http://127.0.0.1:1"}}
-	return clients{builder, builder}
+	return clients{own: builder, each: builder}
 }
 
 // newTestProcess returns a process without an API server, and the context of its

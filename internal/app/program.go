@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2"
 
+	"github.com/fairlead-k8s/fairlead/internal/app/internal/election"
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/provider"
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/serving"
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
@@ -142,9 +144,10 @@ func (p *program) webhooks() []Webhook {
 const stopTimeout = 5 * time.Second
 
 // stopped calls the program's Stopped before the process ends. It waits for
-// stopTimeout at most, even if the program ignores its context.
-func (p *program) stopped(ctx context.Context) {
-	if p.options.Stopped == nil {
+// stopTimeout at most, even if the program ignores its context. If the lease is lost,
+// another replica may lead, so the process ends at once.
+func (p *program) stopped(ctx context.Context, why error) {
+	if p.options.Stopped == nil || errors.Is(why, election.ErrLeaseLost) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)

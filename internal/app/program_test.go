@@ -189,12 +189,15 @@ func TestProgramIsToldWhenItHasStopped(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		stopped func(ctx context.Context)
+		why     error
 		want    time.Duration
 	}{
-		{"Nothing", nil, 0},
-		{"Returns", func(context.Context) { time.Sleep(time.Second) }, time.Second},
-		{"WorksUntilItsContextEnds", func(ctx context.Context) { <-ctx.Done() }, stopTimeout},
-		{"ReturnsTooLate", func(context.Context) { time.Sleep(time.Minute) }, stopTimeout},
+		{"Nothing", nil, nil, 0},
+		{"Returns", func(context.Context) { time.Sleep(time.Second) }, nil, time.Second},
+		{"WorksUntilItsContextEnds", func(ctx context.Context) { <-ctx.Done() }, nil, stopTimeout},
+		{"ReturnsTooLate", func(context.Context) { time.Sleep(time.Minute) }, nil, stopTimeout},
+		{"AfterAFailure", func(context.Context) { time.Sleep(time.Second) }, errors.New("failed"), time.Second},
+		{"LeaseIsLost", func(context.Context) { time.Sleep(time.Second) }, fmt.Errorf("end: %w", election.ErrLeaseLost), 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -203,7 +206,7 @@ func TestProgramIsToldWhenItHasStopped(t *testing.T) {
 				ended, end := context.WithCancel(t.Context())
 				end()
 				start := time.Now()
-				newProgram(program, nil).stopped(ended)
+				newProgram(program, nil).stopped(ended, tc.why)
 				if got := time.Since(start); got != tc.want {
 					t.Errorf("the process waited for %v, want %v", got, tc.want)
 				}

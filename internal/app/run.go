@@ -59,10 +59,10 @@ type process struct {
 
 // run runs a program. If ctx has ended, and all work has returned, it returns nil. A
 // trial, which only tests a configuration, ends once the provider has been made.
-func run(ctx context.Context, what *program) error {
+func run(ctx context.Context, what *program) (err error) {
 	working, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	defer what.stopped(ctx)
+	defer func() { what.stopped(ctx, err) }()
 	if what.settings.Shadow.On {
 		what.onlyLook(klog.FromContext(ctx))
 	}
@@ -186,7 +186,7 @@ func (p *program) greet(logger klog.Logger) {
 // run serves, takes part in the election, and leads if this replica wins. With
 // --shadow, it does not take part in the election, and only decides and reports. It
 // returns after an error, or once ctx has ended and all work has returned.
-func (p *process) run(ctx context.Context) error {
+func (p *process) run(ctx context.Context) (err error) {
 	client, err := p.clients.own.Client(settings.ManagerName)
 	if err != nil {
 		return fmt.Errorf("client: %w", err)
@@ -197,17 +197,23 @@ func (p *process) run(ctx context.Context) error {
 		return err
 	}
 	p.health = serving.NewHealth(p.sources(ctx, client))
+	stop := func(stops func()) {
+		if !errors.Is(err, election.ErrLeaseLost) { // Another replica may lead, so nothing delays the end of the process.
+			stops()
+		}
+	}
 	stopServing, err := p.serve(ctx)
 	if err != nil {
 		return err
 	}
-	defer stopServing()
+	defer func() { stop(stopServing) }()
 	stopWebhooks, err := p.serveWebhooks(ctx)
 	if err != nil {
 		return err
 	}
-	defer stopWebhooks()
-	defer p.watch(ctx, kube.NewRecorder(lasting, client, settings.ManagerName))()
+	defer func() { stop(stopWebhooks) }()
+	stopWatch := p.watch(ctx, kube.NewRecorder(lasting, client, settings.ManagerName))
+	defer func() { stop(stopWatch) }()
 	switch {
 	case p.dry != nil:
 		return election.Hold(ctx, nil, p.shadow)
@@ -226,6 +232,7 @@ func (p *process) register(recorder record.EventRecorder) (err error) {
 	if p.election, err = election.Join(config, p.config, recorder); err != nil {
 		return err
 	}
+	p.clients.lease.Store(p.election.Lease())
 	if plan := p.settings.Migration.Plan(); plan != nil {
 		config.ResourceName = plan.LeaderName
 		p.migration, err = election.Join(config, p.config, recorder)

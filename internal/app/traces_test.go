@@ -86,7 +86,7 @@ func traceOf(t *testing.T, arg string, happen func(*scene)) string {
 	what := newProgram(plain, ours())
 	parse(t, what, arg)
 	ctx, stop := context.WithCancelCause(t.Context())
-	p := &process{program: what, clients: clients{builder, builder}, registry: metrics.NewKubeRegistry(), fail: stop}
+	p := &process{program: what, clients: clients{own: builder, each: builder}, registry: metrics.NewKubeRegistry(), fail: stop}
 	p.metrics = newControllerMetrics(p.registry.MustRegister, p.registry.CustomMustRegister)
 	client := kubernetes.NewForConfigOrDie(config)
 	p.informers = kube.NewInformerFactory(client, what.settings.Controllers.ResyncPeriod(), what.settings.Service.Policy().IsServed)

@@ -133,6 +133,9 @@ func (e *Election) RunWithin(ctx context.Context, main *Election, work func(cont
 	}
 }
 
+// Lease returns the lease for which changes have to wait (lease.Await).
+func (e *Election) Lease() *lease.Lease { return e.lease }
+
 // Check returns the health check of the lease.
 func (e *Election) Check() *leaderelection.HealthzAdaptor { return e.watchdog }
 
