@@ -95,7 +95,7 @@ func TestLargeServicesAreKeptInPart(t *testing.T) {
 		},
 		"ManyPorts":         func(s *corev1.Service) { s.Spec.Ports = slices.Repeat(s.Spec.Ports, 30000) },
 		"ManyFinalizers":    func(s *corev1.Service) { s.Finalizers = slices.Repeat([]string{"a.example/b"}, 9000) },
-		"ManyManagedFields": func(s *corev1.Service) { s.ManagedFields = slices.Repeat(s.ManagedFields, 900) },
+		"ManyManagedFields": func(s *corev1.Service) { s.ManagedFields = slices.Repeat(s.ManagedFields, 20) },
 		"ManyShortAnnotations": func(s *corev1.Service) {
 			for n := range 20000 {
 				s.Annotations[fmt.Sprint("a.example/", n)] = "x"
