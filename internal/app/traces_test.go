@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,7 +45,7 @@ func TestTraces(t *testing.T) {
 		{"initialisation", "--configure-cloud-routes=false", initialisation},
 		{"removal", "--cluster-cidr=10.244.0.0/16", removal},
 		{"service", "--cluster-cidr=10.244.0.0/16", serviceLife},
-		{"route", "--cluster-cidr=10.244.0.0/16", routeLife},
+		{"route", "--cluster-cidr=10.244.0.0/16 --concurrent-route-syncs=1", routeLife},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { compareTrace(t, "testdata/traces/"+tc.name+".txt", traceOf(t, tc.flag, tc.happen)) })
@@ -76,7 +77,7 @@ type scene struct {
 }
 
 // traceOf runs a daemon, calls the given function, and returns the daemon's trace.
-func traceOf(t *testing.T, arg string, happen func(*scene)) string {
+func traceOf(t *testing.T, args string, happen func(*scene)) string {
 	t.Helper()
 	tr := &trace{}
 	s := &scene{newAPIServer(t, tr), newTracedCloud(tr)}
@@ -84,7 +85,7 @@ func traceOf(t *testing.T, arg string, happen func(*scene)) string {
 	config.ContentType = runtime.ContentTypeJSON
 	builder := clientbuilder.SimpleControllerClientBuilder{ClientConfig: config}
 	what := newProgram(plain, ours())
-	parse(t, what, arg)
+	parse(t, what, strings.Fields(args)...)
 	ctx, stop := context.WithCancelCause(t.Context())
 	p := &process{program: what, clients: clients{own: builder, each: builder}, registry: metrics.NewKubeRegistry(), fail: stop}
 	p.metrics = newControllerMetrics(p.registry.MustRegister, p.registry.CustomMustRegister)
