@@ -114,7 +114,7 @@ func serve(ctx context.Context, s *server.SecureServingInfo, h http.Handler) (st
 			panic(fmt.Sprintf("stopped listening on %s: %v", s.Listener.Addr(), err))
 		}
 	}()
-	logger.Info("Serving", "address", s.Listener.Addr().String())
+	logger.Info("Serving securely on " + s.Listener.Addr().String()) // as upstream says it, because scripts wait for this
 	return func() {
 		closing, cancelClosing := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancelClosing()
