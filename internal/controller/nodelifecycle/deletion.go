@@ -29,6 +29,9 @@ func (c *Controller) finalCheck(ctx context.Context, name string) (loop.Result, 
 // tryDelete deletes the Node.
 func (c *Controller) tryDelete(ctx context.Context, name string) error {
 	defer c.postpone(name)
+	if c.isContradicted(name) {
+		return nil // The next pass holds the Node.
+	}
 	node, err := c.nodes.Live(ctx, name)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -45,6 +48,14 @@ func (c *Controller) tryDelete(ctx context.Context, name string) error {
 	}
 	_, err = c.apply(ctx, o, p)
 	return err
+}
+
+// isContradicted reports whether the final check of another Node has met a
+// contradiction while this Node was in the queue. Then the same questions would get the
+// same answers.
+func (c *Controller) isContradicted(name string) bool {
+	node, err := c.nodes.Cached(name)
+	return err == nil && contradictionIsFresh(c.observe(node)) != nil
 }
 
 // confirm decides about a Node that was read from the API server. It asks the cloud

@@ -132,19 +132,40 @@ func (w *witnesses) areEnough(o observed) bool {
 // that time, the cloud is asked about the contradicting Node again.
 const contradictionFor = 30 * time.Second
 
+// A Node of a machine that has just ended contradicts the cloud until
+// kube-controller-manager notices that its kubelet is silent, which takes less than
+// dyingFor. So until the denial is that old, held deletions check every lookAgainAfter
+// whether the kubelet has fallen silent. This makes no calls.
+const (
+	dyingFor       = time.Minute
+	lookAgainAfter = 5 * time.Second
+)
+
 // contradictionIsFresh holds a Node if the cloud has just called another Node absent
 // although the kubelet of that Node reports. After contradictionFor, the final check
 // asks about the other Node again.
 func contradictionIsFresh(o observed) *obstacle {
 	w := o.witnesses()
-	if w.contradicting == nil || o.limits.Witnesses == 0 {
+	if w.contradicting == nil || o.limits.Witnesses == 0 || !o.now.Before(w.contradicting.record.tried.Add(contradictionFor)) {
 		return nil
 	}
-	until := w.contradicting.record.tried.Add(contradictionFor)
-	if !o.now.Before(until) {
-		return nil
+	return o.contradicted(w)
+}
+
+// contradicted returns the obstacle for a Node that another Node keeps from being
+// deleted because its kubelet reports. If there are so many such Nodes that the cloud
+// is probably wrong, it is not known when the deletion can go on.
+func (o observed) contradicted(w witnesses) *obstacle {
+	ob := &obstacle{cause: contradicts(w)}
+	r := w.contradicting.record
+	switch again, soon := r.tried.Add(contradictionFor), o.now.Add(lookAgainAfter); {
+	case w.tooManyForeign:
+	case o.now.Sub(r.since) < dyingFor && soon.Before(again):
+		ob.until = soon
+	default:
+		ob.until = again
 	}
-	return &obstacle{cause: contradicts(w), until: until}
+	return ob
 }
 
 // maxWitnessFailures is the number of questions about witnesses that may fail in a
@@ -167,7 +188,7 @@ func witnessed(o observed, c check) plan {
 	case w.contradicting != nil && w.contradicting.record.tried.Before(o.memory.evidence.answered):
 		return askingWitness(o, w.contradicting)
 	case w.contradicting != nil:
-		return heldInCheck(o, obstacle{cause: contradicts(w)})
+		return heldInCheck(o, *o.contradicted(w))
 	case w.areEnough(o) && !c.again:
 		return plan{do: askAgain, why: "the cloud may have recovered since it was asked about the Node", memory: o.memory}
 	case c.again:

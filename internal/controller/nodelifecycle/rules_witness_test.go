@@ -71,9 +71,9 @@ func TestWitness(t *testing.T) {
 			name: "DenialByNameIsNoContradiction", node: nameless, peers: peersOf(witness("w1", absent, 0), witness("w2", present, 0)),
 			memory: gone(nameless, 4, 3*time.Minute, 0), want: "delete: the cloud says that the instance does not exist, and confirms 1 other Nodes",
 		},
-		{name: "DeniedNodeThatReportsHoldsAll", peers: peersOf(witness("w1", present, 0), witness("w2", present, 0), witness("w3", absent, 0)), want: "hold: CloudContradictsKubelet; again in 1m0s; event NodeDeletionHeld"},
+		{name: "DeniedNodeThatReportsHoldsAll", peers: peersOf(witness("w1", present, 0), witness("w2", present, 0), witness("w3", absent, 0)), want: "hold: CloudContradictsKubelet; again in 5s; event NodeDeletionHeld"},
 		{name: "DeniedNodeIsAskedAboutAgainFirst", peers: peersOf(unasked("w1"), witness("w3", absent, time.Second)), want: "ask about a witness: w3"},
-		{name: "OneDeniedNodeIsEnoughToAskAbout", peers: peersOf(witness("w2", absent, 0), witness("w3", absent, time.Second)), want: "hold: CloudContradictsKubelet; again in 1m0s; event NodeDeletionHeld"},
+		{name: "OneDeniedNodeIsEnoughToAskAbout", peers: peersOf(witness("w2", absent, 0), witness("w3", absent, time.Second)), want: "hold: CloudContradictsKubelet; again in 5s; event NodeDeletionHeld"},
 		{
 			name: "DeniedNodeThatHasFallenSilentIsNoContradiction", peers: peersOf(
 				witness("w1", present, 0), witness("w2", present, 0), witness("w3", absent, 0, ready(corev1.ConditionUnknown, 0))),
@@ -93,7 +93,7 @@ func TestWitness(t *testing.T) {
 		},
 		{
 			name: "FreshDenialCountsAlthoughOthersAreSetAside", peers: peersOf(witness("w1", present, 0), witness("w3", absent, 0), rogue("r2", label(ownership.LabelExcludeRestricted, ""))),
-			memory: gone(n1, 10, time.Hour, 0), want: "hold: CloudContradictsKubelet; again in 1m0s; event NodeDeletionHeld",
+			memory: gone(n1, 10, time.Hour, 0), want: "hold: CloudContradictsKubelet; again in 5s; event NodeDeletionHeld",
 		},
 		{
 			name: "ConfirmationsBeforeTheDenialDoNotCount", peers: peersOf(witness("w1", present, 0), witness("w2", present, 11*time.Minute), foreign()),
@@ -170,14 +170,19 @@ func failedSince(p other, ago time.Duration) other {
 	return p
 }
 
+// deniedFor returns the witness with a first answer "absent" that came the given time
+// ago.
+func deniedFor(p other, ago time.Duration) other {
+	p.record.since = noon.Add(-ago)
+	return p
+}
+
 func foreign() other { return rogue("w3") }
 
 // rogue returns a Node that the cloud has called absent for ten minutes, although its
 // kubelet reports.
 func rogue(name string, edits ...func(*corev1.Node)) other {
-	m := witness(name, absent, 0, edits...)
-	m.record.since = noon.Add(-10 * time.Minute)
-	return m
+	return deniedFor(witness(name, absent, 0, edits...), 10*time.Minute)
 }
 
 func heldFor(reason string) memory {
@@ -221,7 +226,19 @@ func TestFreshContradictionHolds(t *testing.T) {
 	checkRows(t, []row{
 		{
 			name: "ContradictionHoldsWhileItIsFresh", memory: complete, peers: peersOf(witness("w1", absent, 20*time.Second)),
-			want: "hold: CloudContradictsKubelet; again in 10s; event NodeDeletionHeld",
+			want: "hold: CloudContradictsKubelet; again in 5s; event NodeDeletionHeld",
+		},
+		{
+			name: "ContradictionIsLookedAtAgainBeforeItIsAskedAbout", memory: complete, peers: peersOf(witness("w1", absent, 27*time.Second)),
+			want: "hold: CloudContradictsKubelet; again in 3s; event NodeDeletionHeld",
+		},
+		{
+			name: "ContradictionThatLastsAMinuteIsNoDeath", memory: complete, peers: peersOf(deniedFor(witness("w1", absent, 4*time.Second), time.Minute)),
+			want: "hold: CloudContradictsKubelet; again in 26s; event NodeDeletionHeld",
+		},
+		{
+			name: "ContradictionIsAskedAboutAgainAfterHalfAMinute", memory: complete, peers: peersOf(deniedFor(witness("w1", absent, 0), 2*time.Minute)), check: asked,
+			want: "hold: CloudContradictsKubelet; again in 30s; event NodeDeletionHeld",
 		},
 		{
 			name: "OldContradictionIsAskedAboutInTheFinalCheck", memory: complete, peers: peersOf(witness("w1", absent, 30*time.Second)),

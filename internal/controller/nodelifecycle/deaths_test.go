@@ -1,0 +1,68 @@
+package nodelifecycle
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// notices is the time after which kube-controller-manager shows that the kubelet of a
+// dead machine is silent.
+const notices = 45 * time.Second
+
+// count returns the number of Nodes whose names begin with the prefix.
+func (r *removals) count(prefix string) (n int) {
+	for _, name := range r.names() {
+		if strings.HasPrefix(name, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// A machine ends shortly before the final check of another Node. Its kubelet counts as
+// reporting for a while, so it contradicts the cloud. It must not hold the other
+// deletion for longer than that.
+func TestSecondDeathHoldsTheFirstUntilItIsNoticed(t *testing.T) {
+	for _, dies := range []time.Duration{5 * time.Second, 20 * time.Second, 30 * time.Second} {
+		t.Run(fmt.Sprint(dies), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
+				defer func() { r.stop() }()
+				r.change(func() { r.absent["n1"] = true })
+				r.after(dies)
+				r.change(func() { r.absent["w2"] = true })
+				r.after(notices - time.Second)
+				r.expect("while w2 contradicts the cloud", "n1", "w1", "w2", "w3")
+				r.after(time.Second)
+				r.update("w2", ready(corev1.ConditionUnknown, time.Minute))
+				r.after(lookAgainAfter + 2*time.Second)
+				r.expect("after w2 has fallen silent", "w1", "w2", "w3")
+				r.after(time.Minute)
+				r.expect("in the end", "w1", "w3")
+			})
+		})
+	}
+}
+
+// While a contradiction lasts, each held Node has a pass every few seconds, but the
+// cloud is asked only about one Node and the contradicting one, and the others follow.
+func TestContradictionCostsFewQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, denied := fleet(30, 180, 180)
+		r := beginRemovals(t, DefaultLimits(), nodes...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent = denied })
+		r.after(9 * time.Minute)
+		if got := r.count("bad-silent"); got != 30 {
+			t.Errorf("%d of 30 Nodes are left while the cloud contradicts a kubelet", got)
+		}
+		if got := len(r.asked); got > 30*12 {
+			t.Errorf("%d questions in nine minutes about 30 Nodes", got)
+		}
+	})
+}
