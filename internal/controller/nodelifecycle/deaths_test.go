@@ -66,3 +66,38 @@ func TestContradictionCostsFewQuestions(t *testing.T) {
 		}
 	})
 }
+
+// A scheme loses Nodes all the time, within its budget. This must not use up the rate of
+// another scheme that has lost more than its budget.
+func TestEachSchemeHasItsOwnRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := aliveAnd()
+		for n := range 300 {
+			nodes = append(nodes, old(fmt.Sprintf("p-%03d", n), reports))
+		}
+		q := func(n *corev1.Node) { n.Spec.ProviderID = "q://" + n.Name }
+		for n := range 10 {
+			node := old(fmt.Sprintf("q-live-%d", n), reports, q)
+			if n < 4 {
+				node = old(fmt.Sprintf("q-gone-%d", n), q)
+			}
+			nodes = append(nodes, node)
+		}
+		r := beginRemovals(t, DefaultLimits(), nodes...)
+		defer func() { r.stop() }()
+		r.change(func() {
+			for n := range 4 {
+				r.absent[fmt.Sprintf("q-gone-%d", n)] = true
+			}
+		})
+		for n := range 90 {
+			name := fmt.Sprintf("p-%03d", n)
+			r.change(func() { r.absent[name] = true })
+			r.update(name, ready(corev1.ConditionUnknown, time.Minute))
+			r.after(10 * time.Second)
+		}
+		if got := r.count("q-gone"); got != 0 {
+			t.Errorf("%d of 4 Nodes are left after 15 minutes", got)
+		}
+	})
+}

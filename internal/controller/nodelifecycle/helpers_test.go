@@ -113,7 +113,7 @@ func (c cluster) seenBy(o observed) observed {
 		m := r.members[n.node.Name]
 		r.change(m, o.now, func() { m.presence, m.checked, m.byID, m.byName = n.presence, n.checked, n.record, n.record })
 	}
-	r.confirmed, r.deleted = c.confirmed, c.deleted
+	r.confirmed, r.deleted = c.confirmed, map[kin][]time.Time{kinOf(o.node): c.deleted}
 	o.peers = r.peers(o.node, o.now)
 	return o
 }

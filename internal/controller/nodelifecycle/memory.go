@@ -67,7 +67,7 @@ func (c *Controller) postpone(name string) {
 	}
 }
 
-// countDeletion counts a deletion for the rate limit. A Node does not count if a taint
+// countDeletion counts a deletion for the rate limit of Nodes like this one. A Node does not count if a taint
 // announces its removal.
 func (c *Controller) countDeletion(node *corev1.Node) {
 	if nodefact.IsAnnounced(node) {
@@ -75,7 +75,7 @@ func (c *Controller) countDeletion(node *corev1.Node) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.index.deleted = append(c.index.deleted, c.clock.Now())
+	c.index.countDeletion(node, c.clock.Now())
 }
 
 // enqueueDeletion adds a Node to the queue of final checks. Until its final check is

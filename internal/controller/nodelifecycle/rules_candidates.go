@@ -25,8 +25,8 @@ type peers struct {
 	// several, it is the one that the cloud was asked about least recently. It is nil
 	// once a scheme is confirmed.
 	reference *peer
-	// deleted has the times of the deletions in the last minute, in order. It leaves
-	// out Nodes whose removal was announced by a taint.
+	// deleted has the times of the deletions of such Nodes in the last minute, in
+	// order. It leaves out Nodes whose removal was announced by a taint.
 	deleted []time.Time
 }
 
@@ -38,6 +38,7 @@ type peers struct {
 type candidates struct {
 	others    int // number of candidates, without foreign Nodes
 	reporting int // number of these candidates whose kubelets report
+	failing   int // number of the reporting ones for which the last question has failed
 	// next is the Node to ask about first. Its kubelet reports, and the cloud has not
 	// called it absent. If there are several such Nodes, it is the one that the cloud
 	// was asked about least recently.
@@ -92,7 +93,7 @@ func (i *index) candidates(node *corev1.Node, own *member) candidates {
 	if t == nil {
 		return candidates{}
 	}
-	c := candidates{others: t.others, reporting: t.reporting, foreigners: t.foreign.tree.Len()}
+	c := candidates{others: t.others, reporting: t.reporting, failing: t.failed.tree.Len(), foreigners: t.foreign.tree.Len()}
 	if own != nil {
 		c.without(own, in)
 	}
@@ -144,6 +145,9 @@ func (c *candidates) without(m *member, in circle) {
 	case countsTrusted, countsDenied:
 		c.others--
 		c.reporting--
+		if m.standing(in.byName) == countsTrusted && m.record(in.byName).failed {
+			c.failing--
+		}
 	case countsForeign:
 		c.foreigners--
 	}

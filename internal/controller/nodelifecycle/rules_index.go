@@ -26,10 +26,10 @@ type index struct {
 	// confirmed has the provider-ID schemes for which the provider has called at least
 	// one instance present.
 	confirmed map[string]bool
-	// deleted has the times of the deletions in the last minute, in order. It leaves
-	// out Nodes whose removal was announced by a taint. Elements never change, so a
-	// decision can keep the slice.
-	deleted []time.Time
+	// deleted has the times of the deletions in the last minute, in order, for each kin.
+	// It leaves out Nodes whose removal was announced by a taint. Elements never change,
+	// so a decision can keep a slice.
+	deleted map[kin][]time.Time
 }
 
 func newIndex(limits Limits, claim ownership.Claim) *index {
@@ -38,6 +38,7 @@ func newIndex(limits Limits, claim ownership.Claim) *index {
 		members: map[string]*member{}, holders: map[string][]*member{}, kins: map[kin]*absentees{}, circles: map[circle]*tally{},
 		due:       orderedBy(func(m *member) time.Time { return m.due }),
 		confirmed: map[string]bool{},
+		deleted:   map[kin][]time.Time{},
 	}
 }
 
@@ -156,9 +157,20 @@ func (i *index) advance(now time.Time) {
 	for m := i.due.first(); m != nil && !now.Before(m.due); m = i.due.first() {
 		i.change(m, now, func() {})
 	}
-	for len(i.deleted) > 0 && now.Sub(i.deleted[0]) >= time.Minute {
-		i.deleted = i.deleted[1:]
+	for k, all := range i.deleted {
+		for len(all) > 0 && now.Sub(all[0]) >= time.Minute {
+			all = all[1:]
+		}
+		i.deleted[k] = all
+		if len(all) == 0 {
+			delete(i.deleted, k)
+		}
 	}
+}
+
+// countDeletion counts a deletion for the rate of the Node's kin.
+func (i *index) countDeletion(node *corev1.Node, now time.Time) {
+	i.deleted[kinOf(node)] = append(i.deleted[kinOf(node)], now)
 }
 
 // peers returns the facts that the decision about this Node needs, gathered from all
@@ -172,7 +184,7 @@ func (i *index) peers(node *corev1.Node, now time.Time) peers {
 		hasIDs:      i.withID > 0,
 		confirmed:   maps.Clone(i.confirmed),
 		nameIsKnown: own != nil && own.node.UID == node.UID && own.byName.confirmed,
-		deleted:     slices.Clip(i.deleted),
+		deleted:     slices.Clip(i.deleted[kinOf(node)]),
 	}
 	if len(i.confirmed) == 0 {
 		p.reference = i.reference(kinOf(node))
