@@ -178,6 +178,34 @@ func TestWitnessThatAlwaysFailsDoesNotHoldForEver(t *testing.T) {
 	})
 }
 
+// The questions about half of the witnesses or more fail all the time, for example
+// because their provider IDs are malformed. Those that are answered count after a while.
+func TestWitnessesThatAlwaysFailDoNotOutvoteTheOthers(t *testing.T) {
+	for _, tt := range []struct{ failing, answered int }{{3, 3}, {9, 9}, {9, 3}, {30, 5}} {
+		t.Run(fmt.Sprint(tt), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				nodes, denied := fleet(1, 0, tt.failing+tt.answered)
+				r := beginRemovals(t, DefaultLimits(), nodes...)
+				defer func() { r.stop() }()
+				r.change(func() {
+					r.absent = denied
+					for _, n := range nodes[1 : 1+tt.failing] {
+						r.fails[n.Name] = errors.New("malformed provider ID")
+					}
+				})
+				r.after(9 * time.Minute)
+				if got := r.count("bad"); got != 1 {
+					t.Error("the Node is deleted before ten minutes have passed")
+				}
+				r.after(16 * time.Minute)
+				if got := r.count("bad"); got != 0 {
+					t.Error("the Node is left after 25 minutes")
+				}
+			})
+		})
+	}
+}
+
 func TestNodeRecreatedDuringALongFinalCheckIsChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)

@@ -35,10 +35,10 @@ func (o recount) absentees() absentees {
 
 // counted has the facts about witnesses that the decision reads.
 type counted struct {
-	others, reporting, seen, failed, foreigners int
-	newest                                      time.Time
-	contradicting, next                         string
-	tooManyForeign                              bool
+	others, reporting, seen, failed, failing, foreigners int
+	newest                                               time.Time
+	contradicting, next                                  string
+	tooManyForeign                                       bool
 }
 
 func (o recount) witnesses() counted {
@@ -76,6 +76,9 @@ func (o recount) witnesses() counted {
 		if p.record.failed && p.record.tried.After(from) && !confirmed {
 			c.failed++
 		}
+		if p.record.failed && !confirmed {
+			c.failing++
+		}
 		if confirmed {
 			c.seen++
 		}
@@ -104,6 +107,8 @@ func (c counted) areEnough(o observed) bool {
 	needed := c.reporting
 	if c.seen > c.failed {
 		needed -= c.failed
+	} else if o.now.Sub(o.memory.evidence.since) >= failuresHoldFor {
+		needed -= c.failing
 	}
 	return c.seen >= min(o.limits.Witnesses, needed) && !c.newest.IsZero() && !c.newest.Before(o.memory.evidence.answered)
 }

@@ -151,12 +151,12 @@ func (h *history) check(t *testing.T, node *corev1.Node) {
 	}
 	w, want := o.witnesses(), again.witnesses()
 	got := counted{
-		others: w.others, reporting: w.reporting, seen: w.seen, failed: w.failed, foreigners: w.foreigners, newest: w.newest, tooManyForeign: w.tooManyForeign,
+		others: w.others, reporting: w.reporting, seen: w.seen, failed: w.failed, failing: w.failing, foreigners: w.foreigners, newest: w.newest, tooManyForeign: w.tooManyForeign,
 		contradicting: nameOf(w.contradicting), next: nameOf(w.next),
 	}
 	enough, wanted := w.areEnough(o), want.areEnough(o)
 	if most := h.limits.Witnesses; want.seen >= most {
-		want.seen, want.failed, got.failed = most, 0, 0 // The index counts no more than that.
+		want.seen, want.failed, got.failed, want.failing, got.failing = most, 0, 0, 0, 0 // The index counts no more than that.
 	} else if got.failed >= most {
 		want.failed = min(want.failed, got.failed)
 	}
@@ -164,7 +164,7 @@ func (h *history) check(t *testing.T, node *corev1.Node) {
 		want.newest, enough = time.Time{}, wanted // Then no decision needs witnesses.
 	}
 	if want.contradicting != "" {
-		want.next, want.failed, got.next, got.failed = "", 0, "", 0 // The contradiction comes first.
+		want.next, want.failed, want.failing, got.next, got.failed, got.failing = "", 0, 0, "", 0, 0 // The contradiction comes first.
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(counted{})); diff != "" || enough != wanted {
 		t.Errorf("witnesses for %s (-recount +index), enough %v and %v:\n%s", node.Name, wanted, enough, diff)

@@ -48,6 +48,7 @@ type witnesses struct {
 	reporting int // number of these Nodes whose kubelets report
 	seen      int // number of reporting Nodes that were confirmed after countedFrom
 	failed    int // number of the other reporting Nodes for which the last question failed after countedFrom
+	failing   int // number of the Nodes not in seen for which the last question failed, whenever that was
 	// newest is the time at which the newest question with the answer "present" began.
 	newest time.Time
 	// contradicting is a Node that the cloud calls absent although its kubelet reports.
@@ -69,11 +70,14 @@ type witnesses struct {
 // because the control plane itself might be cut off from it.
 func (o observed) witnesses() witnesses {
 	c := o.peers.candidates
-	w := witnesses{others: c.others, reporting: c.reporting, contradicting: c.denied, foreign: c.foreign, foreigners: c.foreigners}
+	w := witnesses{others: c.others, reporting: c.reporting, failing: c.failing, contradicting: c.denied, foreign: c.foreign, foreigners: c.foreigners}
 	from := o.countedFrom()
 	for _, r := range c.confirmed {
 		if r.isConfirmedAfter(from) {
 			w.seen++
+			if r.failed {
+				w.failing--
+			}
 		}
 	}
 	for _, r := range c.failed {
@@ -117,13 +121,24 @@ func rank(node *corev1.Node) uint64 {
 	return h.Sum64()
 }
 
+// failuresHoldFor is the time after which witnesses count for nothing if all questions
+// about them fail. A failed question says neither that the cloud is right nor that it is
+// wrong.
+const failuresHoldFor = 10 * time.Minute
+
 // areEnough implements promise S1 c. At least one other Node must have been confirmed
 // after the last absence. Usually more than one must have been confirmed
 // (Limits.Witnesses), because a faulty cloud might still list some of its instances.
+// Nodes for which all questions fail must not hold all deletions for ever. At once, they
+// are left out if they are fewer than those that the cloud confirms. After
+// failuresHoldFor, they are left out anyway.
 func (w *witnesses) areEnough(o observed) bool {
 	needed := w.reporting
-	if w.seen > w.failed {
-		needed -= w.failed // A few Nodes for which all questions fail must not hold all deletions for ever.
+	switch {
+	case w.seen > w.failed:
+		needed -= w.failed
+	case o.now.Sub(o.memory.evidence.since) >= failuresHoldFor:
+		needed -= w.failing
 	}
 	return w.seen >= min(o.limits.Witnesses, needed) && !w.newest.IsZero() && !w.newest.Before(o.memory.evidence.answered)
 }

@@ -115,6 +115,21 @@ func TestWitness(t *testing.T) {
 			name:  "MoreFailuresThanConfirmationsAreNotTolerated",
 			peers: peersOf(witness("w1", present, 0), failedSince(unasked("w2"), 0), failedSince(unasked("w3"), 0)), want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld",
 		},
+		{
+			name:  "WitnessesThatFailForTenMinutesDoNotCount",
+			peers: peersOf(witness("w1", present, 0), failedSince(unasked("w2"), 0), failedSince(unasked("w3"), 0)), memory: gone(n1, 10, 10*time.Minute, 0),
+			want: "delete: the cloud says that the instance does not exist, and confirms 1 other Nodes",
+		},
+		{
+			name:  "WitnessThatWasNotAskedCountsAfterTenMinutesToo",
+			peers: peersOf(witness("w1", present, 0), failedSince(unasked("w2"), 0), failedSince(witness("w3", present, 0), 0), failedSince(unasked("w5"), 0), unasked("w4")), memory: gone(n1, 10, 10*time.Minute, 0),
+			want: "ask about a witness: w4",
+		},
+		{
+			name:  "WitnessesThatAllFailAreNeverEnough",
+			peers: peersOf(failedSince(witness("w1", present, time.Hour), 0), failedSince(unasked("w2"), 0)), memory: gone(n1, 10, 24*time.Hour, 0),
+			want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld",
+		},
 		{name: "NodeWithoutProviderIDNeedsAWitnessToo", node: nameless, peers: peersOf(), memory: gone(nameless, 4, 3*time.Minute, 0), want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld"},
 		{
 			name: "AnyOtherNodeIsAWitnessForNodeWithoutProviderID", node: nameless, peers: peersOf(witness("w1", present, 0, providerID("q://1")), witness("w2", present, 0)),
