@@ -101,3 +101,34 @@ func TestEachSchemeHasItsOwnRate(t *testing.T) {
 		}
 	})
 }
+
+// Many machines of a zone end together. If the rest of the zone confirms the cloud, the
+// Nodes do not wait for ten minutes, but are deleted at the limited rate at once.
+func TestManyRealDeathsDoNotWait(t *testing.T) {
+	for _, tt := range []struct {
+		gone, live int
+		within     time.Duration
+	}{{4, 6, time.Minute}, {9, 21, 2 * time.Minute}, {30, 70, 3 * time.Minute}, {120, 280, 4 * time.Minute}} {
+		t.Run(fmt.Sprintf("%d of %d", tt.gone, tt.gone+tt.live), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				nodes, denied := fleet(tt.gone, 0, tt.live)
+				r := beginRemovals(t, DefaultLimits(), nodes...)
+				defer func() { r.stop() }()
+				r.change(func() { r.absent = denied })
+				rate := max(5, (tt.gone+tt.live)/10)
+				r.after(29 * time.Second)
+				for left, n := tt.gone, 0; n < int(tt.within/time.Minute); n++ {
+					r.after(time.Minute)
+					now := r.count("bad")
+					if left-now > rate && now > 0 { // In the end, the rest is within the budget.
+						t.Errorf("%d Nodes deleted in a minute, want at most %d", left-now, rate)
+					}
+					left = now
+				}
+				if got := r.count("bad"); got != 0 {
+					t.Errorf("%d Nodes are left after %v", got, tt.within)
+				}
+			})
+		})
+	}
+}

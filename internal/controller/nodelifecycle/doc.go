@@ -21,6 +21,7 @@
 //   - rules_index.go, rules_candidates.go, rules_standing.go, rules_tally.go: the counts
 //     of Nodes that the rules need
 //   - rules_budget.go: how many absent Nodes are too many
+//   - rules_zone.go: when the answers about many absent Nodes can be trusted at once
 //   - rules_hold.go: which event and condition a held Node shows
 //   - rules_shutdown.go: which Nodes get the shutdown taint
 //   - rules_outcome.go: what happens after a deletion, or after a failed one

@@ -63,12 +63,12 @@ var (
 	}
 	tooManyAbsent = message.Reason{
 		Name: "TooManyAbsent", On: "Node", Condition: string(ConditionMissing),
-		When: "More Nodes are absent together than --node-deletion-budget-nodes and --node-deletion-budget-percent allow.",
+		When: "More Nodes are absent together than --node-deletion-budget-nodes and --node-deletion-budget-percent allow, and the cloud's answers about this Node's zone are doubtful.",
 		Do:   "Check the region, the project and the credentials. If the machines are gone, wait, or delete the Nodes by hand.",
 	}
 	deletionRateLimited = message.Reason{
 		Name: "DeletionRateLimited", On: "Node", Condition: string(ConditionMissing),
-		When: "More Nodes are absent together than the budget allows, and this Node has been absent for --node-deletion-over-budget-after. Or a condition announces the removal of the Node. Such Nodes are deleted at a limited rate.",
+		When: "More Nodes are absent together than the budget allows, and this Node has been absent for --node-deletion-over-budget-after, or the other Nodes of its zone confirm the cloud. Or a condition announces the removal of the Node. Such Nodes are deleted at a limited rate.",
 		Do:   "Nothing.",
 	}
 	noWitness = message.Reason{
@@ -196,10 +196,10 @@ func notConfirmed(e evidence, l Limits, needed time.Duration) message.Cause {
 		"The Node is deleted if that stays so for %v.", min(e.absences, l.Absences), l.Absences, needed))
 }
 
-func overBudget(a absentees, l Limits) message.Cause {
-	return tooManyAbsent.Cause(fmt.Sprintf("%d of %d Nodes are absent from the cloud together. The budget allows %v. The cloud's answers may be wrong, so the Node is kept "+
+func overBudget(a absentees, l Limits, doubt string) message.Cause {
+	return tooManyAbsent.Cause(fmt.Sprintf("%d of %d Nodes are absent from the cloud together. The budget allows %v. %s The cloud's answers may be wrong, so the Node is kept "+
 		"until it has been absent for %v. Check the cloud's region, project and credentials. If the instance is gone, the Node may be deleted by hand.",
-		a.absent, a.nodes, l.Budget, l.OverBudgetAfter))
+		a.absent, a.nodes, l.Budget, doubt, l.OverBudgetAfter))
 }
 
 func rateLimited(a absentees, rate int) message.Cause {

@@ -103,6 +103,7 @@ type cluster struct {
 	nodes     []other
 	confirmed map[string]bool
 	deleted   []time.Time
+	recanted  time.Time
 }
 
 // seenBy adds to the observation the facts about the cluster that a decision reads.
@@ -114,6 +115,9 @@ func (c cluster) seenBy(o observed) observed {
 		r.change(m, o.now, func() { m.presence, m.checked, m.byID, m.byName = n.presence, n.checked, n.record, n.record })
 	}
 	r.confirmed, r.deleted = c.confirmed, map[kin][]time.Time{kinOf(o.node): c.deleted}
+	if !c.recanted.IsZero() {
+		r.recanted[kinOf(o.node)] = c.recanted
+	}
 	o.peers = r.peers(o.node, o.now)
 	return o
 }
@@ -122,11 +126,12 @@ func peersOf(nodes ...other) cluster {
 	return cluster{nodes: nodes, confirmed: map[string]bool{"p": true}}
 }
 
-// absentOf returns a cluster in which some of the Nodes are absent.
+// absentOf returns a cluster in which some of the Nodes are absent. The others report.
+// They are in another zone, so over the budget the cloud's answers are doubtful.
 func absentOf(absentOnes, all int, edits ...func(*corev1.Node)) cluster {
 	var nodes []other
 	for i := range all {
-		m := unasked(fmt.Sprintf("m%d", i))
+		m := unasked(fmt.Sprintf("m%d", i), located(corev1.LabelTopologyZone, "z2"))
 		if i < absentOnes {
 			m = other{node: old(fmt.Sprintf("m%d", i), edits...), presence: absent, checked: true}
 		}

@@ -33,6 +33,21 @@ func (o recount) absentees() absentees {
 	return a
 }
 
+// zone counts the Nodes in the zone of the Node, and those of them that report.
+func (o recount) zone() (nodes, reporting int) {
+	region, name := o.node.Labels[corev1.LabelTopologyRegion], o.node.Labels[corev1.LabelTopologyZone]
+	for _, p := range o.nodes {
+		if name == "" || !o.isOfSameScheme(p) || o.leavesAlone(p.node) || p.node.Labels[corev1.LabelTopologyRegion] != region || p.node.Labels[corev1.LabelTopologyZone] != name {
+			continue
+		}
+		nodes++
+		if o.isReporting(p) && p.node.Name != o.node.Name {
+			reporting++
+		}
+	}
+	return nodes, reporting
+}
+
 // counted has the facts about witnesses that the decision reads.
 type counted struct {
 	others, reporting, seen, failed, failing, foreigners int

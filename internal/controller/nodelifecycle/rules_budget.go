@@ -14,7 +14,8 @@ import (
 type absentees struct{ absent, nodes int }
 
 // tooManyAreAbsent implements promise S1 d. If many instances disappear at the same
-// time, the cloud's answers are probably wrong. If only a condition announces the
+// time, the cloud's answers may be wrong. The Node waits while they are in doubt (see
+// doubt and zoneDecides). If only a condition announces the
 // removal of a Node, the Node is deleted at the limited rate, because a kubelet can
 // write the conditions of its own Node.
 func tooManyAreAbsent(o observed) *obstacle {
@@ -27,8 +28,8 @@ func tooManyAreAbsent(o observed) *obstacle {
 	case a.absent <= o.limits.Budget.of(a.nodes):
 		return nil
 	}
-	if until := o.memory.evidence.since.Add(o.limits.OverBudgetAfter); o.now.Before(until) {
-		return &obstacle{cause: overBudget(a, o.limits), until: until}
+	if doubt := o.doubt(); doubt != "" && o.isOverBudget() {
+		return &obstacle{cause: overBudget(a, o.limits, doubt), until: o.overBudgetUntil()}
 	}
 	return tooManyAreDeleted(o, rateLimited)
 }

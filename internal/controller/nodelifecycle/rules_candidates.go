@@ -12,6 +12,11 @@ type peers struct {
 	// absentees counts the Nodes of the same scheme as the Node to decide about.
 	absentees  absentees
 	candidates candidates
+	// zone is set if more Nodes are absent than the budget allows.
+	zone zone
+	// recanted is the last time at which the cloud called an instance of this kin
+	// present after it had called it absent. It is zero if that was long ago.
+	recanted time.Time
 	// hasIDs means that at least one Node of this daemon has a provider ID.
 	hasIDs bool
 	// confirmed has the provider-ID schemes for which the provider has called at least
@@ -86,9 +91,25 @@ func (i *index) absentees(node *corev1.Node, own *member) absentees {
 	return a
 }
 
-// candidates returns the facts about the Nodes that can be witnesses for this Node.
-func (i *index) candidates(node *corev1.Node, own *member) candidates {
-	in := circleOf(node)
+// zone returns the facts about the Nodes in the zone of this Node. The Node itself is
+// silent, even if the index does not know this yet.
+func (i *index) zone(node *corev1.Node, own *member) zone {
+	in, known := zoneOf(node)
+	counted := i.zones[in]
+	if !known || counted == nil {
+		return zone{}
+	}
+	z := *counted
+	if own != nil && own.kin() == in.kin && own.isIn(in) && !own.leftAlone && !own.silence.silent {
+		z.reporting--
+	}
+	z.candidates = i.candidates(in, node, own)
+	return z
+}
+
+// candidates returns the facts about the Nodes in a circle that can be witnesses for
+// this Node.
+func (i *index) candidates(in circle, node *corev1.Node, own *member) candidates {
 	t := i.circles[in]
 	if t == nil {
 		return candidates{}

@@ -22,7 +22,11 @@ type index struct {
 	withID  int                  // number of Nodes of this daemon that have a provider ID
 	kins    map[kin]*absentees
 	circles map[circle]*tally
-	due     ordered // members whose field due is set
+	zones   map[circle]*zone // only the fields nodes and reporting
+	// recanted has the last time at which the cloud has called an instance present after
+	// it had called it absent, if that was less than doubtFor ago.
+	recanted map[kin]time.Time
+	due      ordered // members whose field due is set
 	// confirmed has the provider-ID schemes for which the provider has called at least
 	// one instance present.
 	confirmed map[string]bool
@@ -36,6 +40,7 @@ func newIndex(limits Limits, claim ownership.Claim) *index {
 	return &index{
 		limits: limits, claim: claim,
 		members: map[string]*member{}, holders: map[string][]*member{}, kins: map[kin]*absentees{}, circles: map[circle]*tally{},
+		zones: map[circle]*zone{}, recanted: map[kin]time.Time{},
 		due:       orderedBy(func(m *member) time.Time { return m.due }),
 		confirmed: map[string]bool{},
 		deleted:   map[kin][]time.Time{},
@@ -138,6 +143,9 @@ func (i *index) record(about *corev1.Node, a answer, now time.Time) {
 		i.confirmed[nodefact.Scheme(about)] = true
 	}
 	if m := i.members[about.Name]; m != nil && m.node.UID == about.UID {
+		if m.record(byName).presence == absent && a.presence == present {
+			i.recanted[kinOf(about)] = now
+		}
 		i.change(m, now, func() { *m.record(byName) = m.record(byName).with(a, now) })
 	}
 }
@@ -157,6 +165,7 @@ func (i *index) advance(now time.Time) {
 	for m := i.due.first(); m != nil && !now.Before(m.due); m = i.due.first() {
 		i.change(m, now, func() {})
 	}
+	maps.DeleteFunc(i.recanted, func(_ kin, at time.Time) bool { return now.Sub(at) >= doubtFor })
 	for k, all := range i.deleted {
 		for len(all) > 0 && now.Sub(all[0]) >= time.Minute {
 			all = all[1:]
@@ -180,11 +189,15 @@ func (i *index) peers(node *corev1.Node, now time.Time) peers {
 	own := i.members[node.Name]
 	p := peers{
 		absentees:   i.absentees(node, own),
-		candidates:  i.candidates(node, own),
+		candidates:  i.candidates(circleOf(node), node, own),
+		recanted:    i.recanted[kinOf(node)],
 		hasIDs:      i.withID > 0,
 		confirmed:   maps.Clone(i.confirmed),
 		nameIsKnown: own != nil && own.node.UID == node.UID && own.byName.confirmed,
 		deleted:     slices.Clip(i.deleted[kinOf(node)]),
+	}
+	if a := p.absentees; a.absent > i.limits.Budget.of(a.nodes) {
+		p.zone = i.zone(node, own)
 	}
 	if len(i.confirmed) == 0 {
 		p.reference = i.reference(kinOf(node))

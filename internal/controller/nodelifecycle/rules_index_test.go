@@ -19,7 +19,7 @@ import (
 
 // isEmpty reports whether the index has no Nodes and no counts.
 func (r *index) isEmpty() bool {
-	return len(r.members)+len(r.holders)+len(r.kins)+len(r.circles)+r.withID+r.due.tree.Len() == 0
+	return len(r.members)+len(r.holders)+len(r.kins)+len(r.circles)+len(r.zones)+r.withID+r.due.tree.Len() == 0
 }
 
 // history makes random changes to an index. It also keeps the Nodes, evidences and
@@ -172,6 +172,9 @@ func (h *history) check(t *testing.T, node *corev1.Node) {
 	if a, want := o.peers.absentees, again.absentees(); a != want {
 		t.Errorf("absentees %+v, want %+v", a, want)
 	}
+	if nodes, reporting := again.zone(); o.isOver() && (o.peers.zone.nodes != nodes || o.peers.zone.reporting != reporting) {
+		t.Errorf("zone %+v, want %d of %d to report", o.peers.zone, reporting, nodes)
+	}
 	if got, want := o.peers.hasIDs, again.hasIDs(); got != want {
 		t.Errorf("Nodes have provider IDs: %v, want %v", got, want)
 	}
@@ -182,6 +185,11 @@ func (h *history) check(t *testing.T, node *corev1.Node) {
 	if want := h.records[string(node.UID)+kindOf(true)].confirmed && h.nodes[node.Name].UID == node.UID; o.peers.nameIsKnown != want {
 		t.Errorf("the name is known: %v, want %v", o.peers.nameIsKnown, want)
 	}
+}
+
+func (o observed) isOver() bool {
+	a := o.peers.absentees
+	return a.absent > o.limits.Budget.of(a.nodes)
 }
 
 func nameOf(p *peer) string {

@@ -40,8 +40,9 @@ type Limits struct {
 	// announce the removal of a Node, in addition to the taints of autoscalers.
 	AnnouncedByConditions bool
 	// Budget is the number of Nodes that may be absent at the same time. While more are
-	// absent, a Node is deleted only after it was absent for OverBudgetAfter. Even
-	// then, at most OverBudgetRate Nodes are deleted in a minute.
+	// absent, a Node is deleted only after it was absent for OverBudgetAfter, unless the
+	// cloud's answers about its zone are not doubtful. In any case, at most
+	// OverBudgetRate Nodes are deleted in a minute.
 	Budget, OverBudgetRate Share
 	OverBudgetAfter        time.Duration
 	// FirstPause and LongestPause bound the time between two questions. The time grows

@@ -128,6 +128,25 @@ func (i *index) budget(m *member, n int) {
 	if a.nodes == 0 {
 		delete(i.kins, m.kin())
 	}
+	if m.zone != "" {
+		i.countInZone(m, n)
+	}
+}
+
+func (i *index) countInZone(m *member, n int) {
+	in := circle{m.kin(), zoneLabel, m.region + "/" + m.zone}
+	z := i.zones[in]
+	if z == nil {
+		z = &zone{}
+		i.zones[in] = z
+	}
+	z.nodes += n
+	if !m.silence.silent {
+		z.reporting += n
+	}
+	if z.nodes == 0 {
+		delete(i.zones, in)
+	}
 }
 
 // each calls f for each tally that includes the member.

@@ -31,6 +31,9 @@ type circle struct {
 	label, value string
 }
 
+// zoneLabel stands for the labels of the region and of the zone together.
+const zoneLabel = "region and zone"
+
 // circleOf returns the circle of the witnesses for a Node. The circle has the Nodes of
 // the same region, or of the same zone if the region is not known. If neither is known,
 // it has all Nodes. If the cloud is asked about the Node by name, Nodes of any scheme
@@ -51,7 +54,7 @@ func (f *facts) circles(k kin) iter.Seq[circle] {
 	return func(yield func(circle) bool) {
 		_ = yield(circle{kin: k}) &&
 			(f.region == "" || yield(circle{k, corev1.LabelTopologyRegion, f.region})) &&
-			(f.zone == "" || yield(circle{k, corev1.LabelTopologyZone, f.zone}))
+			(f.zone == "" || yield(circle{k, corev1.LabelTopologyZone, f.zone}) && yield(circle{k, zoneLabel, f.region + "/" + f.zone}))
 	}
 }
 
@@ -65,6 +68,8 @@ func (f *facts) isIn(c circle) bool {
 		return f.region == c.value
 	case corev1.LabelTopologyZone:
 		return f.zone == c.value
+	case zoneLabel:
+		return f.zone != "" && f.region+"/"+f.zone == c.value
 	default:
 		return true
 	}

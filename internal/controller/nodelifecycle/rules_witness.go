@@ -204,10 +204,15 @@ func witnessed(o observed, c check) plan {
 		return askingWitness(o, w.contradicting)
 	case w.contradicting != nil:
 		return heldInCheck(o, *o.contradicted(w))
-	case w.areEnough(o) && !c.again:
-		return plan{do: askAgain, why: "the cloud may have recovered since it was asked about the Node", memory: o.memory}
 	case c.again:
 		return removing(o, fmt.Sprintf("the cloud says that the instance does not exist, and confirms %d other Nodes", max(w.seen, 1)))
+	}
+	if p := zoneDecides(o, mayAsk); p != nil {
+		return *p
+	}
+	switch {
+	case w.areEnough(o):
+		return plan{do: askAgain, why: "the cloud may have recovered since it was asked about the Node", memory: o.memory}
 	case w.next != nil && mayAsk:
 		return askingWitness(o, w.next)
 	case o.isForeign() && mayAsk && o.reference() != nil:

@@ -87,7 +87,7 @@ func (l *Lifecycle) durations() []duration {
 			"If the cloud says for this long that a node does not exist, although its kubelet reports, the node counts as another provider's. Until then, no node is deleted for which this node could be a witness.",
 		},
 		{&l.limits.WithoutWitnessAfter, "node-deletion-without-witness-after", true, "Time after which an absent node is deleted if no other node is left that the cloud could confirm. 0 means never."},
-		{&l.limits.OverBudgetAfter, "node-deletion-over-budget-after", true, "While more nodes than the budget are absent, each of them has to be absent for this long before it may be deleted."},
+		{&l.limits.OverBudgetAfter, "node-deletion-over-budget-after", true, "While more nodes than the budget are absent, each of them has to be absent for this long before it may be deleted, unless more than half of the nodes of its zone report and the cloud confirms them."},
 	}
 }
 
@@ -99,7 +99,7 @@ type share struct {
 
 func (l *Lifecycle) shares() []share {
 	return []share{
-		{&l.limits.Budget, "node-deletion-budget", "How many nodes may be absent at the same time and be deleted without further delay. While more are absent, each is kept for --node-deletion-over-budget-after. Nodes whose removal an autoscaler has announced do not count."},
+		{&l.limits.Budget, "node-deletion-budget", "How many nodes may be absent at the same time and be deleted without further delay. While more are absent, each is kept for --node-deletion-over-budget-after, or deleted at the rate of --node-deletion-over-budget-rate-* if the cloud confirms its zone. Nodes whose removal an autoscaler has announced do not count."},
 		{&l.limits.OverBudgetRate, "node-deletion-over-budget-rate", "How many nodes are deleted in a minute while more nodes than the budget are absent."},
 	}
 }
