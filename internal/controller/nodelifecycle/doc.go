@@ -17,6 +17,7 @@
 //   - rules_evidence.go: what the cloud's answers prove, and when the cloud is asked
 //     again
 //   - rules_witness.go: which other Nodes show that the answer "absent" can be trusted
+//   - rules_alone.go: what holds if no Node of the region can be a witness
 //   - rules_ours.go: which Nodes are probably not machines of this cloud
 //   - rules_index.go, rules_candidates.go, rules_standing.go, rules_tally.go: the counts
 //     of Nodes that the rules need

@@ -81,6 +81,7 @@ func TestCloudThatLiesDeletesNothing(t *testing.T) {
 		{"HalfOfEachZoneIsSilentAndDenied", firstOfZone(5), firstOfZone(5), beforeTheWaitEnds, false},
 		{"ZoneIsSilentAndDenied", inZone, inZone, beforeTheWaitEnds, false},
 		{"RegionIsSilentAndDenied", inRegion, inRegion, beforeTheWaitEnds, false},
+		{"RegionIsSilentAndDeniedForLong", inRegion, inRegion, time.Hour, false},
 		{"AllAreSilentAndHalfAreDenied", all, lacks(50), time.Hour, false},
 		{"AllAreSilentAndDenied", all, all, time.Hour, false},
 		{"AllWereSilentAndHalfAreDenied", all, lacks(50), time.Hour, true},

@@ -23,6 +23,9 @@ func (o recount) absentees() absentees {
 			continue
 		}
 		a.nodes++
+		if nodefact.IsAnnounced(p.node) && !o.isReporting(p) {
+			a.leaving++
+		}
 		if nodefact.IsAnnounced(p.node) || o.limits.AnnouncedByConditions && nodefact.IsAnnouncedByCondition(p.node) || o.isReporting(p) {
 			continue
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
-// absentees has the number of Nodes that share a budget, and the number of those that
-// are absent.
-type absentees struct{ absent, nodes int }
+// absentees has the number of Nodes that share a budget, the number of those that are
+// absent, and the number of silent ones whose removal is announced by a taint.
+type absentees struct{ absent, nodes, leaving int }
 
 // tooManyAreAbsent implements promise S1 d. If many instances disappear at the same
 // time, the cloud's answers may be wrong. The Node waits while they are in doubt (see

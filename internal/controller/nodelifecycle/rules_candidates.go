@@ -12,6 +12,15 @@ type peers struct {
 	// absentees counts the Nodes of the same scheme as the Node to decide about.
 	absentees  absentees
 	candidates candidates
+	// elsewhere means that no Node in the region can be a witness, so the candidates are
+	// the Nodes of the other regions.
+	elsewhere bool
+	// isKnown means that the provider has confirmed this very Node by its provider ID,
+	// or that this manager has written the ID.
+	isKnown bool
+	// allLeave means that taints announce the removal of all Nodes, and that all their
+	// kubelets are silent.
+	allLeave bool
 	// zone is set if more Nodes are absent than the budget allows.
 	zone zone
 	// recanted is the last time at which the cloud called an instance of this kin
@@ -89,6 +98,15 @@ func (i *index) absentees(node *corev1.Node, own *member) absentees {
 		a.absent++
 	}
 	return a
+}
+
+func (i *index) allLeave() bool {
+	for _, a := range i.kins {
+		if a.leaving < a.nodes {
+			return false
+		}
+	}
+	return true
 }
 
 // zone returns the facts about the Nodes in the zone of this Node. The Node itself is

@@ -71,7 +71,7 @@ type facts struct {
 	region, zone        string
 	disowned, leftAlone bool
 	uninitialized       bool
-	announced           bool
+	announced, tainted  bool // announced at all, and by a taint
 	silence             silence
 }
 
@@ -86,6 +86,7 @@ func (i *index) factsOf(node *corev1.Node, now time.Time) facts {
 		leftAlone:     disowned || node.DeletionTimestamp != nil,
 		uninitialized: nodefact.IsUninitialized(node),
 		announced:     i.limits.isAnnounced(node),
+		tainted:       nodefact.IsAnnounced(node),
 		silence:       silenceOf(node, now, i.limits.SilentAfter),
 	}
 }
@@ -189,12 +190,19 @@ func (i *index) peers(node *corev1.Node, now time.Time) peers {
 	own := i.members[node.Name]
 	p := peers{
 		absentees:   i.absentees(node, own),
-		candidates:  i.candidates(circleOf(node), node, own),
+		isKnown:     isMarked(node) || own != nil && own.node.UID == node.UID && own.byID.confirmed,
 		recanted:    i.recanted[kinOf(node)],
+		allLeave:    i.allLeave(),
 		hasIDs:      i.withID > 0,
 		confirmed:   maps.Clone(i.confirmed),
 		nameIsKnown: own != nil && own.node.UID == node.UID && own.byName.confirmed,
 		deleted:     slices.Clip(i.deleted[kinOf(node)]),
+	}
+	p.candidates = i.candidates(circleOf(node), node, own)
+	if p.candidates.others+p.candidates.foreigners == 0 {
+		if c := i.candidates(circle{kin: kinOf(node)}, node, own); c.reporting > 0 {
+			p.candidates, p.elsewhere = c, true
+		}
 	}
 	if a := p.absentees; a.absent > i.limits.Budget.of(a.nodes) {
 		p.zone = i.zone(node, own)

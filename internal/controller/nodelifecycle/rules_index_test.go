@@ -149,7 +149,15 @@ func (h *history) check(t *testing.T, node *corev1.Node) {
 		e := h.evidences[name].about(n)
 		again.nodes = append(again.nodes, other{n, e.presence, !e.checkedAt.IsZero(), h.records[string(n.UID)+kindOf(o.isAskedByName())]})
 	}
-	w, want := o.witnesses(), again.witnesses()
+	want := again.witnesses()
+	if o.peers.elsewhere {
+		if want.others+want.foreigners > 0 || o.peers.candidates.reporting == 0 {
+			t.Errorf("witnesses for %s are elsewhere although %d are near", node.Name, want.others)
+		}
+		o.peers.candidates, o.peers.elsewhere = candidates{}, false
+		again.observed = o
+	}
+	w := o.witnesses()
 	got := counted{
 		others: w.others, reporting: w.reporting, seen: w.seen, failed: w.failed, failing: w.failing, foreigners: w.foreigners, newest: w.newest, tooManyForeign: w.tooManyForeign,
 		contradicting: nameOf(w.contradicting), next: nameOf(w.next),

@@ -125,6 +125,9 @@ func (i *index) budget(m *member, n int) {
 	if m.isAbsent() {
 		a.absent += n
 	}
+	if m.tainted && m.silence.silent {
+		a.leaving += n
+	}
 	if a.nodes == 0 {
 		delete(i.kins, m.kin())
 	}

@@ -23,6 +23,7 @@ func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
 		before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero() ||
 		before.Labels[corev1.LabelTopologyRegion] != now.Labels[corev1.LabelTopologyRegion] ||
 		before.Labels[corev1.LabelTopologyZone] != now.Labels[corev1.LabelTopologyZone] ||
+		before.Labels[nodefact.LabelIdentity] != now.Labels[nodefact.LabelIdentity] ||
 		nodefact.IsUninitialized(before) != nodefact.IsUninitialized(now) ||
 		nodefact.IsAnnounced(before) != nodefact.IsAnnounced(now) ||
 		nodefact.IsAnnouncedByCondition(before) != nodefact.IsAnnouncedByCondition(now) ||

@@ -35,6 +35,7 @@ var changes = map[string]func(*corev1.Node){
 	"shutdown":          taint(api.TaintNodeShutdown),
 	"other taint":       taint("other"),
 	"no taints":         func(n *corev1.Node) { n.Spec.Taints = nil },
+	"identity":          marked,
 	"other label":       label("a", "b"),
 	"cordon":            func(n *corev1.Node) { n.Spec.Unschedulable = true },
 	"no conditions":     func(n *corev1.Node) { n.Status.Conditions = nil },

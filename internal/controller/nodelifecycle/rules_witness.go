@@ -69,7 +69,7 @@ type witnesses struct {
 // wrong only if the kubelet of the Node still reports. A silent Node is no witness,
 // because the control plane itself might be cut off from it.
 func (o observed) witnesses() witnesses {
-	c := o.peers.candidates
+	c := o.candidates()
 	w := witnesses{others: c.others, reporting: c.reporting, failing: c.failing, contradicting: c.denied, foreign: c.foreign, foreigners: c.foreigners}
 	from := o.countedFrom()
 	for _, r := range c.confirmed {
@@ -106,7 +106,7 @@ func (r record) isConfirmedAfter(t time.Time) bool { return r.presence == presen
 // when the cloud last began to call another Node absent although the kubelet of that
 // Node reports.
 func (o observed) countedFrom() time.Time {
-	since, called := o.memory.evidence.since, o.peers.candidates.called
+	since, called := o.memory.evidence.since, o.candidates().called
 	if called.After(since) {
 		return called
 	}
@@ -223,21 +223,6 @@ func witnessed(o observed, c check) plan {
 		return heldInCheck(o, obstacle{cause: tooFewWitnesses(w)})
 	default:
 		return alone(o)
-	}
-}
-
-// alone returns the plan for a Node for which no other Node can be a witness. The Node
-// is deleted only if the provider has confirmed Nodes like it (see isConfirmed), and if
-// the limit WithoutWitnessAfter allows it.
-func alone(o observed) plan {
-	until := o.memory.evidence.since.Add(o.limits.WithoutWitnessAfter)
-	switch {
-	case o.limits.WithoutWitnessAfter == 0 || !o.isConfirmed():
-		return heldInCheck(o, obstacle{cause: noNodeLeft()})
-	case o.now.Before(until):
-		return heldInCheck(o, obstacle{cause: noNodeLeft(), until: until})
-	default:
-		return removing(o, "the cloud says that the instance does not exist, and there is no other Node to ask the cloud about")
 	}
 }
 

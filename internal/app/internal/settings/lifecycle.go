@@ -86,7 +86,7 @@ func (l *Lifecycle) durations() []duration {
 			&l.limits.ForeignAfter, "node-deletion-foreign-after", false,
 			"If the cloud says for this long that a node does not exist, although its kubelet reports, the node counts as another provider's. Until then, no node is deleted for which this node could be a witness.",
 		},
-		{&l.limits.WithoutWitnessAfter, "node-deletion-without-witness-after", true, "Time after which an absent node is deleted if no other node is left that the cloud could confirm. 0 means never."},
+		{&l.limits.WithoutWitnessAfter, "node-deletion-without-witness-after", true, "Time after which an absent node is deleted if no other node is left that the cloud could confirm. 0 means never, except for the last node of a region and for a cluster whose nodes are all announced to be removed."},
 		{&l.limits.OverBudgetAfter, "node-deletion-over-budget-after", true, "While more nodes than the budget are absent, each of them has to be absent for this long before it may be deleted, unless more than half of the nodes of its zone report and the cloud confirms them."},
 	}
 }
