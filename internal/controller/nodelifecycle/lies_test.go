@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,7 +34,7 @@ func places() (all []place) {
 
 func (p place) node(edits ...func(*corev1.Node)) *corev1.Node {
 	node := old(p.name, append(edits, located(corev1.LabelTopologyRegion, fmt.Sprint("r", p.region)), located(corev1.LabelTopologyZone, fmt.Sprint("z", p.zone)))...)
-	node.UID = types.UID(fmt.Sprintf("%x", p.hash()))
+	node.UID = types.UID(strconv.FormatUint(uint64(p.hash()), 16))
 	return node
 }
 

@@ -65,7 +65,7 @@ func (o observed) zoneWitnesses() (seen, needed int) {
 // zoneDecides returns the plan of the final check for a Node over the budget whose zone
 // has not confirmed the cloud yet, and nil otherwise. Each deletion needs fresh answers
 // about the zone: then a cloud whose answers become wrong deletes no further Node.
-func zoneDecides(o observed, mayAsk bool) *plan { //nolint:revive // flag-parameter: it is a fact about the check
+func zoneDecides(o observed, mayAsk bool) *plan {
 	if !o.isOverBudget() {
 		return nil
 	}
