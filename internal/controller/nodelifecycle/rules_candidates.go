@@ -22,7 +22,7 @@ type peers struct {
 	// kubelets are silent.
 	allLeave bool
 	// zone is set if more Nodes are absent than the budget allows.
-	zone zone
+	zone zoneView
 	// recanted is the last time at which the cloud called an instance of this kin
 	// present after it had called it absent. It is zero if that was long ago.
 	recanted time.Time
@@ -111,11 +111,11 @@ func (i *index) allLeave() bool {
 
 // zone returns the facts about the Nodes in the zone of this Node. The Node itself is
 // silent, even if the index does not know this yet.
-func (i *index) zone(node *corev1.Node, own *member) zone {
+func (i *index) zone(node *corev1.Node, own *member) zoneView {
 	in, known := zoneOf(node)
 	counted := i.zones[in]
 	if !known || counted == nil {
-		return zone{}
+		return zoneView{}
 	}
 	z := *counted
 	if own != nil && own.kin() == in.kin && own.isIn(in) && !own.leftAlone && !own.silence.silent {

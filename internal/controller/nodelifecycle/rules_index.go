@@ -22,7 +22,7 @@ type index struct {
 	withID  int                  // number of Nodes of this daemon that have a provider ID
 	kins    map[kin]*absentees
 	circles map[circle]*tally
-	zones   map[circle]*zone // only the fields nodes and reporting
+	zones   map[circle]*zoneView // only the fields nodes and reporting
 	// recanted has the last time at which the cloud has called an instance present after
 	// it had called it absent, if that was less than doubtFor ago.
 	recanted map[kin]time.Time
@@ -40,7 +40,7 @@ func newIndex(limits Limits, claim ownership.Claim) *index {
 	return &index{
 		limits: limits, claim: claim,
 		members: map[string]*member{}, holders: map[string][]*member{}, kins: map[kin]*absentees{}, circles: map[circle]*tally{},
-		zones: map[circle]*zone{}, recanted: map[kin]time.Time{},
+		zones: map[circle]*zoneView{}, recanted: map[kin]time.Time{},
 		due:       orderedBy(func(m *member) time.Time { return m.due }),
 		confirmed: map[string]bool{},
 		deleted:   map[kin][]time.Time{},

@@ -140,7 +140,7 @@ func (i *index) countInZone(m *member, n int) {
 	in := circle{m.kin(), zoneLabel, m.region + "/" + m.zone}
 	z := i.zones[in]
 	if z == nil {
-		z = &zone{}
+		z = &zoneView{}
 		i.zones[in] = z
 	}
 	z.nodes += n

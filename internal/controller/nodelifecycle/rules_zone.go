@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// zone has the facts about the Nodes in the zone of the Node to decide about. It is
+// zoneView has the facts about the Nodes in the zone of the Node to decide about. It is
 // empty if the zone is not known.
-type zone struct {
+type zoneView struct {
 	nodes, reporting int // number of all Nodes that share its budget, and of those that report
 	candidates       candidates
 }
