@@ -179,7 +179,9 @@ var kinds = map[provider.ErrorKind]Kind{
 }
 
 // sentinels are the errors of the contract. If an error wraps several sentinels,
-// the first one in this list counts.
+// the first one in this list counts. ImplementedElsewhere counts only if nothing was
+// joined with it. Otherwise one part of the work has failed, and this part would never
+// be tried again.
 var sentinels = []struct {
 	err  error
 	kind Kind
@@ -219,7 +221,7 @@ func (c classifier) classify(err error) (e Error) {
 		return ok
 	}).find(err)
 	for _, sentinel := range sentinels {
-		if is(err, sentinel.err) {
+		if is(err, sentinel.err) && (sentinel.kind != Elsewhere || isOnly(err, sentinel.err)) {
 			e.Kind, e.Evidence = sentinel.kind, Typed
 			return e
 		}
@@ -240,6 +242,18 @@ func (c classifier) classify(err error) (e Error) {
 
 func is(err, target error) bool {
 	return newSearch(func(err error) bool { return err == target }).find(err) //nolint:errorlint // find does the unwrapping
+}
+
+// isOnly reports whether the error is the target, possibly wrapped in more text, and
+// whether nothing else is joined with it.
+func isOnly(err, target error) bool {
+	others := newSearch(func(err error) bool { return err != target && isLeaf(err) }) //nolint:errorlint // find does the unwrapping
+	return !others.find(err) && others.left > 0
+}
+
+// isLeaf reports whether the error wraps no other error.
+func isLeaf(err error) bool {
+	return !slices.ContainsFunc(wrapped(err), func(err error) bool { return err != nil })
 }
 
 // maxErrors is the maximum number of errors that a search looks at. Without a
@@ -263,16 +277,18 @@ func (s *search) find(err error) bool {
 		return false
 	}
 	s.left--
-	if s.matches(err) {
-		return true
-	}
+	return s.matches(err) || slices.ContainsFunc(wrapped(err), s.find)
+}
+
+// wrapped returns the errors that an error wraps.
+func wrapped(err error) []error {
 	switch e := err.(type) { //nolint:errorlint // this is the unwrapping
 	case interface{ Unwrap() error }:
-		return s.find(e.Unwrap())
+		return []error{e.Unwrap()}
 	case interface{ Unwrap() []error }:
-		return slices.ContainsFunc(e.Unwrap(), s.find)
+		return e.Unwrap()
 	case interface{ Errors() []error }:
-		return slices.ContainsFunc(e.Errors(), s.find)
+		return e.Errors()
 	}
-	return false
+	return nil
 }
