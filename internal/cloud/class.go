@@ -34,7 +34,7 @@ func kindOf(method string) string {
 		return listCalls
 	case "WatchInstances":
 		return watchCalls
-	case "EnsureLoadBalancer", "UpdateLoadBalancer", "EnsureLoadBalancerDeleted", "SetBackends":
+	case "EnsureLoadBalancer", "UpdateLoadBalancer", "EnsureLoadBalancerDeleted", "GetLoadBalancer", "SetBackends":
 		return loadBalancerCalls
 	case "ListRoutes":
 		return routeListCalls

@@ -88,6 +88,19 @@ func (l *LoadBalancers) Delete(ctx context.Context, service *corev1.Service) err
 	})
 }
 
+// Find reports whether the cloud finds the Service's load balancer. It returns an error
+// if the answer came after the deadline. No other call about the Service overlaps it.
+func (l *LoadBalancers) Find(ctx context.Context, service *corev1.Service) (exists bool, err error) {
+	c := call{method: "GetLoadBalancer", priority: highPriority, names: namesOfService(service), tenant: service.Namespace}
+	found := false
+	err = l.changes.change(ctx, c, key(service), func(ctx context.Context) error {
+		_, present, err := l.theirs.GetLoadBalancer(ctx, l.clusterName, given(service))
+		found, err = inTime(ctx, present, err)
+		return err
+	})
+	return err == nil && found, err // The variable found must not be read after an error, because an abandoned call may still write it.
+}
+
 // key returns the Service's namespace and name. It does not return the UID,
 // because a provider might use the same load balancer for a new Service with the
 // same name.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,7 +24,7 @@ type balancer func(ctx context.Context, call string, service *corev1.Service, no
 func (balancer) GetLoadBalancerName(context.Context, string, *corev1.Service) string { return "lb" }
 
 func (b balancer) GetLoadBalancer(ctx context.Context, cluster string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
-	status, err := b(ctx, "Get "+cluster, service, nil) // The gateway never calls Get: TestLoadBalancerCalls would fail.
+	status, err := b(ctx, "Get "+cluster, service, nil)
 	return status, status != nil, err
 }
 
@@ -131,6 +132,32 @@ func TestEachCallHasItsOwnNodes(t *testing.T) {
 	}
 }
 
+func TestLoadBalancerIsFound(t *testing.T) {
+	one := &corev1.LoadBalancerStatus{}
+	for _, tt := range []struct {
+		name   string
+		answer func(ctx context.Context) (*corev1.LoadBalancerStatus, error)
+		want   bool
+		kind   Kind
+	}{
+		{"Found", func(context.Context) (*corev1.LoadBalancerStatus, error) { return one, nil }, true, Succeeded},
+		{"NotFound", func(context.Context) (*corev1.LoadBalancerStatus, error) { return nil, nil }, false, Succeeded},
+		{"Failure", func(context.Context) (*corev1.LoadBalancerStatus, error) { return one, httpError(503) }, false, Unavailable},
+		{"NotFoundAfterTheDeadline", func(ctx context.Context) (*corev1.LoadBalancerStatus, error) { <-ctx.Done(); return nil, nil }, false, TimedOut},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := balancers(t, balancer(func(ctx context.Context, _ string, _ *corev1.Service, _ []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+					return tt.answer(ctx)
+				}), Config{})
+				if got, err := l.Find(t.Context(), service("s")); got != tt.want || KindOf(err) != tt.kind {
+					t.Errorf("found %v, %v; want %v, %s", got, err, tt.want, tt.kind)
+				}
+			})
+		})
+	}
+}
+
 func TestLoadBalancerConcurrencyIsDeclared(t *testing.T) {
 	answer := balancer(func(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 		return nil, nil
@@ -180,6 +207,10 @@ func TestProviderGetsNoManagedFields(t *testing.T) {
 		},
 		"Update": func(l *LoadBalancers, s *corev1.Service) error { return l.Update(t.Context(), s, nil) },
 		"Delete": func(l *LoadBalancers, s *corev1.Service) error { return l.Delete(t.Context(), s) },
+		"Find": func(l *LoadBalancers, s *corev1.Service) error {
+			_, err := l.Find(t.Context(), s)
+			return err
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cached := service("s")

@@ -247,6 +247,15 @@ func (b balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, s *c
 	})
 }
 
+// GetLoadBalancer implements cloudprovider.LoadBalancer.
+func (b balancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1.Service) (status *corev1.LoadBalancerStatus, exists bool, err error) {
+	err = b.change(ctx, func() error {
+		exists = b.w.balance[s.UID] != nil
+		return nil
+	})
+	return nil, exists, err
+}
+
 // names returns the names of the Nodes, in order.
 func names(nodes []*corev1.Node) []string {
 	var all []string

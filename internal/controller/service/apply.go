@@ -41,9 +41,10 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 			return false, err
 		}
 		logger.Info("Released the Service", "why", p.why)
+		c.record(o.subject(), p.writes.events)
 		c.store.forget(key)
 		return false, nil
-	case update, ensure, remove:
+	case update, ensure, remove, find:
 		p, err := c.complete(ctx, key, p)
 		if err != nil {
 			return false, err

@@ -124,6 +124,7 @@ func (c *Controller) carryOut(ctx context.Context, p plan) (r outcome, err error
 	}
 	nodes := c.backends.refreshed()
 	var status *corev1.LoadBalancerStatus
+	var exists bool
 	switch p.do {
 	case ensure:
 		status, err = c.balancers.Ensure(ctx, p.given(), nodes.nodes)
@@ -131,10 +132,12 @@ func (c *Controller) carryOut(ctx context.Context, p plan) (r outcome, err error
 		err = c.balancers.Update(ctx, p.given(), nodes.nodes)
 	case remove:
 		err = c.balancers.Delete(ctx, p.given())
+	case find:
+		exists, err = c.balancers.Find(ctx, p.given())
 	case doNothing, forget, addFinalizer, publish, release, wait:
 	}
 	r = outcomeOf(p.do, nodes, err, c.clock.Now())
-	r.status = status
+	r.status, r.exists = status, exists
 	return r, err
 }
 
@@ -150,22 +153,32 @@ func outcomeOf(do action, nodes nodeSet, err error, at time.Time) outcome {
 		r.result = elsewhere
 		return r
 	}
-	r.result, r.cause, r.text, r.pause = failed, causeOf(err), message.Cut(err), cloud.RetryAfter(err)
+	r.result, r.cause, r.text, r.pause, r.lasts = failed, causeOf(err), message.Cut(err), cloud.RetryAfter(err), lasts(err)
 	if do == update {
 		r.text = limitedNames(r.nodes.names(), err)
 	}
 	return r
 }
 
+// lasts reports whether a call has failed for a reason that does not end by itself, and
+// whether the provider has answered. All other failures may leave something half-made.
+func lasts(err error) bool {
+	switch cloud.KindOf(err) { //nolint:exhaustive // all other kinds may end by themselves
+	case cloud.Failed, cloud.NotFound, cloud.NotImplemented, cloud.Invalid, cloud.QuotaExceeded:
+		return cloud.HeldFor(err) == 0
+	}
+	return false
+}
+
 // reportSlowCall shows on the Service that a call takes long, unless the call is a
-// removal. The caller must call stop at the end of the call. stop returns the
+// removal or a question. The caller must call stop at the end of the call. stop returns the
 // conditions that reportSlowCall has written.
 func (c *Controller) reportSlowCall(ctx context.Context, p plan) (stop func() []metav1.Condition) {
 	ended := make(chan struct{})
 	var written []metav1.Condition // read only after the goroutine has returned
 	var reporting sync.WaitGroup
 	reporting.Go(func() {
-		for after := slowCallAfter; after > 0 && p.do != remove; {
+		for after := slowCallAfter; after > 0 && p.do != remove && p.do != find; {
 			timer := c.clock.NewTimer(after)
 			select {
 			case <-ended:

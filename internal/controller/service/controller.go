@@ -44,6 +44,7 @@ type balancers interface {
 	Ensure(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error)
 	Update(ctx context.Context, service *corev1.Service, nodes []*corev1.Node) error
 	Delete(ctx context.Context, service *corev1.Service) error
+	Find(ctx context.Context, service *corev1.Service) (exists bool, err error)
 }
 
 // services has the requests about Services that this package makes.

@@ -62,13 +62,14 @@ const (
 	ensure       action = "ensure"
 	update       action = "update"
 	remove       action = "remove" // the load balancer
+	find         action = "find"   // asks whether there is a load balancer
 	publish      action = "publish"
 	release      action = "release" // finalizer, status and conditions are removed
 	wait         action = "wait"
 )
 
 // isCall reports whether the action calls the provider.
-func (a action) isCall() bool { return a == ensure || a == update || a == remove }
+func (a action) isCall() bool { return a == ensure || a == update || a == remove || a == find }
 
 // plan is the next action for one Service, and why.
 type plan struct {

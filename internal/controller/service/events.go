@@ -30,7 +30,7 @@ const (
 	ConditionCleanupHeld = "LoadBalancerCleanupHeld"
 )
 
-// Reasons of events. Upstream has the same names, except for the last four.
+// Reasons of events. Upstream has the same names, except for the last five.
 var (
 	reasonEnsuring = message.Reason{
 		Name: "EnsuringLoadBalancer", On: "Service", Type: corev1.EventTypeNormal,
@@ -81,6 +81,11 @@ var (
 		Name: "LoadBalancerEditedOften", On: "Service", Type: corev1.EventTypeWarning,
 		When: "The Service is edited so often that the call for its last edit has to wait for more than 30 seconds.",
 		Do:   "Find what changes the Service all the time, for example with kubectl get service --watch --show-managed-fields -o yaml.",
+	}
+	reasonNeverMade = message.Reason{
+		Name: "LoadBalancerNeverMade", On: "Service", Type: corev1.EventTypeWarning,
+		When: "The Service never got a load balancer. The provider could not delete it and finds none, so the deletion of the Service was finished.",
+		Do:   "Check in the cloud that nothing was left behind, for example an address or a firewall rule.",
 	}
 	reasonCleanupHeld = message.Reason{
 		Name: "LoadBalancerCleanupHeld", On: "Service", Type: corev1.EventTypeWarning,
@@ -221,7 +226,7 @@ var causes = map[cloud.Kind]message.Cause{
 func Reasons() []message.Reason {
 	return []message.Reason{
 		reasonEnsuring, reasonEnsured, reasonUpdated, reasonUnavailable, reasonDeleting, reasonDeleted,
-		reasonSyncFailed, reasonUpdateFailed, reasonContested, reasonQueued, reasonEditedOften, reasonCleanupHeld,
+		reasonSyncFailed, reasonUpdateFailed, reasonContested, reasonQueued, reasonEditedOften, reasonNeverMade, reasonCleanupHeld,
 		reasonReady, reasonNotProvisioned, reasonNoAddress, reasonNoNodes,
 		reasonProvisioned, reasonFirstCall, reasonInProgress, reasonEdits, reasonPending, reasonDenied, reasonThrottled, reasonCloudDown,
 		reasonRejected, reasonConflict, reasonQuota, reasonTimedOut, reasonSlow, reasonPanicked, reasonNotImplemented, reasonCloudFailed,
@@ -253,6 +258,18 @@ func callFailedEvent(f failure) message.Event {
 		return reasonSyncFailed.Event("Error syncing load balancer: failed to delete load balancer: " + f.text)
 	}
 	return reasonSyncFailed.Event("Error syncing load balancer: failed to ensure load balancer: " + f.text)
+}
+
+func neverMadeEvent(f failure) message.Event {
+	return reasonNeverMade.Event(fmt.Sprintf(
+		"The Service is released although its load balancer could not be deleted %d times: it never got one, and the cloud has found none %d times. "+
+			"Check in the cloud that nothing was left behind. The last error was: %s", f.attempts, minAbsences, f.text))
+}
+
+// notFoundCause adds to the cause of a failed deletion how the owner can end it.
+func notFoundCause(c message.Cause) message.Cause {
+	return c.Followed(" The cloud finds no load balancer of this Service, but one may exist or may be half-made. " +
+		"Check in the cloud that there is none. Then remove the finalizer " + Finalizer + " from the Service.")
 }
 
 func updateFailedEvent(text string) message.Event {

@@ -46,6 +46,7 @@ type life struct {
 	slow      string
 	echoes    bool            // Ensure returns the Service's own status, and the cloud writes the address later; guarded by mu
 	address   string          // guarded by mu
+	hides     bool            // Find finds nothing; guarded by mu
 	byAddress bool            // the cloud finds the load balancer to delete by the address in the status; guarded by mu
 	given     []*corev1.Node  // the nodes that Ensure last got; guarded by mu
 	subject   *corev1.Service // the Service of the last call; guarded by mu
@@ -227,6 +228,12 @@ func (l *life) Delete(ctx context.Context, service *corev1.Service) error {
 			delete(l.balancers, service.UID)
 		}
 	})
+}
+
+// Find implements balancers.
+func (l *life) Find(ctx context.Context, service *corev1.Service) (exists bool, err error) {
+	err = l.call(ctx, "find", service, func() { exists = l.balancers[service.UID] != nil && !l.hides })
+	return exists, err
 }
 
 func (l *life) change(f func()) {

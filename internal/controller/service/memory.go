@@ -36,6 +36,10 @@ type memory struct {
 	uncertain bool
 	// elsewhere means that somebody else provides the load balancer.
 	elsewhere bool
+	// mayExist means that there may be a load balancer, whatever the cloud says, because
+	// a call has succeeded, or has ended without an answer.
+	mayExist bool
+	search   search
 	// deleted means that the load balancer is gone, and that the provider has
 	// confirmed this.
 	deleted bool
@@ -80,7 +84,11 @@ type failure struct {
 	// the number of failures that lengthen the next delay. It leaves out failures after
 	// which the provider asked for a pause.
 	attempts, delays int
-	since            time.Time
+	// lasting is the number of the last failures in a row whose reasons do not end by
+	// themselves. lastingSince is the time of the first of them.
+	lasting      int
+	lastingSince time.Time
+	since        time.Time
 	// until is the earliest time at which the call may be made again.
 	until time.Time
 }
@@ -107,6 +115,14 @@ func (m memory) withFailure(p plan, r outcome) memory {
 	}
 	f.cause, f.text = r.cause, r.text
 	f.attempts++
+	switch {
+	case !r.lasts:
+		f.lasting = 0
+	case f.lasting == 0:
+		f.lasting, f.lastingSince = 1, r.at
+	default:
+		f.lasting++
+	}
 	delay := r.pause
 	if delay <= 0 {
 		delay = retryDelay(f.delays)

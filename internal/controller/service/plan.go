@@ -63,7 +63,7 @@ func (c *Controller) Plan(_ context.Context, key string) ([]step.Step, error) {
 		case remove: // The steps after a successful removal do not depend on the provider.
 			m, events := conclude(p, outcome{result: succeeded, at: o.now, nodes: c.backends.newest()})
 			s.Writes, o.memory = append(s.Writes, step.Events(events)...), m
-		case doNothing, forget, ensure, update, release, wait:
+		case doNothing, forget, ensure, update, find, release, wait:
 			return []step.Step{s}, nil
 		}
 	}
@@ -118,7 +118,7 @@ func (p plan) effect(o observed) step.Effect {
 		return step.Delete
 	case wait:
 		return step.Wait
-	case doNothing, forget:
+	case doNothing, forget, find:
 	}
 	return step.None
 }
@@ -133,6 +133,8 @@ func (p plan) call(o observed) string {
 		return fmt.Sprintf("UpdateLoadBalancer with %d nodes", o.hosts)
 	case remove:
 		return "EnsureLoadBalancerDeleted"
+	case find:
+		return "GetLoadBalancer"
 	case doNothing, forget, addFinalizer, publish, release, wait:
 	}
 	return ""

@@ -12,24 +12,33 @@ func cleanUp(o observed) plan {
 	o.memory.uid = o.service.UID
 	owned := hasFinalizer(o.service) || o.memory.service != nil
 	switch {
+	case owned && !o.memory.deleted && isNeverMade(o):
+		p := withoutBalancer(o, "the cloud finds no load balancer, and the Service never had one")
+		p.writes.events = []message.Event{neverMadeEvent(o.memory.failure)}
+		return p
 	case owned && !o.memory.deleted:
 		p := withBackoff(o, plan{do: remove, why: reasonToLeave(o.service), service: o.withLastStatus(o.builtFrom())})
-		p = withPauseBetweenRemovals(o, p)
+		p = withSearch(o, withPauseBetweenRemovals(o, p))
 		if shape := shapeFor(o.service); p.do == remove && o.memory.announced != shape {
 			p.memory.announced = shape
 			p.writes.events = []message.Event{deletingEvent()}
 		}
 		return p
 	case hasFinalizer(o.service), len(ownConditions(o.service)) > 0:
-		return plan{
-			do: release, why: "the load balancer is gone",
-			writes: writes{
-				release: hasFinalizer(o.service), class: unnamed(o.service), ingress: emptied(o.service), drop: ownConditions(o.service),
-			},
-			memory: o.memory,
-		}
+		return withoutBalancer(o, "the load balancer is gone")
 	default:
 		return plan{do: forget, why: "the Service has no load balancer"}
+	}
+}
+
+// withoutBalancer returns the plan for a Service that has no load balancer any more.
+func withoutBalancer(o observed, why string) plan {
+	return plan{
+		do: release, why: why,
+		writes: writes{
+			release: hasFinalizer(o.service), class: unnamed(o.service), ingress: emptied(o.service), drop: ownConditions(o.service),
+		},
+		memory: o.memory,
 	}
 }
 
@@ -48,7 +57,7 @@ func (o observed) builtFrom() *corev1.Service {
 // removed the finalizer, or has deleted the Service by force. Another Service with
 // the same name has to wait for the removal.
 func removeOrphan(o observed) plan {
-	if o.memory.service == nil || o.memory.deleted {
+	if o.memory.service == nil || o.memory.deleted || o.memory.isReleasedByHand() {
 		return plan{do: forget, why: "there is no such Service"}
 	}
 	why := "the Service is gone and its load balancer may still exist"

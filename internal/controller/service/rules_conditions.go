@@ -46,7 +46,8 @@ func waitingConditions(o observed, cause message.Cause) []metav1.Condition {
 		cause = causeOfSuccessor(cause)
 	}
 	conditions := []metav1.Condition{provisioning(cause)}
-	if len(o.service.Status.LoadBalancer.Ingress) == 0 && (isSuccessor || o.memory.status == nil) {
+	isMade := showsOne(o.service) // It would be forgotten after a restart if the condition did not show it any more (promise S2 a).
+	if len(o.service.Status.LoadBalancer.Ingress) == 0 && (isSuccessor || o.memory.status == nil && !isMade) {
 		conditions = append(conditions, notProvisioned(cause))
 	}
 	return conditions

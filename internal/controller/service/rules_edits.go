@@ -37,7 +37,7 @@ const removal = "removed"
 
 // after returns the value of t after the call of a plan, which ended at the given time.
 func (t tried) after(p plan, at time.Time) tried {
-	if p.do == update {
+	if p.do == update || p.do == find {
 		return t
 	}
 	if t.uid != p.service.UID {

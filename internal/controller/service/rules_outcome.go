@@ -29,13 +29,18 @@ type outcome struct {
 	text  string
 	// pause is the time that the provider has asked to wait, or 0 if it did not ask.
 	pause time.Duration
+	// lasts means that the call has failed for a reason that does not end by itself.
+	lasts bool
+	// exists means that the cloud was asked for the load balancer and has found it.
+	exists bool
 }
 
 // conclude returns the memory after the call of a plan, and the events to record.
 func conclude(p plan, r outcome) (memory, []message.Event) {
 	m := p.memory
+	m.mayExist = m.mayExist || m.isCutOff(p.service) || showsOne(p.service)
 	m.deleted = false
-	if m.service == nil || isWhole(p.service) || p.do != remove { // A part of the Service must not replace the Service of an earlier call.
+	if m.service == nil || isWhole(p.service) || p.do != remove && p.do != find { // A part of the Service must not replace the Service of an earlier call.
 		m.service = p.service
 	}
 	switch p.do {
@@ -45,6 +50,8 @@ func conclude(p plan, r outcome) (memory, []message.Event) {
 		return m.updated(p, r)
 	case remove:
 		return m.removed(p, r)
+	case find:
+		return m.searched(r), nil
 	case doNothing, forget, addFinalizer, publish, release, wait:
 	}
 	return p.memory, nil
@@ -52,6 +59,7 @@ func conclude(p plan, r outcome) (memory, []message.Event) {
 
 // ensured returns the memory after Ensure, and the events to record.
 func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
+	m.mayExist = m.mayExist || r.result == succeeded || r.result == failed && !r.lasts
 	switch r.result {
 	case succeeded:
 		var events []message.Event
@@ -98,6 +106,7 @@ func (m memory) withStatus(given, returned corev1.LoadBalancerStatus) memory {
 // exist. If Ensure has failed before, an update changes neither that failure nor the
 // time of the retry.
 func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
+	m.mayExist = true
 	switch isFirst := m.backends == ""; r.result {
 	case succeeded:
 		if m.failure.attempts == 0 {
@@ -132,12 +141,16 @@ func (m memory) removed(p plan, r outcome) (memory, []message.Event) {
 	switch r.result {
 	case succeeded, elsewhere:
 		m = m.withoutFailure()
+		m.mayExist, m.search = false, search{}
 		m.deleted, m.shape, m.status, m.published, m.contested = true, "", nil, false, false
 		return m, []message.Event{deletedEvent()}
 	case failed:
 	}
 	if given := p.service.Status.LoadBalancer; len(given.Ingress) > 0 {
 		m.status = &given // The next Delete gets this address, even if the Service no longer has it.
+	}
+	if !r.lasts {
+		m.search = search{}
 	}
 	return m.withFailure(p, r), nil
 }

@@ -44,12 +44,13 @@ func withBackoff(o observed, p plan) plan {
 // and in an event if the reason is new or was recorded long ago.
 func waitFor(o observed, after time.Duration) plan {
 	f := o.memory.failure
-	p := plan{do: wait, why: f.cause.Message, after: after, awaited: isAwaited(o), memory: o.memory}
+	cause := o.shownCause()
+	p := plan{do: wait, why: cause.Message, after: after, awaited: isAwaited(o), memory: o.memory}
 	if o.memory.recorded.isNews(f.cause.Reason, o.now) {
 		p.memory.recorded = recordedReason{f.cause.Reason, o.now}
 		p.writes.events = []message.Event{callFailedEvent(f)}
 	}
-	conditions, later := outdated(o, waitingConditions(o, f.cause)...)
+	conditions, later := outdated(o, waitingConditions(o, cause)...)
 	p = p.withConditions(conditions, o.now)
 	if later > 0 {
 		p.after = min(p.after, later)

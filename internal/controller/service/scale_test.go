@@ -249,6 +249,10 @@ func (c *costs) Delete(context.Context, *corev1.Service) error {
 	return errors.New("a deletion, want none")
 }
 
+func (*costs) Find(context.Context, *corev1.Service) (bool, error) {
+	return false, errors.New("a question, want none")
+}
+
 // A Node or a Service costs the same in a small cluster and in a cluster of 20,000
 // Nodes and 2,000 Services.
 func TestCostOfANodeAndOfAServiceIsFlat(t *testing.T) {

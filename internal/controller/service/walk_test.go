@@ -156,7 +156,7 @@ func (w *world) step(what turn) plan {
 		w.t.Errorf("%v: %v without a why", w.path, p.do)
 	}
 	switch p.do {
-	case ensure, update, remove:
+	case ensure, update, remove, find:
 		w.call(what.outcome, p)
 	case forget:
 		if w.balancer && w.memory.service != nil {
@@ -206,7 +206,7 @@ func (w *world) write(p plan) {
 // call simulates the call to the cloud in a step.
 func (w *world) call(what callOutcome, p plan) {
 	w.t.Helper()
-	if p.do != remove && !hasFinalizer(w.service) {
+	if p.do != remove && p.do != find && !hasFinalizer(w.service) {
 		w.t.Errorf("%v: the cloud is called without a finalizer", w.path)
 	}
 	if !p.orphaned && !isWhole(p.service) {
@@ -216,9 +216,10 @@ func (w *world) call(what callOutcome, p plan) {
 	if len(p.given().Spec.Ports) == 0 && (w.made || !p.orphaned) {
 		w.t.Errorf("%v: the provider is given a Service without its ports", w.path)
 	}
-	r := outcome{result: succeeded, at: w.now, nodes: w.nodeSet(), status: &corev1.LoadBalancerStatus{Ingress: address}}
+	r := outcome{result: succeeded, at: w.now, nodes: w.nodeSet(), status: &corev1.LoadBalancerStatus{Ingress: address}, exists: w.balancer}
 	switch what {
 	case cloudFails:
+		r.lasts = true
 		r.result, r.cause = failed, reasonCloudFailed.Cause("no")
 	case isElsewhere:
 		r.result, w.has = elsewhere, w.nodes
