@@ -47,6 +47,9 @@ func (b *backends) onChange(name string, before, now *corev1.Node) {
 	invalidates := b.policy.invalidates(before, now)
 	b.mu.Lock()
 	b.moved = true
+	if before != nil && now != nil && isReplaced(before, now) {
+		b.membership.replaced[name] = true
+	}
 	if invalidates || b.policy.isBackend(before) != b.policy.isBackend(now) {
 		b.touched[name] = true
 	}
@@ -81,7 +84,7 @@ func (b *backends) refreshed() nodeSet {
 	nodes := slices.Clone(b.membership.set.nodes)
 	for i, old := range nodes {
 		node := b.node(old.Name)
-		if node != nil && node.Spec.ProviderID == old.Spec.ProviderID {
+		if node != nil && node.UID == old.UID && node.Spec.ProviderID == old.Spec.ProviderID {
 			nodes[i] = node
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cloud-provider/api"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
 func TestNodesThatJoinTogetherAreOneUpdateForEachLoadBalancer(t *testing.T) {
@@ -111,4 +113,51 @@ func TestProviderGetsNodesAsTheyAreAtTheCall(t *testing.T) {
 			t.Error("a node that an earlier call has was changed")
 		}
 	})
+}
+
+// Each of these Nodes was behind the load balancers, and may be missing there now. Nothing
+// else changes.
+func TestNodeThatComesBackIsGivenOnce(t *testing.T) {
+	for name, tt := range map[string]struct {
+		happens func(l *life, edit func(...func(*corev1.Node)))
+		updates int
+	}{
+		"ReplacedUnderItsName": {func(_ *life, edit func(...func(*corev1.Node))) { edit(silent); edit(reports) }, 1},
+		"Recreated": {func(l *life, _ func(...func(*corev1.Node))) {
+			if err := l.cluster.CoreV1().Nodes().Delete(l.t.Context(), "b", metav1.DeleteOptions{}); err != nil {
+				l.t.Fatal(err)
+			}
+			l.create(host("b", func(n *corev1.Node) { n.UID = "recreated" }))
+		}, 1},
+		"GivenBackByTheAutoscaler": {func(l *life, edit func(...func(*corev1.Node))) {
+			edit(tainted(nodefact.TaintToBeDeleted))
+			l.create(host("c"))
+			l.after(time.Minute)
+			edit()
+		}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := begin(t, Config{}, balanced(), host("a"), host("b"))
+				defer func() { l.stop() }()
+				l.after(time.Minute)
+				l.create(host("z")) // A set was just made, so the next one waits.
+				l.after(2 * time.Second)
+				l.change(func() { l.calls, l.balancers["u1"] = nil, nil })
+				version := 0
+				tt.happens(l, func(edits ...func(*corev1.Node)) {
+					version++
+					node := host("b", append(edits, func(n *corev1.Node) { n.ResourceVersion = strconv.Itoa(version) })...)
+					if _, err := l.cluster.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+						t.Fatal(err)
+					}
+					l.after(0)
+				})
+				l.after(time.Hour)
+				if !slices.Contains(l.balancers["u1"], "b") || len(l.calls) != tt.updates {
+					t.Errorf("backends %v, calls %v, want b with %d updates", l.balancers["u1"], l.calls, tt.updates)
+				}
+			})
+		})
+	}
 }

@@ -20,6 +20,48 @@ func labelled(value string) func(*corev1.Node) {
 
 func leaving(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: noon} }
 
+func silent(n *corev1.Node) {
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+}
+
+func reports(n *corev1.Node) {
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
+}
+
+func TestReplacedMachineIsNoticed(t *testing.T) {
+	booted := func(boot, machine, system string) func(*corev1.Node) {
+		return func(n *corev1.Node) {
+			n.Status.NodeInfo = corev1.NodeSystemInfo{BootID: boot, MachineID: machine, SystemUUID: system}
+		}
+	}
+	recreated := func(n *corev1.Node) { n.UID = "other" }
+	for _, tt := range []struct {
+		name        string
+		before, now *corev1.Node
+		want        bool
+	}{
+		{"ReportsAgain", host("a", silent), host("a", reports), true},
+		{"ReportsAgainAfterABoot", host("a", silent, booted("1", "m", "s")), host("a", reports, booted("2", "m", "s")), true},
+		{"ReportsAgainWithoutABoot", host("a", silent, booted("1", "m", "s")), host("a", reports, booted("1", "m", "s")), false},
+		{"BootsWithoutASilence", host("a", reports, booted("1", "m", "s")), host("a", reports, booted("2", "m", "s")), false},
+		{"AnotherMachineID", host("a", reports, booted("1", "m", "s")), host("a", reports, booted("2", "n", "s")), true},
+		{"AnotherSystemUUID", host("a", reports, booted("1", "m", "s")), host("a", reports, booted("2", "m", "t")), true},
+		{"FirstReport", host("a"), host("a", reports, booted("1", "m", "s")), false},
+		{"FallsSilent", host("a", reports), host("a", silent), false},
+		{"StaysSilent", host("a", silent, booted("1", "m", "s")), host("a", silent, booted("2", "m", "s")), false},
+		{"RecreatedNodeIsAnotherNode", host("a", silent), host("a", reports, recreated), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := isReplaced(tt.before, tt.now); got != tt.want {
+				t.Errorf("replaced: %v, want %v", got, tt.want)
+			}
+			if tt.want && !(BackendPolicy{}).invalidates(tt.before, tt.now) {
+				t.Error("no new set is made")
+			}
+		})
+	}
+}
+
 func TestBackends(t *testing.T) {
 	ours := BackendPolicy{SkipUninitialized: true}
 	for _, tt := range []struct {
@@ -28,19 +70,19 @@ func TestBackends(t *testing.T) {
 		edit   func(*corev1.Node)
 		is     bool
 		wakes  bool // the change from an ordinary Node to this one asks for a new set
+		// wakesBack means that only the opposite change asks for a new set.
+		wakesBack bool
 	}{
 		{name: "OrdinaryNodeIsABackend", edit: func(*corev1.Node) {}, is: true},
-		{name: "NodeThatIsNotReadyStays", edit: func(n *corev1.Node) {
-			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
-		}, is: true},
+		{name: "NodeThatIsNotReadyStays", edit: silent, is: true, wakesBack: true},
 		{name: "CordonedNodeStays", edit: func(n *corev1.Node) { n.Spec.Unschedulable = true }, is: true},
 		{name: "ShutDownNodeStays", edit: tainted(api.TaintNodeShutdown), is: true},
 		{name: "LabelledNodeIsExcluded", edit: labelled(""), wakes: true},
 		{name: "LabelWithAnyValueExcludes", edit: labelled("yes"), wakes: true},
 		{name: "LabelThatSaysFalseDoesNotExclude", edit: labelled("false"), is: true},
-		{name: "NodeThatTheAutoscalerRemovesIsExcluded", edit: tainted(nodefact.TaintToBeDeleted)},
+		{name: "NodeThatTheAutoscalerRemovesIsExcluded", edit: tainted(nodefact.TaintToBeDeleted), wakesBack: true},
 		{name: "TaintOfTheAutoscalerWakesIfAskedFor", policy: BackendPolicy{WakeOnTaint: true}, edit: tainted(nodefact.TaintToBeDeleted), wakes: true},
-		{name: "NodeThatIsBeingDeletedIsExcluded", edit: leaving},
+		{name: "NodeThatIsBeingDeletedIsExcluded", edit: leaving, wakesBack: true},
 		{name: "DeletionWakesIfAskedFor", policy: BackendPolicy{WakeOnDeletion: true}, edit: leaving, wakes: true},
 		{name: "UninitializedNodeWaits", policy: ours, edit: tainted(api.TaintExternalCloudProvider), wakes: true},
 		{name: "UninitializedNodeIsABackendIfAnotherDaemonInitialisesNodes", edit: tainted(api.TaintExternalCloudProvider), is: true},
@@ -54,8 +96,8 @@ func TestBackends(t *testing.T) {
 			if got := tt.policy.invalidates(host("a"), host("a", tt.edit)); got != tt.wakes {
 				t.Errorf("wakes: %v, want %v", got, tt.wakes)
 			}
-			if got := tt.policy.invalidates(host("a", tt.edit), host("a")); got != tt.wakes {
-				t.Errorf("the opposite change wakes: %v, want %v", got, tt.wakes)
+			if got, want := tt.policy.invalidates(host("a", tt.edit), host("a")), tt.wakes || tt.wakesBack; got != want {
+				t.Errorf("the opposite change wakes: %v, want %v", got, want)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -25,6 +26,8 @@ var moveLimit = allowance.Limit{Burst: 6, Every: 2 * time.Minute}
 type member struct {
 	is    bool
 	moves allowance.Allowance
+	// machines counts the machines that the Node has had while it was in the set.
+	machines int
 
 	uid        types.UID
 	providerID string
@@ -51,13 +54,27 @@ func (m member) next(b BackendPolicy, node *corev1.Node, now time.Time) (next me
 	}
 }
 
+// renewed returns the member after its Node has got another machine. The load balancers
+// have to get the Node once more, which counts as a move. The second result is the time
+// until this may happen.
+func (m member) renewed(now time.Time) (next member, later time.Duration) {
+	if wait := m.moves.Next(moveLimit).Sub(now); wait > 0 {
+		return m, wait
+	}
+	m.machines, m.moves = m.machines+1, m.moves.Used(moveLimit, now)
+	return m, 0
+}
+
 // membership says which Nodes are behind load balancers. After a change of one Node,
 // only the decision about that Node is made again, however many Nodes there are.
 type membership struct {
 	policy  BackendPolicy
 	members map[string]member    // of all Nodes, by name
 	held    map[string]time.Time // Nodes that have moved too often, by name, and the times at which they may move again
-	set     nodeSet
+	// replaced has the names of the Nodes that have got another machine since they were
+	// last decided about.
+	replaced map[string]bool
+	set      nodeSet
 	// sum combines the digests of the set's Nodes with XOR.
 	sum [sha256.Size]byte
 	// schemes counts the Nodes in the set that have a provider ID. The map foreign
@@ -67,7 +84,7 @@ type membership struct {
 }
 
 func newMembership(policy BackendPolicy) *membership {
-	r := &membership{policy: policy, members: map[string]member{}, held: map[string]time.Time{}, schemes: map[string]int{}, foreign: map[string]int{}}
+	r := &membership{policy: policy, members: map[string]member{}, held: map[string]time.Time{}, replaced: map[string]bool{}, schemes: map[string]int{}, foreign: map[string]int{}}
 	r.set.id = r.id()
 	return r
 }
@@ -104,6 +121,9 @@ func (r *membership) decide(name string, node *corev1.Node, now time.Time) bool 
 	r.count(name, was, -1)
 	delete(r.members, name)
 	delete(r.held, name)
+	if node == nil || !known || was.uid != node.UID {
+		delete(r.replaced, name)
+	}
 	if node == nil {
 		return false
 	}
@@ -111,8 +131,13 @@ func (r *membership) decide(name string, node *corev1.Node, now time.Time) bool 
 		was = member{is: r.policy.isBackend(node)}
 	}
 	m, later := was.next(r.policy, node, now)
+	if r.replaced[name] && m.is && later == 0 {
+		m, later = m.renewed(now)
+	}
 	if later > 0 {
 		r.held[name] = now.Add(later)
+	} else {
+		delete(r.replaced, name)
 	}
 	m.uid, m.providerID, m.scheme = node.UID, node.Spec.ProviderID, nodefact.Scheme(node)
 	_, m.foreign = r.policy.Claim.Disowns(node)
@@ -129,7 +154,7 @@ func (r *membership) count(name string, m member, n int) {
 	}
 	// With XOR, the same operation adds and removes a Node, and the order of the Nodes
 	// does not matter.
-	for i, b := range sha256.Sum256([]byte(name + "\x00" + m.providerID)) {
+	for i, b := range sha256.Sum256(fmt.Append(nil, name, "\x00", m.providerID, "\x00", m.uid, "\x00", m.machines)) {
 		r.sum[i] ^= b
 	}
 	if m.providerID != "" {

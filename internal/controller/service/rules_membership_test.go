@@ -32,7 +32,7 @@ func TestSetIsNamedByItsInstances(t *testing.T) {
 	if of(host("b"), host("a", tainted("x"))) != first {
 		t.Error("the order of the nodes and their taints make another set")
 	}
-	if of(host("a")) == first || of(host("a"), host("b", func(n *corev1.Node) { n.Spec.ProviderID = "p://c" })) == first {
+	if of(host("a")) == first || of(host("a"), host("b", func(n *corev1.Node) { n.Spec.ProviderID = "p://c" })) == first || of(host("a"), host("b", func(n *corev1.Node) { n.UID = "recreated" })) == first {
 		t.Error("other instances make the same set")
 	}
 }
@@ -161,6 +161,38 @@ func TestMembershipEqualsThatOfAllNodes(t *testing.T) {
 				t.Fatalf("seed %d: %d members of %d Nodes, %v held", seed, len(r.members), len(all), r.held)
 			}
 		}
+	}
+}
+
+// A Node that gets another machine makes another set, at most as often as moveLimit
+// allows.
+func TestReplacedMachines(t *testing.T) {
+	a, out := host("a"), host("b", labelled(""))
+	r := membershipOf(BackendPolicy{}, a, out)
+	seen := map[string]bool{r.set.id: true}
+	replace := func(name string, at time.Duration) {
+		r.replaced[name] = true
+		r.change([]string{name}, func(name string) *corev1.Node { return map[string]*corev1.Node{"a": a, "b": out}[name] }, noon.Add(at))
+		seen[r.set.id] = true
+	}
+	for n := range 6 {
+		replace("a", time.Duration(n)*time.Second)
+	}
+	if len(seen) != 7 {
+		t.Errorf("%d sets, want another one for each machine", len(seen))
+	}
+	replace("b", 6*time.Second)
+	replace("a", 6*time.Second)
+	if len(seen) != 7 || !r.nextMove().Equal(noon.Add(2*time.Minute)) || len(r.set.nodes) != 1 {
+		t.Errorf("%d sets of %d nodes, the next move at %v, want the seventh machine to wait", len(seen), len(r.set.nodes), r.nextMove())
+	}
+	r.change([]string{"a"}, func(string) *corev1.Node { return a }, noon.Add(2*time.Minute))
+	if seen[r.set.id] || !r.nextMove().IsZero() || len(r.replaced) > 0 {
+		t.Errorf("no other set after the wait, the next move at %v, replaced %v", r.nextMove(), r.replaced)
+	}
+	r.replaced["a"] = true
+	if r.change([]string{"a"}, func(string) *corev1.Node { return nil }, noon.Add(time.Hour)); len(r.replaced) > 0 {
+		t.Error("a Node that is gone is remembered")
 	}
 }
 

@@ -49,14 +49,42 @@ func (p Policy) wakesForNodes(service *corev1.Service) priority {
 }
 
 // invalidates reports whether a new set has to be made after a change of a Node. Other
-// changes wait until a new set is made for another reason.
+// changes wait until a new set is made for another reason. A Node that may be a backend
+// again never waits, because nothing else might change for hours.
 func (b BackendPolicy) invalidates(before, now *corev1.Node) bool {
 	return before == nil || now == nil ||
 		before.UID != now.UID ||
+		isReplaced(before, now) ||
+		!b.isBackend(before) && b.isBackend(now) ||
 		before.Spec.ProviderID != now.Spec.ProviderID ||
 		isExcluded(before) != isExcluded(now) ||
 		b.isDisowned(before) != b.isDisowned(now) ||
 		b.SkipUninitialized && nodefact.IsUninitialized(before) != nodefact.IsUninitialized(now) ||
 		b.WakeOnTaint && nodefact.HasTaint(before, nodefact.TaintToBeDeleted) != nodefact.HasTaint(now, nodefact.TaintToBeDeleted) ||
 		b.WakeOnDeletion && before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero()
+}
+
+// isReplaced reports whether the Node may have another machine now, under the same
+// provider ID. Some clouds make the new machine with the name and the ID of the old one,
+// and forget that the old one was behind load balancers. The new machine has another
+// boot. A Node that has only booted again for so long that it counted as silent looks the
+// same.
+func isReplaced(before, now *corev1.Node) bool {
+	was, is := before.Status.NodeInfo, now.Status.NodeInfo
+	switch {
+	case before.UID != now.UID, was.BootID == is.BootID && is.BootID != "":
+		return false
+	case differs(was.SystemUUID, is.SystemUUID), differs(was.MachineID, is.MachineID):
+		return true
+	default:
+		return isSilent(before) && !isSilent(now)
+	}
+}
+
+// differs reports whether both IDs are known and are not the same.
+func differs(a, b string) bool { return a != "" && b != "" && a != b }
+
+func isSilent(node *corev1.Node) bool {
+	ready := nodefact.Condition(node, corev1.NodeReady)
+	return ready != nil && ready.Status == corev1.ConditionUnknown
 }

@@ -243,6 +243,9 @@ func TestWhateverChangesTheSetInvalidatesIt(t *testing.T) {
 				now := before.DeepCopy()
 				field.edit(now)
 				if mask&(1<<i) > 0 || id(before) == id(now) || field.waits != nil && field.waits(b) {
+					if b.isBackend(before) && !b.isBackend(now) && !b.invalidates(now, before) {
+						t.Errorf("%+v: a Node that may be a backend again waits: %+v", b, before)
+					}
 					continue
 				}
 				differ++
