@@ -98,8 +98,8 @@ func (c *Controller) mustPatch(ctx context.Context, key string, o observed, p pl
 	}
 	e, m := writeFailedEvent(p.do, err), o.memory
 	m.uid, m.namedAt = o.service.UID, p.memory.namedAt // A refused annotation is tried again only after repairPause, so no call waits for it.
-	if reason := e.Reason + " " + string(p.do); m.recorded.isNews(reason, o.now) {
-		m.recorded = recordedReason{reason, o.now}
+	if reason := e.Reason + " " + string(p.do); m.recorded.isNew(reason, o.now) {
+		m.recorded = m.recorded.with(reason, o.now)
 		c.record(o.service, []message.Event{e})
 	}
 	c.store.remember(key, m)

@@ -52,10 +52,9 @@ type memory struct {
 	backendsUncertain bool
 	// announced is the shape for which no more events announce a call.
 	announced string
-	recorded  recordedReason
-	// recordedUpdate is the reason and the time of the last event about a failed
-	// update.
-	recordedUpdate recordedReason
+	// recorded has the events about failures since the last success, and recordedUpdate
+	// those about failed updates.
+	recorded, recordedUpdate news
 	// written has the status with which each condition was last written. The map
 	// is never changed, only replaced.
 	written map[string]metav1.ConditionStatus
@@ -93,14 +92,40 @@ type failure struct {
 	until time.Time
 }
 
-// recordedReason is the reason and the time of the last event about a failure.
-type recordedReason struct {
-	reason string
-	at     time.Time
+// news has the times of the last events, by reason. The map is never changed, only
+// replaced.
+type news map[string]time.Time
+
+// isNew reports whether a reason has to be recorded, because it is a new one or the last
+// event was long ago. Reasons that alternate cost no more events than a single one.
+func (n news) isNew(reason string, now time.Time) bool {
+	return n[reason].IsZero() || !now.Before(n.next())
+}
+
+// next returns the time at which a reason may be recorded again.
+func (n news) next() time.Time {
+	var last time.Time
+	for _, at := range n {
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last.Add(repeatEvent)
+}
+
+// with returns the news after an event.
+func (n news) with(reason string, at time.Time) news {
+	with := news{reason: at}
+	for other, before := range n {
+		if other != reason {
+			with[other] = before
+		}
+	}
+	return with
 }
 
 // isEmpty reports whether nothing is remembered.
-func (m memory) isEmpty() bool { return m.uid == "" && m.service == nil && m.recorded.reason == "" }
+func (m memory) isEmpty() bool { return m.uid == "" && m.service == nil && len(m.recorded) == 0 }
 
 // withFailure returns the memory after a call has failed. If the provider has asked for
 // a pause, the delay is that pause, and later delays do not become longer.
@@ -136,7 +161,7 @@ func (m memory) withFailure(p plan, r outcome) memory {
 // withoutFailure returns the memory after a call has succeeded.
 func (m memory) withoutFailure() memory {
 	m.failure, m.uncertain, m.unwritten, m.offered, m.backendsUncertain = failure{}, false, false, "", false
-	m.recorded, m.recordedUpdate = recordedReason{}, recordedReason{}
+	m.recorded, m.recordedUpdate = nil, nil
 	return m
 }
 

@@ -482,3 +482,26 @@ func TestSetIsOfferedAgainAfterALostReply(t *testing.T) {
 		}
 	})
 }
+
+// A cloud that fails in two ways by turns is not more news than one that fails in one.
+func TestFailuresThatAlternateCostFewEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kinds, calls := []cloud.Kind{cloud.Unavailable, cloud.TimedOut}, map[string]int{}
+		l := begin(t, Config{}, host("a"))
+		defer func() { l.stop() }()
+		l.change(func() {
+			l.takes = 100 * time.Millisecond
+			l.fail = func(call string) error {
+				calls[call]++
+				return &cloud.Error{Kind: kinds[calls[call]%2], Err: errors.New("no")}
+			}
+		})
+		for _, s := range twenty() {
+			l.create(s)
+		}
+		l.after(3 * time.Hour)
+		if len(l.events) > 200 || len(l.calls) < 400 {
+			t.Errorf("%d events for %d calls in 3 hours, want at most 200", len(l.events), len(l.calls))
+		}
+	})
+}

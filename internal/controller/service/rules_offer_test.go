@@ -10,7 +10,7 @@ func TestOfferBackends(t *testing.T) {
 	old := func(m *memory) { m.backends = "old" }
 	// shown records in the memory that the Service already shows the failure.
 	shown := func(m *memory) {
-		m.recorded = recordedReason{"CloudFailed", noon}
+		m.recorded = news{"CloudFailed": noon}
 		m.writtenAt = noon
 	}
 	failedFirst := memory{uid: "u1"}.with(hasFailed(ensure, ready, time.Second), shown)

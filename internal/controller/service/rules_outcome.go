@@ -112,7 +112,7 @@ func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 		if m.failure.attempts == 0 {
 			m = m.withoutFailure()
 		}
-		m.backends, m.backendsUncertain, m.recordedUpdate = r.nodes.id, false, recordedReason{}
+		m.backends, m.backendsUncertain, m.recordedUpdate = r.nodes.id, false, nil
 		switch {
 		case isFirst: // An earlier process has recorded the event.
 			return m, nil
@@ -128,11 +128,11 @@ func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 	m.backendsUncertain = m.backendsUncertain || r.nodes.id != m.backends
 	if m.offered = r.nodes.id; m.failure.attempts == 0 {
 		m = m.withFailure(p, r)
-		m.announced, m.recorded = shapeOf(p.service), recordedReason{r.cause.Reason, r.at}
-	} else if !m.recordedUpdate.isNews(r.cause.Reason, r.at) {
+		m.announced, m.recorded = shapeOf(p.service), m.recorded.with(r.cause.Reason, r.at)
+	} else if !m.recordedUpdate.isNew(r.cause.Reason, r.at) {
 		return m, nil
 	}
-	m.recordedUpdate = recordedReason{r.cause.Reason, r.at}
+	m.recordedUpdate = m.recordedUpdate.with(r.cause.Reason, r.at)
 	return m, []message.Event{updateFailedEvent(r.text)}
 }
 

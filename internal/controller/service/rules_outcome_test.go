@@ -1,6 +1,8 @@
 package service
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +37,7 @@ func knowledge(m memory, events []message.Event) string {
 		parts = append(parts, string(f.during)+" failed with "+f.cause.Reason+", retry in "+f.until.Sub(noon).String())
 	}
 	add("offered "+m.offered, m.offered != "")
-	add("recorded "+m.recorded.reason, m.recorded.reason != "")
+	add("recorded "+strings.Join(slices.Sorted(maps.Keys(m.recorded)), ", "), len(m.recorded) > 0)
 	add("announced", m.announced != "")
 	for _, e := range events {
 		parts = append(parts, "event "+e.Reason)
@@ -56,10 +58,10 @@ func TestOutcome(t *testing.T) {
 		return func(_ *plan, r *outcome) { r.status = &corev1.LoadBalancerStatus{Ingress: ingress} }
 	}
 	inLine := known(ready, func(m *memory) { m.backends = "old" })
-	hadFailed := memory{uid: "u1", recorded: recordedReason{"CloudFailed", noon}}.with(hasFailed(ensure, ready, 5*time.Second))
+	hadFailed := memory{uid: "u1", recorded: news{"CloudFailed": noon}}.with(hasFailed(ensure, ready, 5*time.Second))
 	ensureFails := inLine.with(hasFailed(ensure, ready, 2*time.Second))
 	offeredInVain := ensureFails.with(func(m *memory) {
-		m.offered, m.recordedUpdate = "new", recordedReason{"CloudFailed", noon.Add(-time.Minute)}
+		m.offered, m.recordedUpdate = "new", news{"CloudFailed": noon.Add(-time.Minute)}
 	})
 	fromBefore := memory{uid: "u1"}.with(hasFailed(ensure, ready, 2*time.Second))
 	noNodes := func(_ *plan, r *outcome) { r.nodes.nodes = nil }

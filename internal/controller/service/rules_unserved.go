@@ -28,12 +28,12 @@ func leaveAlone(o observed) plan {
 		return p
 	}
 	p.do, p.why, p.after = wait, "the finalizer holds up the deletion of a Service of another load balancer class", repeatEvent
-	if r := o.memory.recorded; !r.isNews(reasonCleanupHeld.Name, o.now) {
-		p.after = r.at.Add(repeatEvent).Sub(o.now)
+	if r := o.memory.recorded; !r.isNew(reasonCleanupHeld.Name, o.now) {
+		p.after = r.next().Sub(o.now)
 		return p
 	}
 	cause := unservedCause(o.service)
-	p.memory.recorded = recordedReason{reasonCleanupHeld.Name, o.now}
+	p.memory.recorded = o.memory.recorded.with(reasonCleanupHeld.Name, o.now)
 	p.writes.events = append(p.writes.events, cleanupHeldEvent(cause))
 	p.writes.conditions, _ = outdated(o, cleanupHeld(cause))
 	return p

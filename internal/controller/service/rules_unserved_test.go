@@ -18,7 +18,7 @@ func TestUnserved(t *testing.T) {
 	shown := held.DeepCopy()
 	shown.Status.Conditions = []metav1.Condition{cleanupHeld(unservedCause(held))}
 	told := func(ago time.Duration) memory {
-		return memory{recorded: recordedReason{reasonCleanupHeld.Name, noon.Add(-ago)}}
+		return memory{recorded: news{reasonCleanupHeld.Name: noon.Add(-ago)}}
 	}
 	says := "wait: the finalizer holds up the deletion of a Service of another load balancer class"
 	retired := func(o *observed) { o.policy.Retired = list("theirs") }

@@ -41,13 +41,13 @@ func withBackoff(o observed, p plan) plan {
 }
 
 // waitFor returns a plan to wait. The plan shows the cause of the wait in conditions,
-// and in an event if the reason is new or was recorded long ago.
+// and in an event if the reason is new or the last event was long ago.
 func waitFor(o observed, after time.Duration) plan {
 	f := o.memory.failure
 	cause := o.shownCause()
 	p := plan{do: wait, why: cause.Message, after: after, awaited: isAwaited(o), memory: o.memory}
-	if o.memory.recorded.isNews(f.cause.Reason, o.now) {
-		p.memory.recorded = recordedReason{f.cause.Reason, o.now}
+	if reason := f.recordedAs(); o.memory.recorded.isNew(reason, o.now) {
+		p.memory.recorded = o.memory.recorded.with(reason, o.now)
 		p.writes.events = []message.Event{callFailedEvent(f)}
 	}
 	conditions, later := outdated(o, waitingConditions(o, cause)...)
@@ -73,8 +73,12 @@ func (p plan) isForOwner() bool {
 	return !p.routine && p.do != doNothing && p.do != forget && p.do != wait
 }
 
-// isNews reports whether a reason has to be recorded, because it has changed or was
-// last recorded long ago.
-func (r recordedReason) isNews(reason string, now time.Time) bool {
-	return r.reason != reason || now.Sub(r.at) >= repeatEvent
+// recordedAs returns the reason under which the failure is remembered as news. That a
+// load balancer cannot be deleted is news, although it could not be made for the same
+// reason.
+func (f failure) recordedAs() string {
+	if f.during == remove {
+		return f.cause.Reason + " " + string(remove)
+	}
+	return f.cause.Reason
 }

@@ -17,13 +17,27 @@ func TestWait(t *testing.T) {
 		},
 		{
 			name: "FailureIsRecordedOnce", service: balanced(finalized),
-			memory: memory{uid: "u1", recorded: recordedReason{"CloudFailed", noon.Add(-time.Minute)}}.with(hasFailed(ensure, fresh, 2*time.Second)),
+			memory: memory{uid: "u1", recorded: news{"CloudFailed": noon.Add(-time.Minute)}}.with(hasFailed(ensure, fresh, 2*time.Second)),
 			want:   "wait: because | after 3s | LoadBalancerProvisioning True CloudFailed | LoadBalancerServing False NotProvisioned",
 		},
 		{
 			name: "FailureIsRecordedAgainAfterHalfAnHour", service: balanced(finalized),
-			memory: memory{uid: "u1", recorded: recordedReason{"CloudFailed", noon.Add(-30 * time.Minute)}}.with(hasFailed(ensure, fresh, 2*time.Second)),
+			memory: memory{uid: "u1", recorded: news{"CloudFailed": noon.Add(-30 * time.Minute)}}.with(hasFailed(ensure, fresh, 2*time.Second)),
 			want:   "wait: because | after 3s | LoadBalancerProvisioning True CloudFailed | LoadBalancerServing False NotProvisioned | event SyncLoadBalancerFailed",
+		},
+		{
+			name: "AnotherReasonIsRecorded", service: balanced(finalized),
+			memory: memory{uid: "u1", recorded: news{"CloudDenied": noon.Add(-time.Minute)}}.with(hasFailed(ensure, fresh, 2*time.Second)),
+			want:   "wait: because | after 3s | LoadBalancerProvisioning True CloudFailed | LoadBalancerServing False NotProvisioned | event SyncLoadBalancerFailed",
+		},
+		{
+			name: "ReasonThatComesBackWaitsForHalfAnHourAfterAnyOther", service: balanced(finalized),
+			memory: memory{uid: "u1", recorded: news{"CloudFailed": noon.Add(-time.Hour), "CloudDenied": noon.Add(-29 * time.Minute)}}.with(hasFailed(ensure, fresh, 2*time.Second)),
+			want:   "wait: because | after 3s | LoadBalancerProvisioning True CloudFailed | LoadBalancerServing False NotProvisioned",
+		},
+		{
+			name: "FailedDeletionIsRecordedAlthoughTheSameReasonWas", memory: memory{recorded: news{"CloudFailed": noon.Add(-time.Minute)}}.with(hasFailed(remove, fresh, 2*time.Second)),
+			want: "wait: because | after 3s | event SyncLoadBalancerFailed",
 		},
 		{
 			name: "CallIsRetriedAfterTheDelay", service: balanced(finalized), memory: memory{uid: "u1", announced: shapeOf(fresh)}.with(hasFailed(ensure, fresh, 5*time.Second)),
