@@ -161,3 +161,24 @@ func TestNodeThatComesBackIsGivenOnce(t *testing.T) {
 		})
 	}
 }
+
+func TestBackendsFollowTheNodesWhileTheFinalizerIsContested(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.after(10 * time.Minute)
+		for range 2 {
+			l.update(withoutFinalizer)
+			l.after(5 * time.Second)
+		}
+		l.create(host("b"))
+		l.after(30 * time.Second)
+		if got := l.balancers["u1"]; !slices.Equal(got, list("a", "b")) {
+			t.Errorf("backends %v half a minute after a Node has joined", got)
+		}
+		l.after(10 * time.Minute)
+		if s := l.service(); !hasFinalizer(s) {
+			t.Error("the finalizer is not put back")
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package service
 
-// offerBackends makes the backends follow the Nodes while Ensure fails (promise S3). If
+// offerBackends makes the backends follow the Nodes while Ensure fails, or has to wait
+// because the finalizer is missing (promise S3). If
 // the load balancer works but does not have the newest set of nodes, offerBackends
 // replaces the wait for the next Ensure by an update. The failure is shown first,
 // because an update may have to wait for other Services. The update is made even if the

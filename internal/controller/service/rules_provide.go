@@ -66,12 +66,13 @@ func provide(o observed) plan {
 
 // keepFinalizer writes the finalizer, together with the condition that says that the
 // provider is about to be called. If somebody else has removed the finalizer, it is put
-// back, at most once in repairPause.
+// back, at most once in repairPause. Until then the load balancer still gets new sets of
+// nodes, because an update makes nothing that the finalizer would have to keep.
 func keepFinalizer(o observed) plan {
 	p := plan{do: addFinalizer, why: "a load balancer is about to exist", memory: o.memory, writes: writes{class: o.policy.named(o.service)}}
 	if o.memory.service != nil && !o.memory.deleted {
 		if next := o.memory.repairedAt.Add(repairPause); o.now.Before(next) {
-			return plan{do: wait, why: "the finalizer was put back a short time ago", after: next.Sub(o.now), memory: o.memory}
+			return offerBackends(o, plan{do: wait, why: "the finalizer was put back a short time ago", after: next.Sub(o.now), memory: o.memory})
 		}
 		p.why = "somebody has removed the finalizer"
 		p.memory.repairedAt = o.now

@@ -71,6 +71,16 @@ func TestProvide(t *testing.T) {
 			want: "wait: the finalizer was put back a short time ago | after 4m0s",
 		},
 		{
+			name: "UpdateDoesNotWaitForTheFinalizer", service: balanced(addressed, conditioned),
+			memory: known(ready, func(m *memory) { m.repairedAt, m.backends = noon.Add(-time.Minute), "old" }),
+			want:   "update: the set of nodes has changed while the load balancer cannot be ensured",
+		},
+		{
+			name: "FailedUpdateWaitsForTheFinalizer", service: balanced(addressed, conditioned),
+			memory: known(ready, func(m *memory) { m.repairedAt, m.backends, m.offered = noon.Add(-time.Minute), "old", "set" }),
+			want:   "wait: the finalizer was put back a short time ago | after 4m0s",
+		},
+		{
 			name: "RemovedFinalizerIsPutBackAfterAFailedCall", service: balanced(), memory: memory{uid: "u1", service: fresh}.with(hasFailed(ensure, fresh, time.Second)),
 			want: "add finalizer: somebody has removed the finalizer | event LoadBalancerStatusContested",
 		},
