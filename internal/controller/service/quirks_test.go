@@ -377,6 +377,35 @@ func TestAddressOfAProviderThatWritesItItselfStays(t *testing.T) {
 	})
 }
 
+// The provider has returned no address, and has written one itself. Then the API server
+// clears it, because the type changes and changes back before any pass.
+func TestAddressThatIsClearedAfterARefusedWriteComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, host("a"))
+		defer func() { l.stop() }()
+		l.change(func() {
+			l.echoes, l.refuses = true, ConditionServing
+			l.ended = func(s *corev1.Service) {
+				if s.Name == "s" && len(s.Status.LoadBalancer.Ingress) == 0 {
+					l.update(at("127.64.0.1"))
+				}
+			}
+		})
+		l.create(balanced())
+		l.after(time.Minute)
+		l.change(func() { l.takes = time.Minute })
+		l.create(balanced(named("other")))
+		l.after(time.Second) // Now the only worker is busy.
+		l.update(internal, unaddressed)
+		l.update(func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer })
+		l.change(func() { l.refuses = "" })
+		l.after(5 * time.Minute)
+		if got := l.service().Status.LoadBalancer.Ingress; len(got) != 1 {
+			t.Errorf("address %v, calls %v, want the provider to be asked for it", got, l.calls)
+		}
+	})
+}
+
 // at returns an edit that makes a Service show the address.
 func at(ip string) func(*corev1.Service) {
 	return func(s *corev1.Service) {
