@@ -347,17 +347,18 @@ func testTwoClustersInOneAccount(t *testing.T, b *bed.Bed) {
 // comparison with the cloud repairs this.
 func testDriftIsFound(t *testing.T, b *bed.Bed) {
 	s := newClass(t, b)
-	s.Runs(t, daemon.Setup{Flags: []string{"--service-resync-period=1s"}})
+	s.Runs(t, daemon.Setup{Flags: []string{"--service-resync-period=1m"}})
+	const compared = 2 * time.Minute
 	name := s.Balanced(t, "drift")
 	l := s.AwaitServing(t, name, s.Hosts...)
 	if _, err := s.Cloud.UpdateLoadBalancer(t.Context(), l.ID, simulator.LoadBalancerPatch{Backends: []string{}}); err != nil {
 		t.Fatal(err)
 	}
-	s.AwaitServing(t, name, s.Hosts...)
+	s.AwaitServingWithin(t, compared, name, s.Hosts...)
 	if err := s.Cloud.DeleteLoadBalancer(t.Context(), l.ID); err != nil {
 		t.Fatal(err)
 	}
-	if now := s.AwaitServing(t, name, s.Hosts...); now.ID == l.ID {
+	if now := s.AwaitServingWithin(t, compared, name, s.Hosts...); now.ID == l.ID {
 		t.Errorf("load balancer %s is there again", l.ID)
 	}
 	told, err := s.Told(t.Context(), name)

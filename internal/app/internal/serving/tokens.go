@@ -1,12 +1,18 @@
 package serving
 
 import (
+	"context"
 	"crypto/sha256"
+	"errors"
+	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/cache"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -71,6 +77,9 @@ func (a *reviewed) AuthenticateRequest(r *http.Request) (*authenticator.Response
 		return nil, false, nil
 	}
 	answer, ok, err := a.next.AuthenticateRequest(r)
+	if isUnanswered(err) { // The credentials may be valid, so the next request is asked about.
+		return nil, false, a.log(r, err)
+	}
 	if err != nil || !ok {
 		a.accepted.Remove(key)
 		a.refused.Add(key, true, a.refusal)
@@ -78,6 +87,17 @@ func (a *reviewed) AuthenticateRequest(r *http.Request) (*authenticator.Response
 	}
 	a.accepted.Add(key, true, rememberFor)
 	return answer, ok, nil
+}
+
+// isUnanswered reports whether the API server has failed or was not reached, so that it
+// has neither accepted nor refused the credentials.
+func isUnanswered(err error) bool {
+	if many, ok := errors.AsType[utilerrors.Aggregate](err); ok {
+		return slices.ContainsFunc(many.Errors(), isUnanswered)
+	}
+	_, isStatus := errors.AsType[*apierrors.StatusError](err)
+	_, isNet := errors.AsType[net.Error](err) // also a deadline
+	return isStatus || isNet || errors.Is(err, context.Canceled)
 }
 
 // log writes some of the errors to the log. It returns nil.

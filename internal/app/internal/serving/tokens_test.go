@@ -1,13 +1,18 @@
 package serving
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strconv"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	testingclock "k8s.io/utils/clock/testing"
 )
@@ -113,6 +118,52 @@ func TestReviewed(t *testing.T) {
 	clock.SetTime(clock.Now().Add(11 * time.Second))
 	if ok, err := ask("known"); !ok || err != nil {
 		t.Errorf("after the refusal has expired: %v", err)
+	}
+}
+
+// An API server that fails while valid credentials are reviewed has not refused them.
+func TestFailedReviewIsNoRefusal(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		err     error
+		refuses bool
+	}{
+		{"APIServerFails", apierrors.NewInternalError(errors.New("etcd")), false},
+		{"APIServerIsBusy", fmt.Errorf("a: %w", apierrors.NewTooManyRequests("later", 1)), false},
+		{"APIServerIsNotReached", &url.Error{Op: "Post", URL: "https://127.0.0.1", Err: errors.New("connection refused")}, false},
+		{"TimedOut", context.DeadlineExceeded, false},
+		{"Canceled", context.Canceled, false},
+		{"OneOfSeveral", utilerrors.NewAggregate([]error{errors.New("unknown"), apierrors.NewInternalError(errors.New("etcd"))}), false},
+		{"Refused", errors.New("unknown"), true},
+		{"RefusedBySeveral", utilerrors.NewAggregate([]error{errors.New("unknown"), errors.New("expired")}), true},
+		{"RefusedWithoutAReason", nil, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			answer := tt.err
+			fails := true
+			r := newReviewed(authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+				if fails {
+					return nil, false, answer
+				}
+				return &authenticator.Response{}, true, nil
+			}), 10*time.Second, testingclock.NewFakePassiveClock(time.Now()))
+			ask := func() bool {
+				request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+				request.Header.Set("Authorization", "Bearer valid")
+				_, ok, err := r.AuthenticateRequest(request)
+				if err != nil {
+					t.Errorf("the library would log %v", err)
+				}
+				return ok
+			}
+			if ask() {
+				t.Error("accepted without a review")
+			}
+			fails = false
+			if accepted := ask(); accepted == tt.refuses {
+				t.Errorf("accepted at once after the failure: %v", accepted)
+			}
+		})
 	}
 }
 

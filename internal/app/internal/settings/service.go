@@ -46,7 +46,7 @@ func (s *Service) addFlags(sections *cliflag.NamedFlagSets) {
 		"For how many Services the cloud is called at the same time. Without the flag, a provider that declares a larger number as safe gets that number.")
 	deviates(fs, flagServiceSyncs, "Upstream without the flag: always 1.")
 	fs.DurationVar(&s.resync, "service-resync-period", s.resync,
-		"How often an unchanged load balancer is compared with the cloud, give or take a tenth. 0 turns it off.")
+		"How often an unchanged load balancer is compared with the cloud, give or take a tenth. At least 1m; 0 turns it off.")
 	fs.StringSliceVar(&s.classes, flagClasses, s.classes,
 		"Values of spec.loadBalancerClass that are served in addition to Services without a class. With '-' among them, Services without a class are left to others. Services of other classes are never touched.")
 	fs.StringSliceVar(&s.retired, flagRetired, s.retired,
@@ -63,8 +63,8 @@ func (s *Service) validate() []error {
 	if s.syncs < 1 {
 		errs = append(errs, fmt.Errorf("--%s must be at least 1, but got %d", flagServiceSyncs, s.syncs))
 	}
-	if s.resync < 0 {
-		errs = append(errs, fmt.Errorf("--service-resync-period must not be negative, but got %v", s.resync))
+	if s.resync != 0 && s.resync < time.Minute {
+		errs = append(errs, fmt.Errorf("--service-resync-period must be 0 or at least %v, but got %v", time.Minute, s.resync))
 	}
 	errs = append(errs, invalidClasses(flagClasses, s.Classes())...)
 	if s.ClassesOnly() && len(s.Classes()) == 0 {
