@@ -44,14 +44,15 @@ type life struct {
 	patchTakes time.Duration
 	// slow is the name of a Service; each write to it takes half a minute; guarded by mu
 	slow      string
-	echoes    bool            // Ensure returns the Service's own status, and the cloud writes the address later; guarded by mu
-	address   string          // guarded by mu
-	hides     bool            // Find finds nothing; guarded by mu
-	byAddress bool            // the cloud finds the load balancer to delete by the address in the status; guarded by mu
-	given     []*corev1.Node  // the nodes that Ensure last got; guarded by mu
-	subject   *corev1.Service // the Service of the last call; guarded by mu
-	refuse    error           // the error of each write to the API server; guarded by mu
-	refuses   string          // patches with this text are refused, if it is not empty; guarded by mu
+	echoes    bool             // Ensure returns the Service's own status, and the cloud writes the address later; guarded by mu
+	address   string           // guarded by mu
+	hides     bool             // Find finds nothing; guarded by mu
+	byAddress bool             // the cloud finds the load balancer to delete by the address in the status; guarded by mu
+	given     []*corev1.Node   // the nodes that Ensure last got; guarded by mu
+	subject   *corev1.Service  // the Service of the last call; guarded by mu
+	reads     func(key string) // runs before a pass reads a Service from the cache; guarded by mu
+	refuse    error            // the error of each write to the API server; guarded by mu
+	refuses   string           // patches with this text are refused, if it is not empty; guarded by mu
 	fail      func(call string) error
 	ended     func(service *corev1.Service) // runs at the end of each call, before the call returns to the controller; guarded by mu
 	version   int                           // of the last write; guarded by mu
@@ -86,6 +87,16 @@ type slowServices struct {
 	services
 
 	life *life
+}
+
+func (s slowServices) Cached(key string) (*corev1.Service, error) {
+	s.life.mu.Lock()
+	reads := s.life.reads
+	s.life.mu.Unlock()
+	if reads != nil {
+		reads(key)
+	}
+	return s.services.Cached(key)
 }
 
 func (s slowServices) PatchStatus(ctx context.Context, namespace, name string, p kube.ServicePatch) (*corev1.Service, error) {

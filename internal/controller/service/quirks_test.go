@@ -463,6 +463,8 @@ func TestServiceWithAnEarlySetFollowsTheNodes(t *testing.T) {
 		defer func() { l.stop() }()
 		l.after(time.Minute)
 		l.change(func() { l.takes = 100 * time.Millisecond })
+		l.create(host("c")) // This makes a set at once, so the next one waits for the nodes to settle.
+		l.after(500 * time.Millisecond)
 		if err := l.cluster.CoreV1().Nodes().Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -471,8 +473,8 @@ func TestServiceWithAnEarlySetFollowsTheNodes(t *testing.T) {
 		l.after(400 * time.Millisecond)
 		l.create(host("b"))
 		l.after(time.Hour)
-		if got := l.balancers["u1"]; !slices.Equal(got, list("a", "b")) {
-			t.Errorf("backends %v, want a and b", got)
+		if got := l.balancers["u1"]; !slices.Equal(got, list("a", "b", "c")) {
+			t.Errorf("backends %v, want a, b and c", got)
 		}
 	})
 }

@@ -261,3 +261,37 @@ func TestEditDuringASharedUpdate(t *testing.T) {
 		}
 	})
 }
+
+// While a shared call claims a Service that it then leaves out, another worker may begin
+// the pass after an edit of this Service. That pass does nothing, so another one has to
+// follow.
+func TestPassThatIsRefusedWhileACallIsGatheredIsMadeLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := beginMany(t, 10, Config{Syncs: 2}, balanced(named("s1")), balanced(named("s2")), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.change(func() { l.takes = 30 * time.Second })
+		l.create(balanced(named("slow")))
+		l.after(time.Second) // Now one of the two workers is busy.
+		var leader, gathered string
+		l.change(func() {
+			l.calls, l.takes = nil, time.Second
+			l.reads = func(key string) {
+				switch name := strings.TrimPrefix(key, "ns/"); {
+				case name == "slow" || name == leader || gathered != "":
+				case leader == "":
+					leader = name
+				default:
+					gathered = name
+					l.edit(l.serviceOf("ns", name), edited)
+					time.Sleep(time.Minute) // The other worker is free now, and begins the pass.
+				}
+			}
+		})
+		l.create(host("b"))
+		l.after(time.Hour)
+		if !slices.Contains(l.calls, "ensure "+gathered) {
+			t.Errorf("calls %v, want the edit of %q to be ensured", l.calls, gathered)
+		}
+	})
+}
