@@ -196,7 +196,7 @@ func TestFirstAttempts(t *testing.T) {
 		"UnknownShorthand":         {[]string{"-x"}, "unknown shorthand flag: 'x' in -x"},
 		"VersionAsACommand":        {[]string{"version"}, `"cloud-controller-manager" does not take any arguments, got ["version"]; did you mean --version?`},
 		"HelpAboutNothing":         {[]string{"help", "plna"}, `unknown command "plna" for "cloud-controller-manager"; did you mean plan?`},
-		"FlagOfPlanMistyped":       {[]string{"plan", "--comparewith=upstream"}, "unknown flag: --comparewith; did you mean --compare-with?"},
+		"FlagOfPlanMistyped":       {[]string{"plan", "--detailedexitcode"}, "unknown flag: --detailedexitcode; did you mean --detailed-exitcode?"},
 		"PlanOfAnArgument":         {[]string{"plan", "node/a"}, `"cloud-controller-manager plan" does not take any arguments, got ["node/a"]`},
 		"PlanWithoutProvider":      {[]string{"plan"}, "--cloud-provider cannot be empty"},
 		"PolicyOfAnArgument":       {[]string{"policy", "x"}, `"cloud-controller-manager policy" does not take any arguments, got ["x"]`},

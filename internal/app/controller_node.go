@@ -25,7 +25,7 @@ func startNodes(s *settings.Settings) start {
 		deps := node.Deps{
 			Nodes:     kube.NewNodes(ctx, d.client, informer),
 			Informer:  informer,
-			Instances: seenInstances{instances, d.seen},
+			Instances: instances,
 			Events:    d.recorder,
 		}
 		if list := instances.Lister(); list != nil {
@@ -51,7 +51,7 @@ func startLifecycle(s settings.Lifecycle, claim ownership.Claim) start {
 		return watch(nodelifecycle.New(nodelifecycle.Deps{
 			Nodes:     kube.NewNodes(ctx, d.client, informer),
 			Informer:  informer,
-			Instances: seenInstances{instances, d.seen},
+			Instances: instances,
 			Events:    d.recorder,
 		}, c), d.timeouts.read), nil
 	}

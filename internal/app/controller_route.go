@@ -29,7 +29,7 @@ func startRoutes(s settings.Route, claim ownership.Claim) start {
 		return watch(route.New(route.Deps{
 			Nodes:    kube.NewNodes(ctx, d.client, informer),
 			Informer: informer,
-			Routes:   seenRoutes{table, d.seen},
+			Routes:   table,
 			Events:   d.recorder,
 		}, c), d.timeouts.change), nil
 	}

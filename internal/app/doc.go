@@ -10,7 +10,6 @@
 //	serving   HTTPS, health, metrics, webhooks
 //	election  leader election, leader migration, the release of the lease
 //	provider  the factory, the start of the provider, its configuration files
-//	skeleton  what upstream would do
 //	shadow    where the present manager acts otherwise
 //
 // Apart from tests, only ccm and cmd/fairlead import this package.

@@ -179,7 +179,6 @@ func (p *process) startController(ctx, lasting context.Context, r registration) 
 		clients:   p.clients.each,
 		informers: p.informers,
 		gateway:   p.gateway.Load(),
-		seen:      p.seen,
 		timeouts:  timeouts{s.Provider.ReadTimeout, s.Provider.ChangeTimeout},
 		lease:     s.Election.Lease(),
 		metrics:   p.metrics,

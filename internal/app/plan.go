@@ -130,9 +130,6 @@ func (p *program) plan(ctx context.Context, f planFlags, progress func(done, all
 	defer end()
 	made.provider = made.current.Take()
 	d := &dryRun{process: made, clock: realClock}
-	if f.compareWith != "" {
-		d.seen = newSeen()
-	}
 	if err := d.prepare(working); err != nil {
 		return nil, err
 	}
@@ -147,13 +144,7 @@ func (p *program) plan(ctx context.Context, f planFlags, progress func(done, all
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	calls := d.calls()
-	if d.seen != nil {
-		if d.report.Compared, err = d.compare(working, looks, f); err != nil {
-			return nil, err
-		}
-	}
-	d.report.Refused, d.report.CloudCalls, d.report.took = p.dry.list(), calls, realClock.Since(began)
+	d.report.Refused, d.report.CloudCalls, d.report.took = p.dry.list(), d.calls(), realClock.Since(began)
 	return &d.report, d.report.add(looks)
 }
 

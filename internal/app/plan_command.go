@@ -18,10 +18,10 @@ import (
 
 // planFlags are the flags that only the sub-command "plan" has.
 type planFlags struct {
-	node, service, output, compareWith string
-	typed                              typed
-	lookFor                            time.Duration
-	exitCode                           bool
+	node, service, output string
+	typed                 typed
+	lookFor               time.Duration
+	exitCode              bool
 }
 
 const planHelp = `Prints what the daemon would do to which object, why, and with which calls to the
@@ -58,7 +58,6 @@ func (p *program) planCommand(daemon *cobra.Command) *cobra.Command {
 		Long:  planHelp,
 		Example: "  " + name + " plan --kubeconfig=admin.conf --cloud-provider=NAME --cloud-config=cloud.conf\n" +
 			"  " + name + " plan --kubeconfig=admin.conf --cloud-provider=NAME --node=worker-1 --for=40s\n" +
-			"  " + name + " plan --kubeconfig=admin.conf --cloud-provider=NAME --compare-with=upstream\n" +
 			"  " + name + " plan --kubeconfig=admin.conf --cloud-provider=NAME -o json --detailed-exitcode",
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -76,10 +75,8 @@ func (p *program) planCommand(daemon *cobra.Command) *cobra.Command {
 	own.StringVar(&f.service, flag("service"), "", "Look at this Service only: NAMESPACE/NAME.")
 	own.StringVarP(&f.output, flag("output"), shorthand, f.output, "Format: text, json or yaml.")
 	own.DurationVar(&f.lookFor, flag("for"), 0, "How long to gather evidence about Nodes and routes that would be removed. 0 looks once.")
-	own.StringVar(&f.compareWith, flag("compare-with"), "", "Also print the objects with which "+upstream+", the community's skeleton, would do something else, and those that it would delete at once. "+
-		"That takes at most two more questions to the cloud about each Node that is not Ready, and one about each Node that waits to be initialised.")
 	own.BoolVar(&f.exitCode, flag("detailed-exitcode"), false, "End with code 2 if anything would be done, or waits.")
-	addDaemonFlags(cmd, daemon, map[string][]string{flag("output"): planOutputs, flag("compare-with"): {upstream}})
+	addDaemonFlags(cmd, daemon, map[string][]string{flag("output"): planOutputs})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		p.settings.ApplyDefaults()
 		err := p.settings.Global.ApplyLogging()
@@ -120,9 +117,6 @@ func (t typed) flag(name string) string {
 func (p *program) printPlan(cmd *cobra.Command, f planFlags) error {
 	if !slices.Contains(planOutputs, f.output) {
 		return fmt.Errorf("%s: %q is not text, json or yaml", f.typed.flag("output"), f.output)
-	}
-	if f.compareWith != "" && f.compareWith != upstream {
-		return fmt.Errorf("%s: %q is not %s", f.typed.flag("compare-with"), f.compareWith, upstream)
 	}
 	if err := p.validateUnserved(); err != nil {
 		return err

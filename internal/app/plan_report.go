@@ -28,8 +28,6 @@ type report struct {
 	// Refused lists the requests and calls of the provider that were refused because
 	// they would have changed something.
 	Refused []string `json:"refused,omitempty"`
-	// Compared is nil unless --compare-with is set.
-	Compared *comparison `json:"compared,omitempty"`
 
 	took time.Duration
 }
@@ -107,9 +105,6 @@ func (r *report) print(out io.Writer, all bool) error { //nolint:revive // flag-
 		}
 	}
 	r.summarize(&w)
-	if r.Compared != nil {
-		r.Compared.print(&w)
-	}
 	_, err := io.WriteString(out, w.String())
 	return err
 }

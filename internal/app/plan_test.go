@@ -320,7 +320,6 @@ func TestPlanThatCannotBeMade(t *testing.T) {
 		want         string
 	}{
 		{"UnknownFormat", server.URL, []string{"-o", "xml"}, `--output: "xml" is not text, json or yaml`},
-		{"UnknownDaemonToCompareWith", server.URL, []string{"--compare-with=x"}, `--compare-with: "x" is not upstream`},
 		{"WrongFlag", server.URL, []string{"--controllers=foo"}, `"foo" is not in the list of known controllers`},
 		{"UnknownNode", server.URL, []string{"--node=n"}, `there is no node "n"`},
 		{"UnknownService", server.URL, []string{"--service=a/b"}, `there is no service "a/b"`},
@@ -373,7 +372,6 @@ func TestFlagsOfTheProgramComeBeforeThoseOfPlan(t *testing.T) {
 	}
 	for _, row := range []struct{ wrong, want string }{
 		{"plan --cluster-name=c --plan-output=xml", `--plan-output: "xml" is not text, json or yaml`},
-		{"plan --cluster-name=c --plan-output=json --compare-with=x", `--compare-with: "x" is not upstream`},
 		{"conformance --conformance-output=xml", `--conformance-output: "xml" is not text, json or yaml`},
 	} {
 		cmd.SetArgs(strings.Fields(row.wrong))

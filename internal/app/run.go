@@ -50,8 +50,6 @@ type process struct {
 	// nothing. tellIdle reports this once, in the log and in an event.
 	idle     atomic.Bool
 	tellIdle func()
-	// seen records the cloud's answers. It is nil unless --compare-with is set.
-	seen     *seen
 	memories memories
 	// fail ends the process in the same steps as a planned stop.
 	fail context.CancelCauseFunc

@@ -28,7 +28,6 @@ type deps struct {
 	clients   cloudprovider.ControllerClientBuilder
 	informers informers.SharedInformerFactory // ours, with trimmed objects; started later
 	gateway   *cloud.Gateway
-	seen      *seen
 	timeouts  timeouts
 	lease     types.NamespacedName // of this process
 	metrics   controllerMetrics

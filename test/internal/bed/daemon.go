@@ -39,13 +39,7 @@ type Planned struct {
 		Object, Controller, Effect, Do, Reason, Why string
 		Writes, Calls                               []string
 	}
-	Refused  []string
-	Compared struct {
-		Differences []struct {
-			Object           string
-			Daemon, Skeleton struct{ Effect string }
-		}
-	}
+	Refused []string
 }
 
 // Plan runs the sub-command "plan" with the arguments of a daemon of this setup, and with
