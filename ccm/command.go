@@ -87,13 +87,6 @@ import (
 //		// other cases it is called, even in the separate process that only makes the
 //		// provider. Its context ends after 5 seconds, and then the process ends.
 //		Stopped func(ctx context.Context)
-//
-//		// Conformance, if not nil, tells the sub-command "conformance" more about
-//		// the provider: its features, older forms of provider IDs, and Services with
-//		// the vendor's own annotations. It also has limits of the cloud, which flags
-//		// override. Name and New may be empty, because the flags name the provider.
-//		// World is used if neither --world nor --machine is set.
-//		Conformance *conformance.Target
 //	}
 type Options = app.Options
 

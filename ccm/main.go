@@ -21,8 +21,8 @@ const ExitRestart = 75
 
 // Main is the whole main function of a program: it runs the daemon until SIGTERM or
 // SIGINT and ends the process. The exit code is 0 after a stop by a signal,
-// ExitRestart after a planned restart, and 1 otherwise. The sub-commands "plan" and
-// "conformance" have more exit codes. A second signal ends the process at once, with
+// ExitRestart after a planned restart, and 1 otherwise. The sub-command "plan" has
+// more exit codes. A second signal ends the process at once, with
 // exit code 1. To try a changed configuration, the daemon briefly runs the program a
 // second time, with the same arguments.
 func Main() { MainWith(Options{}) }

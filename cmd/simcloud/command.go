@@ -65,7 +65,7 @@ counted. With --as customer, they are like the calls of any customer.`,
 		newResize(&s), newReaddress(&s), newRename(&s), newRelabel(&s))
 	add(groupNetwork, newLoadBalancer(&s), newStaticIP(&s), newRoute(&s))
 	add(groupVolumes, newVolume(&s))
-	add(groupFaults, newFault(&s), newCalls(&s), newWorld(&s))
+	add(groupFaults, newFault(&s), newCalls(&s))
 	command.AddCommand(newVersion())
 	typo.Completion(command)
 	typo.Help(command)

@@ -4,14 +4,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/fairlead-k8s/fairlead/internal/printable"
-	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
 func main() {
@@ -19,17 +17,8 @@ func main() {
 	defer stop()
 	if err := newCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, shown(err))
-		os.Exit(exitCode(err))
+		os.Exit(1)
 	}
-}
-
-// exitCode returns the code that says how the command has failed. The conformance suite
-// reads it.
-func exitCode(err error) int {
-	if errors.Is(err, conformance.ErrCannot) {
-		return 3
-	}
-	return 1
 }
 
 // shown returns the line that shows an error. The cloud may have written parts of the

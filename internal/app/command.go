@@ -25,9 +25,8 @@ It initialises nodes and keeps them in step with their instances. The provider
 that is linked into this binary calls the cloud. The sub-command "plan" prints what
 it would do, and changes nothing. The sub-command "policy" prints an admission policy
 that says which fields of Services the provider does not implement. "check-flags" says
-what this daemon would do with the command line of another daemon. "conformance" tests the
-provider against the contract that daemons rely on. "completion" prints completions of
-the shell.`
+what this daemon would do with the command line of another daemon. "completion"
+prints completions of the shell.`
 
 // NewCommand returns a command that runs the program's daemon until the command's
 // context ends.
@@ -97,7 +96,7 @@ func (p *program) command() *cobra.Command {
 	sections := p.settings.AddFlags(cmd.Flags())
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columnsOf(cmd.OutOrStdout()))
-	cmd.AddCommand(p.policyCommand(cmd), p.planCommand(cmd), p.checkFlagsCommand(), p.conformanceCommand(cmd))
+	cmd.AddCommand(p.policyCommand(cmd), p.planCommand(cmd), p.checkFlagsCommand())
 	p.completeNames(cmd)
 	typo.Completion(cmd)
 	typo.Help(cmd)
@@ -173,9 +172,6 @@ func PrintError(cmd *cobra.Command, err error) {
 		klog.Flush()
 		return
 	}
-	if done, ok := errors.AsType[ended](err); ok {
-		err = done.why
-	}
 	for _, line := range lines(err) {
 		// The text of the line may come from the cloud.
 		_, _ = fmt.Fprintln(printable.Writer(cmd.ErrOrStderr()), line)
@@ -191,12 +187,9 @@ func IsPlannedRestart(err error) bool { return errors.Is(err, provider.ErrRotate
 // If the process has to be started again as planned, ExitCode returns the argument
 // restart.
 func ExitCode(err error, restart int) int {
-	done, ok := errors.AsType[ended](err)
 	switch {
 	case err == nil:
 		return 0
-	case ok:
-		return done.code
 	case IsPlannedRestart(err):
 		return restart
 	case errors.Is(err, errWouldChange):

@@ -26,7 +26,6 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	theirs "github.com/fairlead-k8s/fairlead/provider"
-	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
 // Options are the choices and additions of a program. Programs use these types from
@@ -45,7 +44,6 @@ type Options struct {
 	Webhooks     []Webhook
 	Metrics      []prometheus.Gatherer
 	Stopped      func(ctx context.Context)
-	Conformance  *conformance.Target
 }
 
 // ProviderDeps has the values from which a provider can be made.

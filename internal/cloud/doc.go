@@ -1,6 +1,5 @@
-// Package cloud makes all calls of the daemon to the provider. The one exception
-// is the conformance suite, which calls a provider directly to test it. Only
-// offers.go makes type assertions on a provider's values.
+// Package cloud makes all calls of the daemon to the provider. Only offers.go makes
+// type assertions on a provider's values.
 //
 // A provider is other people's code that talks to other people's machines, so the
 // gateway expects failures of every kind. A call that changes nothing in the cloud is

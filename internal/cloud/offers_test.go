@@ -54,8 +54,8 @@ func TestOnlyThisPackageCallsAProvider(t *testing.T) {
 	if diff := cmp.Diff([]string(nil), got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	// The program's own controllers and the conformance suite get the provider itself.
-	want := map[string]int{"../app/controllers.go": 1, "../app/conformance_run.go": 1}
+	// The program's own controllers get the provider itself.
+	want := map[string]int{"../app/controllers.go": 1}
 	if diff := cmp.Diff(want, unwraps); diff != "" {
 		t.Errorf("places that take a provider out of its Provider, -want +got:\n%s", diff)
 	}

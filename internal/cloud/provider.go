@@ -68,9 +68,8 @@ func Registered(name string, config io.Reader) (cloudprovider.Interface, error) 
 	return cloudprovider.GetCloudProvider(name, config)
 }
 
-// Unwrap returns the provider as its factory returned it. It is meant for the
-// conformance suite, and for controllers that a vendor's program adds, because
-// these might know the concrete type. No other code of the daemon calls the
+// Unwrap returns the provider as its factory returned it. It is meant for
+// controllers that a vendor's program adds, because these might know the concrete type. No other code of the daemon calls the
 // provider's methods.
 func (p *Provider) Unwrap() cloudprovider.Interface { return p.theirs }
 

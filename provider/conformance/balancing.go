@@ -48,7 +48,7 @@ func (b *balancing) in(cluster string) *balancing {
 // resources returns the resources that the world finds in the cluster. It returns
 // nil if the world does not implement Inventory.
 func (b *balancing) resources() []Resource {
-	inventory, ok := worldAs[Inventory](b.world, NeedInventory)
+	inventory, ok := b.world.(Inventory)
 	if !ok {
 		return nil
 	}

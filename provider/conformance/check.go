@@ -73,12 +73,8 @@ const (
 	NeedReserver    Need = "Reserver"
 )
 
-// metBy reports whether the world has the interface of the need. A world that is an
-// Offerer must also offer that interface.
+// metBy reports whether the world has the interface of the need.
 func (n Need) metBy(world any) bool {
-	if o, says := world.(Offerer); says && !o.Offers(n) {
-		return false
-	}
 	var ok bool
 	switch n {
 	case NeedMachines:

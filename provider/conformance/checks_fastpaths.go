@@ -83,12 +83,6 @@ func fastPathChecks() []Check {
 // offered returns a part of the provider as the optional interface T. It ends the check if
 // the part does not implement T.
 func offered[T any](t *trial, part any, name string) T {
-	switch listed := part.(type) {
-	case listedLoadBalancer:
-		part = listed.Unwrap()
-	case listedRoutes:
-		part = listed.Unwrap()
-	}
 	found, ok := part.(T)
 	if !ok {
 		t.unsupportedf("the provider does not offer provider.%s", name)

@@ -46,9 +46,6 @@ func stopIt(t *trial) (Machine, *corev1.Node) {
 	m := t.machine("a")
 	n := joined(m)
 	t.eventually(func() error { return t.down(n, false) })
-	if m.Borrowed {
-		t.notRunf("needs a machine that the suite may stop")
-	}
 	t.must("stop machine", t.world.(PowerSwitch).StopMachine(t.ctx, m)) //nolint:forcetypeassert // the check says that it needs one
 	t.eventually(func() error { return t.down(n, true) })
 	return m, n
@@ -74,9 +71,6 @@ func inBetween(t *trial) {
 
 func renamed(t *trial) {
 	m := t.machine("a")
-	if m.Borrowed {
-		t.notRunf("needs a machine that the suite may rename")
-	}
 	other := t.name("other")
 	t.must("rename machine", t.world.(Renamer).RenameMachine(t.ctx, m, other)) //nolint:forcetypeassert // the check says that it needs one
 	_ = t.await(func() error { return t.present(identified(other, "")) })      // the new name may not be visible; this check is not about that
@@ -85,9 +79,6 @@ func renamed(t *trial) {
 
 func retagged(t *trial) {
 	m := t.machine("a")
-	if m.Borrowed {
-		t.notRunf("needs a machine that the suite may change")
-	}
 	t.must("untag machine", t.world.(Retagger).UntagMachine(t.ctx, m)) //nolint:forcetypeassert // the check says that it needs one
 	t.stillThere(m, "the instance has lost its tags")
 	t.refresh() // the new provider remembers nothing

@@ -189,7 +189,7 @@ func lbLostReply(b *balancing) {
 }
 
 func lbSixteen(b *balancing) {
-	concurrent, ok := optional[provider.ConcurrentLoadBalancer](b.loadBalancer())
+	concurrent, ok := b.loadBalancer().(provider.ConcurrentLoadBalancer)
 	if !ok || concurrent.MaxConcurrentServices() < 2 {
 		b.unsupportedf("the load balancers are no provider.ConcurrentLoadBalancer, so calls are made one after the other")
 	}

@@ -274,7 +274,7 @@ func lbDeletePending(b *balancing) {
 // function is called or the check ends. After the check, the load balancer of the Service
 // is deleted.
 func (b *balancing) hold(s *corev1.Service) (release func()) {
-	release, err := b.setHold()
+	release, err := b.world.(Holder).HoldLoadBalancers(b.ctx)
 	b.must("keep load balancers from becoming ready", err)
 	release = sync.OnceFunc(release)
 	listed := false

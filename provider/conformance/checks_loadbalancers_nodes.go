@@ -110,7 +110,7 @@ func lbZeroNodes(b *balancing) {
 func lbTooMany(b *balancing) {
 	most := b.suite.target.MaxTargets
 	if most == 0 {
-		b.notRunf("needs Target.MaxTargets or --max-targets, the cloud's limit of backends")
+		b.notRunf("needs Target.MaxTargets, the cloud's limit of backends")
 	}
 	s, nodes := b.newService("a"), b.nodes(most+1)
 	status, err := b.tried(s, nodes)

@@ -82,7 +82,7 @@ func (t *trial) never() *corev1.Node {
 
 func badCredentials(t *trial) {
 	for _, config := range t.configs(BadCredentials) {
-		made, err := config.New(t.ctx, t.whole)
+		made, err := config.New(t.ctx, t.world)
 		if err != nil {
 			if err := unmentioned(err.Error(), config.Mentions); err != nil {
 				t.errorf("New with bad credentials: %v", err)
@@ -101,7 +101,7 @@ func badCredentials(t *trial) {
 
 func badConfigs(t *trial) {
 	for _, config := range t.configs(UnknownKey, TwoMistakes) {
-		_, err := config.New(t.ctx, t.whole)
+		_, err := config.New(t.ctx, t.world)
 		if err == nil {
 			t.errorf("New with the flaw %s: the error is nil; want one that names %q", config.Flaw, config.Mentions)
 			continue
@@ -181,13 +181,13 @@ func noSecrets(t *trial) {
 	}
 	t.noSecret("InstanceExists", t.ask(t.provider))
 	for _, config := range t.suite.target.Configs {
-		made, err := config.New(t.ctx, t.whole)
+		made, err := config.New(t.ctx, t.world)
 		t.noSecret("New with the flaw "+string(config.Flaw), err)
 		if made != nil && err == nil {
 			t.noSecret("InstanceExists with the flaw "+string(config.Flaw), t.ask(made))
 		}
 	}
-	if _, ok := worldAs[Faulter](t.world, NeedFaulter); !ok {
+	if _, ok := t.world.(Faulter); !ok {
 		return
 	}
 	for _, kind := range failures() {
@@ -233,7 +233,7 @@ func twice(t *trial) {
 	t.restart()
 	ctx, stop := context.WithCancel(t.ctx)
 	defer stop()
-	second, err := t.suite.target.New(ctx, t.whole)
+	second, err := t.suite.target.New(ctx, t.world)
 	if err != nil || second == nil {
 		t.failf("the second New = %v, %v; want a provider and nil", second, shown(err))
 	}

@@ -246,7 +246,7 @@ func routeMany(r *routing) {
 func routeQuota(r *routing) {
 	most := r.suite.target.MaxRoutes
 	if most == 0 {
-		r.notRunf("needs Target.MaxRoutes or --max-routes, the cloud's limit of routes")
+		r.notRunf("needs Target.MaxRoutes, the cloud's limit of routes")
 	}
 	m := r.machine("a")
 	for i := range most {

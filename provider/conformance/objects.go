@@ -2,9 +2,7 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +11,7 @@ import (
 )
 
 // machine creates a machine and terminates it after the check. The machine's name ends
-// with the role. The world may lend a machine instead.
+// with the role.
 func (t *trial) machine(role string) Machine { return t.machineNamed(t.name(role)) }
 
 func (t *trial) machineNamed(name string) Machine {
@@ -21,91 +19,51 @@ func (t *trial) machineNamed(name string) Machine {
 	if !ok {
 		t.notRunf("needs %s", NeedMachines)
 	}
-	entry := Entry{Kind: KindMachine, Name: name}
-	t.begin(&entry)
 	m, err := machines.CreateMachine(t.ctx, name)
-	if m.Borrowed || errors.Is(err, ErrCannot) {
-		t.must("ledger", t.ended(entry))
-	} else if err != nil {
-		t.cleanup("look for machine "+name+", whose creation failed", func(ctx context.Context) error { return t.terminateNamed(ctx, machines, entry) })
-	}
 	t.must("create machine "+name, err)
-	if m.Borrowed {
-		m.ProviderID = t.metadata(named(m)).ProviderID
-		return m
-	}
+	t.terminateAfterwards(m)
 	if m.Name != name {
 		t.failf("world: a machine was asked for by the name %s and is called %s", name, m.Name)
 	}
-	entry.ID, entry.ProviderID = m.ID, m.ProviderID
-	t.begin(&entry)
-	t.terminateAfterwards(m, entry)
 	if m.ProviderID == "" {
 		t.eventually(func() error { return t.present(named(m)) })
 		m.ProviderID = t.metadata(named(m)).ProviderID
-		entry.ProviderID = m.ProviderID
-		t.begin(&entry)
 	}
 	return m
 }
 
-// terminateNamed terminates the machines with the name of the entry. If the world cannot
-// search by name, or finds no machine yet, terminateNamed leaves the entry in the ledger.
-func (t *trial) terminateNamed(ctx context.Context, machines Machines, entry Entry) error {
-	finder, ok := t.world.(Finder)
-	if !ok {
-		return nil
-	}
-	found, err := finder.FindMachine(ctx, entry.Name)
-	found = slices.DeleteFunc(found, func(m Machine) bool { return m.Name != entry.Name })
-	for _, m := range found {
-		err = errors.Join(err, machines.TerminateMachine(ctx, m))
-	}
-	if err != nil || len(found) == 0 {
-		return err
-	}
-	return t.ended(entry)
-}
-
-// terminateAfterwards makes the cleanup terminate the machine, unless it is borrowed.
-func (t *trial) terminateAfterwards(m Machine, entry Entry) {
-	if m.Borrowed {
-		return
-	}
+// terminateAfterwards makes the cleanup terminate the machine.
+func (t *trial) terminateAfterwards(m Machine) {
 	t.cleanup("terminate machine "+m.Name, func(ctx context.Context) error {
-		if err := t.world.(Machines).TerminateMachine(ctx, m); err != nil { //nolint:forcetypeassert // this world has created the machine
-			return err
-		}
-		return t.ended(entry)
+		return t.world.(Machines).TerminateMachine(ctx, m) //nolint:forcetypeassert // this world has created the machine
 	})
 }
 
-// terminate terminates the machine. If the machine is borrowed, the check ends as not
-// run.
+// terminate terminates the machine.
 func (t *trial) terminate(m Machine) {
-	if m.Borrowed {
-		t.notRunf("needs a machine that the suite may terminate")
-	}
 	t.must("terminate machine "+m.Name, t.world.(Machines).TerminateMachine(t.ctx, m)) //nolint:forcetypeassert // this world has created the machine
 }
 
-// begin writes an entry into the ledger. It is called before the creation, when the
-// entry has no ID, and again once the ID is known.
-func (t *trial) begin(entry *Entry) {
-	entry.Check, entry.Cluster = t.check.ID, t.cluster
-	if ledger := t.suite.options.Ledger; ledger != nil {
-		if err := ledger.Begin(*entry); err != nil {
-			t.failf("ledger: %v; nothing was created", err)
-		}
-	}
+// foreign lets the world create a resource as a person would, and deletes the
+// resource after the check.
+func (t *trial) foreign(foreigner Foreigner, kind ResourceKind, what string) Resource {
+	made, err := foreigner.CreateForeign(t.ctx, kind, what)
+	t.must("create a "+string(kind)+" by hand", err)
+	t.cleanup("delete the "+string(kind)+" that was made by hand", func(ctx context.Context) error { return foreigner.DeleteForeign(ctx, made) })
+	return made
 }
 
-// ended records in the ledger that a thing was removed, or that it was never created.
-func (t *trial) ended(entry Entry) error {
-	if ledger := t.suite.options.Ledger; ledger != nil {
-		return ledger.End(entry)
-	}
-	return nil
+// address lets the world reserve an address, and releases it after the check.
+func (t *trial) address(reserver Reserver, name string) Address {
+	made, err := reserver.ReserveAddress(t.ctx, name)
+	t.must("reserve an address", err)
+	t.cleanup("release address "+made.IP, func(ctx context.Context) error { return reserver.ReleaseAddress(ctx, made) })
+	return made
+}
+
+// setFault sets a fault. The fault stays until the returned function is called.
+func (t *trial) setFault(f Fault) (restore func(), err error) {
+	return t.world.(Faulter).SetFault(t.ctx, f) //nolint:forcetypeassert // the check says that it needs one
 }
 
 // fault sets a fault. The fault stays until the returned function is called or the check

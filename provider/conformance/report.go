@@ -7,67 +7,18 @@ import (
 	"time"
 )
 
-// APIVersion and Kind are the apiVersion and the kind of a Report.
-const (
-	APIVersion = "conformance.fairlead.dev/v1alpha1"
-	Kind       = "ConformanceReport"
-)
-
 // Report is the result of a run.
 type Report struct {
-	APIVersion  string      `json:"apiVersion"`
-	Kind        string      `json:"kind"`
-	Date        time.Time   `json:"date"`
-	Suite       Suite       `json:"suite"`
-	Provider    Provider    `json:"provider"`
-	Environment Environment `json:"environment"`
-	Features    Tried       `json:"features"`
-	Result      Verdict     `json:"result"`
+	Result Verdict
 	// Profiles and Checks are in the order of the run.
-	Profiles []ProfileResult `json:"profiles"`
-	Checks   []CheckResult   `json:"checks"`
+	Profiles []ProfileResult
+	Checks   []CheckResult
 	// Measurements has the measurements of all checks.
-	Measurements map[string]float64 `json:"measurements,omitempty"`
+	Measurements map[string]float64
 	// Leftovers are the resources that the provider or the suite has left in the cloud.
-	Leftovers []Resource `json:"leftovers,omitempty"`
-	// Reproduce is the command line of the run.
-	Reproduce string `json:"reproduce,omitempty"`
-}
+	Leftovers []Resource
 
-// Suite is the suite that made a report.
-type Suite struct {
-	Module  string `json:"module"`
-	Version string `json:"version,omitempty"`
-	Checks  int    `json:"checks"`
-}
-
-// Provider is the provider that was tested. Module, Version and Revision describe its
-// Go module in this binary.
-type Provider struct {
-	Name     string   `json:"name"`
-	Module   string   `json:"module,omitempty"`
-	Version  string   `json:"version,omitempty"`
-	Revision string   `json:"revision,omitempty"`
-	URL      string   `json:"url,omitempty"`
-	Contact  []string `json:"contact,omitempty"`
-}
-
-// Environment is the environment of the run.
-type Environment struct {
-	Live                 bool   `json:"live"`
-	Race                 bool   `json:"race"`
-	CloudProviderVersion string `json:"cloudProviderVersion,omitempty"`
-	Go                   string `json:"go"`
-	OS                   string `json:"os"`
-	CPUs                 int    `json:"cpus"`
-}
-
-// Tried lists three groups of features: those that the target declares as
-// supported, those that it declares as unsupported, and those that it does not
-// declare.
-type Tried struct {
-	Features
-	Undeclared []Feature `json:"undeclared,omitempty"`
+	race bool // whether the race detector was on
 }
 
 // Verdict is the result of a run or a profile.
@@ -201,7 +152,7 @@ func (r *Report) profile(name Profile) (p ProfileResult, any bool) {
 		case Measured:
 		}
 	}
-	p.Result = verdict(p.Core, r.Environment.Race)
+	p.Result = verdict(p.Core, r.race)
 	return p, any
 }
 

@@ -16,7 +16,7 @@ type routing struct {
 	*trial
 
 	cluster string
-	kept    []Entry
+	kept    []string // the destinations of the routes that may exist
 	looked  bool
 	before  []*cloudprovider.Route // the list before the first route was created
 }
@@ -47,14 +47,11 @@ func (r *routing) create(wanted *cloudprovider.Route) error {
 	})
 }
 
-// keep writes the route into the ledger, because it may exist from now on. After the
-// check, the suite deletes all routes of the cluster with this destination.
+// keep makes the suite delete all routes of the cluster with this destination after the
+// check.
 func (r *routing) keep(wanted *cloudprovider.Route) {
 	r.free(wanted)
-	copied := *wanted
-	entry := Entry{Kind: KindRoute, Name: routeKey(copied), Cluster: r.cluster, Route: &copied}
-	r.must("list the route", r.enlist(entry))
-	r.kept = append(r.kept, entry)
+	r.kept = append(r.kept, wanted.DestinationCIDR)
 	if len(r.kept) == 1 {
 		r.cleanup("delete the routes of cluster "+r.cluster, r.deleteKept)
 	}
@@ -91,33 +88,16 @@ func overlap(a, b string) bool {
 	return a == b || err1 == nil && err2 == nil && x.Bits() > 0 && y.Bits() > 0 && x.Masked().Overlaps(y.Masked())
 }
 
-// machine returns a machine that the suite has created. A borrowed machine must not be
-// changed, but the creation of a route changes the target of the route. Some clouds turn
-// off the address check of the machine, and others let more addresses through the
-// machine's port.
-func (r *routing) machine(role string) Machine {
-	m := r.trial.machine(role)
-	if m.Borrowed {
-		r.notRunf("needs a machine that the suite may create")
-	}
-	return m
-}
-
 func (r *routing) deleteKept(ctx context.Context) error {
 	all, err := r.routes().ListRoutes(ctx, r.cluster)
 	if err != nil {
 		return err
 	}
 	for _, is := range all {
-		if is == nil || !slices.ContainsFunc(r.kept, func(e Entry) bool { return sameCIDR(e.Route.DestinationCIDR, is.DestinationCIDR) }) {
+		if is == nil || !slices.ContainsFunc(r.kept, func(kept string) bool { return sameCIDR(kept, is.DestinationCIDR) }) {
 			continue
 		}
 		if err := r.repeated(func() error { return r.routes().DeleteRoute(ctx, r.cluster, is) }); err != nil {
-			return err
-		}
-	}
-	for _, entry := range r.kept {
-		if err := r.unlist(entry); err != nil {
 			return err
 		}
 	}

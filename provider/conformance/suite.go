@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 )
 
@@ -31,58 +30,12 @@ type Options struct {
 	// failure of the check counts. If an expected failure does not happen, the check counts
 	// as failed, so that nobody forgets to remove the entry.
 	ExpectFailure map[string]string
-	// ReadOnly keeps the suite from changing the cloud. Checks that would change
-	// the cloud are not run.
-	ReadOnly bool
 	// Timeout is the time limit of each check. 0 means a minute.
 	Timeout time.Duration
-	// Isolate runs each check in a child process, so Child must be set. The run is
-	// slower, but the report is complete even if the provider ends the process in the
-	// middle of a call.
-	Isolate bool
-	// Ledger records each machine, load balancer, route and reserved address before it is
-	// created and after it is removed. If the world is a FaultClearer, Ledger also records
-	// each fault. If the world is a HoldReleaser, Ledger also records each hold. Ledger may
-	// be nil.
-	Ledger Ledger
-	// Progress is called after each check. It may be nil.
-	Progress func(CheckResult)
 	// Child returns a command that starts this program again. The new process must
 	// call Run with the same target and options. Child is used for checks in which
 	// the provider may end the process. If Child is nil, these checks are not run.
 	Child func(ctx context.Context) *exec.Cmd
-	// Reproduce is the command line of this run, for the report.
-	Reproduce string
-}
-
-// Ledger records the things that a run creates, so that Cleanup can remove them
-// after an interruption.
-type Ledger interface {
-	// Begin is called before something is created. If it fails, nothing is created.
-	Begin(Entry) error
-	// End is called when the thing has been removed, or when it was not created after all.
-	End(Entry) error
-}
-
-// Entry is something that the suite creates.
-type Entry struct {
-	Check   string       `json:"check"`
-	Cluster string       `json:"cluster"`
-	Kind    ResourceKind `json:"kind"`
-	Name    string       `json:"name"`
-	// ID is empty before the thing is created. Once the ID is known, Begin is
-	// called again.
-	ID         string `json:"id,omitempty"`
-	ProviderID string `json:"providerID,omitempty"`
-	// Twin means that this is the second machine with the name.
-	Twin bool `json:"twin,omitempty"`
-	// Foreign means that Foreigner.CreateForeign creates the thing. Name is then the name
-	// or the CIDR of the thing.
-	Foreign bool `json:"foreign,omitempty"`
-	// Service is set for a load balancer of the provider. It is the Service of that load
-	// balancer. Route is set for a route of the provider.
-	Service *corev1.Service      `json:"service,omitempty"`
-	Route   *cloudprovider.Route `json:"route,omitempty"`
 }
 
 // Run runs the suite. It returns an error if the suite itself could not be run, for
@@ -98,16 +51,9 @@ func Run(ctx context.Context, target Target, options Options) (*Report, error) {
 		return nil, s.runAsChild(ctx, id)
 	}
 	defer s.close()
-	if err := s.begin(ctx); err != nil {
-		return nil, err
-	}
 	for _, check := range s.checks {
-		result, err := s.run(ctx, check)
-		if err != nil {
+		if _, err := s.run(ctx, check); err != nil {
 			return nil, err
-		}
-		if options.Progress != nil {
-			options.Progress(result)
 		}
 	}
 	return s.report(), nil
@@ -128,9 +74,7 @@ type suite struct {
 	id      string
 	began   time.Time
 	hangs   int
-	stuck   error // error of ending the faults and holds of earlier checks
 	results []CheckResult
-	about   Provider
 
 	// shared is the world that all checks share. It is nil if each check has its own
 	// world, and before the shared world is made. If Target.Singleton is set, all checks
@@ -157,7 +101,6 @@ func newSuite(target Target, options Options) (*suite, error) {
 		id:      strconv.FormatUint(rand.Uint64()%(36*36*36*36), 36), //nolint:gosec // a name and not a secret
 		began:   time.Now(),
 	}
-	s.about = Provider{Name: target.Name, URL: target.URL, Contact: target.Contact}
 	var err1, err2 error
 	s.expected, err1 = options.expectations()
 	s.checks, err2 = options.selected(s.expected)
@@ -237,15 +180,11 @@ func (s *suite) decide(ctx context.Context, check Check) (judged, error) {
 		return without(Skipped, reason), nil
 	case ctx.Err() != nil:
 		return without(NotRun, "the run was ended: "+context.Cause(ctx).Error()), nil //nolint:nilerr // the report says it
-	case s.options.ReadOnly && check.Writes:
-		return without(NotRun, "it changes the cloud, which is not allowed"), nil
 	case slices.Contains(s.target.Features.Unsupported, check.Feature):
 		return without(Unsupported, "the target says that "+string(check.Feature)+" is not supported"), nil
-	case s.stuck != nil:
-		return without(NotRun, s.stuck.Error()), nil //nolint:nilerr // the report says it
 	case s.hangs >= maxHangs:
 		return without(NotRun, fmt.Sprintf("the provider has hung in %d checks, so no more checks are run", s.hangs)), nil
-	case (check.Alone || s.options.Isolate) && childOf() == "":
+	case check.Alone && childOf() == "":
 		return s.runInChild(ctx, check), nil
 	}
 	return s.try(ctx, check)
@@ -262,7 +201,7 @@ func (s *suite) try(ctx context.Context, check Check) (judged, error) {
 	}
 	defer s.leave(around)
 	for _, need := range check.Needs {
-		if !need.metBy(s.usable(around)) {
+		if !need.metBy(around) {
 			return without(NotRun, "needs "+string(need)), nil
 		}
 	}
@@ -294,14 +233,6 @@ func (s *suite) world(ctx context.Context) (any, error) {
 	return made, nil
 }
 
-// usable returns the part of a world that checks may use.
-func (s *suite) usable(whole any) any {
-	if s.options.ReadOnly {
-		return reading(whole)
-	}
-	return whole
-}
-
 // leave closes the world of a check, unless all checks share it.
 func (s *suite) leave(around any) {
 	if closer, ok := around.(io.Closer); ok && s.shared == nil {
@@ -322,22 +253,7 @@ func (s *suite) close() {
 
 // report returns the report of the checks that were run.
 func (s *suite) report() *Report {
-	r := &Report{
-		APIVersion:  APIVersion,
-		Kind:        Kind,
-		Date:        s.began.UTC().Truncate(time.Second),
-		Suite:       suiteOfThisBinary(),
-		Provider:    s.about,
-		Environment: environment(s.target.Live),
-		Features:    Tried{Features: s.target.Features},
-		Checks:      s.results,
-		Reproduce:   s.options.Reproduce,
-	}
-	for _, f := range AllFeatures() {
-		if !slices.Contains(s.target.Features.Supported, f) && !slices.Contains(s.target.Features.Unsupported, f) {
-			r.Features.Undeclared = append(r.Features.Undeclared, f)
-		}
-	}
+	r := &Report{Checks: s.results, race: race}
 	r.summarize()
 	return r
 }

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
@@ -116,10 +115,6 @@ func TestOutcomes(t *testing.T) {
 		"NoBatches":         {check: "fastpaths/batch", want: conformance.Unsupported, why: "InstanceMetadataBatcher", change: plainWithoutMachines},
 		"NoBatchesOfBadIDs": {check: "fastpaths/batch-bad-id", want: conformance.Unsupported, why: "InstanceMetadataBatcher", change: plainWithoutMachines},
 		"NoBatchesOfFaults": {check: "fastpaths/batch-fault", want: conformance.Unsupported, why: "InstanceMetadataBatcher", change: plainWithoutMachines},
-		"ForeignResourceOfAnotherRun": {
-			check: "routes/not-mine", want: conformance.NotRun, why: "exists already (ID rt-1)",
-			change: only(func(c *broken.Cloud) any { return occupied{c} }),
-		},
 		"NoProcessOfItsOwn": {check: "process/stop", want: conformance.NotRun, why: "process of its own"},
 		"FeatureThatIsNotSupported": {
 			check: "instances/stopped", want: conformance.Unsupported, why: "Shutdown",
@@ -178,14 +173,6 @@ type plain struct{ cloudprovider.Interface }
 func (p plain) InstancesV2() (cloudprovider.InstancesV2, bool) {
 	v2, ok := p.Interface.InstancesV2()
 	return struct{ cloudprovider.InstancesV2 }{v2}, ok
-}
-
-// occupied is a cloud in which another run has already made each foreign resource that a
-// check would make.
-type occupied struct{ *broken.Cloud }
-
-func (occupied) FindForeign(_ context.Context, kind conformance.ResourceKind, _ string) ([]conformance.Resource, error) {
-	return []conformance.Resource{{Kind: kind, ID: "rt-1"}}, nil
 }
 
 // cannot is a Faulter that cannot set any fault.
@@ -299,48 +286,4 @@ func (q queuedInstances) InstanceExists(_ context.Context, n *corev1.Node) (bool
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
 	return q.InstancesV2.InstanceExists(ctx, n) //nolint:contextcheck // the flaw: it ignores the caller's context
-}
-
-// ledger is a ledger in memory. If it is full, it refuses new entries.
-type ledger struct {
-	there map[string]bool
-	full  bool
-}
-
-func (l *ledger) Begin(e conformance.Entry) error {
-	if l.full {
-		return errors.New("the disk is full")
-	}
-	l.there[e.Name] = true
-	return nil
-}
-
-func (l *ledger) End(e conformance.Entry) error {
-	delete(l.there, e.Name)
-	return nil
-}
-
-// The suite writes each thing into the ledger before it creates the thing. In the end
-// the ledger is empty.
-func TestLedger(t *testing.T) {
-	for _, full := range []bool{false, true} {
-		l := &ledger{there: map[string]bool{}, full: full}
-		cloud := broken.New("")
-		target := flawed("")
-		target.World = func(context.Context) (any, error) { return cloud, nil }
-		report, err := conformance.Run(t.Context(), target, conformance.Options{Only: []string{"instances/two-nodes"}, Ledger: l})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := conformance.Passed
-		if full {
-			want = conformance.Failed
-		}
-		if d := cmp.Diff(want, report.Checks[0].Outcome); d != "" {
-			t.Errorf("outcome (-want +got):\n%s%s", d, report.Checks[0].Why)
-		}
-		if len(l.there) > 0 {
-			t.Errorf("the ledger still has %v", l.there)
-		}
-	}
 }

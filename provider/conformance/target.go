@@ -2,8 +2,6 @@ package conformance
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,7 +11,7 @@ import (
 // Target describes the provider under test and its environment. Name and New
 // must be set.
 type Target struct {
-	// Name is the name of the provider, for the report.
+	// Name is the name of the provider.
 	Name string
 	// New returns a provider whose Initialize has been called. The context ends
 	// when the provider is no longer used, so ctx.Done() is a good stop channel for
@@ -22,12 +20,9 @@ type Target struct {
 	New func(ctx context.Context, world any) (cloudprovider.Interface, error)
 	// World returns the value with which checks prepare and inspect the cloud. That value
 	// can implement any of the interfaces Machines, PowerSwitch, Renamer, Retagger, Meter,
-	// Faulter, Inventory, Drifter, Foreigner, Viewer, Holder, Reserver and Announcer. It
-	// can also implement Lender for runs that change nothing, and Finder, ForeignFinder,
-	// AddressFinder, FaultClearer and HoldReleaser for the cleanup. If the value
-	// implements Identifier, it says which account it is. World is called for each check.
-	// If the value is an io.Closer, it is closed after the check. If World is nil, only
-	// checks that need no world are run.
+	// Faulter, Inventory, Drifter, Foreigner, Viewer, Holder, Reserver and Announcer.
+	// World is called for each check. If the value is an io.Closer, it is closed after the
+	// check. If World is nil, only checks that need no world are run.
 	World func(ctx context.Context) (any, error)
 	// Shared means that World is called only once, and that all checks share the
 	// returned value. That value may stand for a live account.
@@ -35,15 +30,10 @@ type Target struct {
 	// Singleton means that New works only once in a process. Checks that
 	// restart the provider are then not run. Singleton implies Shared.
 	Singleton bool
-	// Live means that the world is a real account and not a fake. The report says so.
-	// The check cost/sync-of-100 is then not run, because it creates 100 machines.
+	// Live means that the world is a real account and not a fake. The check
+	// cost/sync-of-100 is then not run, because it creates 100 machines.
 	Live bool
 
-	// Account names the account that the provider uses. For a cloud without accounts,
-	// it names the cluster of the cloud. It is ignored if the world itself names the
-	// account (Identifier). The suite refuses a ledger of another account. The name
-	// must contain no secret.
-	Account string
 	// ClusterName is the name of the cluster. Empty means a new name for each check.
 	ClusterName string
 	// Features says what the provider supports.
@@ -75,27 +65,6 @@ type Target struct {
 	// Secrets lists parts of the configuration that must never be logged, such
 	// as a token.
 	Secrets []string
-	// URL and Contact are for the report.
-	URL     string
-	Contact []string
-}
-
-// account returns the name of the account of the world.
-func (t Target) account(ctx context.Context, world any) (string, error) {
-	identifier, ok := world.(Identifier)
-	if !ok {
-		return t.Account, nil
-	}
-	switch account, err := identifier.Identity(ctx); {
-	case errors.Is(err, ErrCannot):
-		return t.Account, nil
-	case err != nil:
-		return "", fmt.Errorf("world: the name of the account could not be read: %w", err)
-	case account == "":
-		return "", errors.New("world: the name of the account is empty")
-	default:
-		return account, nil
-	}
 }
 
 // Features lists the features that a provider supports, and those that it does not

@@ -32,17 +32,11 @@ func Test(t *testing.T, target Target, options Options) *Report {
 		t.Fatal(err)
 	}
 	defer s.close()
-	if err := s.begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	for _, check := range s.checks {
 		t.Run(check.ID, func(t *testing.T) {
 			result, err := s.run(t.Context(), check)
 			if err != nil {
 				t.Fatal(err)
-			}
-			if options.Progress != nil {
-				options.Progress(result)
 			}
 			tell(t, check, result)
 		})

@@ -19,9 +19,7 @@ type trial struct {
 	ctx   context.Context
 	suite *suite
 	check Check
-	// whole is the value that Target.World has returned. The field world is the part that
-	// the check may use.
-	whole, world any
+	world any // the value that Target.World has returned
 	// provider is the provider that the check uses.
 	provider cloudprovider.Interface
 
@@ -36,7 +34,6 @@ type trial struct {
 	leftovers    []Resource
 	calls        *Calls
 	cleanups     []cleanup
-	listed       map[string]Entry // things that the provider may have created and not deleted; by key
 	abandoned    bool
 	explained    bool // guarded by mu; see the method explain
 }
@@ -49,8 +46,8 @@ type cleanup struct {
 
 func newTrial(ctx context.Context, s *suite, check Check, around any) *trial {
 	t := &trial{
-		ctx: ctx, suite: s, check: check, whole: around, world: s.usable(around), provider: s.singleton,
-		cluster: s.target.ClusterName, measurements: map[string]float64{}, listed: map[string]Entry{},
+		ctx: ctx, suite: s, check: check, world: around, provider: s.singleton,
+		cluster: s.target.ClusterName, measurements: map[string]float64{},
 	}
 	if t.cluster == "" {
 		t.cluster = t.name("cluster")
@@ -204,7 +201,7 @@ func (t *trial) restart() {
 	t.mu.Lock()
 	t.stop = stop
 	t.mu.Unlock()
-	made, err := t.suite.target.New(ctx, t.whole)
+	made, err := t.suite.target.New(ctx, t.world)
 	switch {
 	case err != nil:
 		t.failf("New: %v", err)
@@ -214,9 +211,6 @@ func (t *trial) restart() {
 	t.provider = made
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.abandoned {
-		t.suite.identify(made)
-	}
 	if t.suite.target.Singleton && !t.abandoned {
 		t.suite.singleton, t.suite.stop, t.stop = made, stop, nil
 	}
@@ -245,9 +239,7 @@ func (t *trial) instances() cloudprovider.InstancesV2 {
 	return v2
 }
 
-// loadBalancer returns the provider's LoadBalancer in a wrapper. If Check.Writes is set,
-// the wrapper has a method Unwrap, so that the provider's optional interfaces can be
-// found.
+// loadBalancer returns the provider's LoadBalancer.
 func (t *trial) loadBalancer() cloudprovider.LoadBalancer {
 	lb, ok := t.provider.LoadBalancer()
 	if !ok {
@@ -256,14 +248,10 @@ func (t *trial) loadBalancer() cloudprovider.LoadBalancer {
 	if lb == nil {
 		t.failf("LoadBalancer() = nil, true")
 	}
-	if !t.check.Writes {
-		return readingLoadBalancer{lb}
-	}
-	return listedLoadBalancer{lb, t}
+	return lb
 }
 
-// routes returns the provider's Routes in a wrapper. If Check.Writes is set, the wrapper
-// has a method Unwrap, so that the provider's optional interfaces can be found.
+// routes returns the provider's Routes.
 func (t *trial) routes() cloudprovider.Routes {
 	routes, ok := t.provider.Routes()
 	if !ok {
@@ -272,10 +260,7 @@ func (t *trial) routes() cloudprovider.Routes {
 	if routes == nil {
 		t.failf("Routes() = nil, true")
 	}
-	if !t.check.Writes {
-		return readingRoutes{routes}
-	}
-	return listedRoutes{routes, t}
+	return routes
 }
 
 // finish runs the cleanups, the last one first, and looks for leftovers.

@@ -13,18 +13,10 @@ import (
 // NotRun or Unsupported.
 var ErrCannot = errors.New("the world cannot do this")
 
-// Identifier is a world that knows its account.
-type Identifier interface {
-	// Identity names the account, such as "account 4711". For a cloud without
-	// accounts, it names the cluster of the cloud. The name is readable, never
-	// changes, and contains no secret.
-	Identity(ctx context.Context) (string, error)
-}
-
 // Machines is a world that creates machines.
 type Machines interface {
 	// CreateMachine returns a machine that runs. The machine must have the given
-	// name, unless it is Borrowed.
+	// name.
 	CreateMachine(ctx context.Context, name string) (Machine, error)
 	// TerminateMachine terminates a machine. A terminated machine cannot be started
 	// again. TerminateMachine returns nil if the machine does not exist.
@@ -43,9 +35,6 @@ type Machine struct {
 	ProviderID string               `json:"providerID,omitempty"`
 	Addresses  []corev1.NodeAddress `json:"addresses,omitempty"`
 	SystemUUID string               `json:"systemUUID,omitempty"`
-	// Borrowed means that the machine existed before the check. The suite never
-	// changes or terminates it.
-	Borrowed bool `json:"borrowed,omitempty"`
 }
 
 // PowerSwitch is a world that stops and starts machines. Both methods may return as
@@ -85,14 +74,6 @@ type Calls struct {
 type Faulter interface {
 	// SetFault sets a fault, and returns a function that takes the fault away.
 	SetFault(ctx context.Context, f Fault) (restore func(), err error)
-}
-
-// FaultClearer is a Faulter whose faults stay after the end of the process that has set
-// them.
-type FaultClearer interface {
-	// ClearFaults takes away all faults that SetFault has set, including those of other
-	// processes.
-	ClearFaults(ctx context.Context) error
 }
 
 // Fault is a deliberate failure of the cloud's API.
@@ -162,8 +143,6 @@ const (
 	KindLoadBalancer ResourceKind = "loadBalancer"
 	KindRoute        ResourceKind = "route"
 	KindAddress      ResourceKind = "address" // a reserved address
-	KindFault        ResourceKind = "fault"   // a fault of a Faulter; only in a ledger
-	KindHold         ResourceKind = "hold"    // a hold of a Holder; only in a ledger
 )
 
 // Drifter is a world that changes a load balancer behind the provider's back.

@@ -49,14 +49,6 @@ type Holder interface {
 	HoldLoadBalancers(ctx context.Context) (release func(), err error)
 }
 
-// HoldReleaser is a Holder whose holds stay after the end of the process that has begun
-// them.
-type HoldReleaser interface {
-	// ReleaseLoadBalancers ends all holds that HoldLoadBalancers has begun, including
-	// those of other processes. It returns nil if there are no holds.
-	ReleaseLoadBalancers(ctx context.Context) error
-}
-
 // Reserver is a world that reserves addresses for load balancers.
 type Reserver interface {
 	ReserveAddress(ctx context.Context, name string) (Address, error)

@@ -63,16 +63,15 @@ func TestNewcomersRun(t *testing.T) {
 
 // balance follows the tutorial about load balancers and routes. It puts the tutorial's
 // code into the project, and runs the tutorial's commands. Then the conformance suite
-// passes, a Service gets its load balancer, and the daemon prints the report that the
-// page shows.
+// passes, and a Service gets its load balancer.
 func (n newcomer) balance(t *testing.T, b *bed.Bed, restart func()) {
 	t.Helper()
 	const page = "../../docs/tutorials/load-balancers-and-routes.md"
 	commands := n.blocks(t, page, "<!-- test/e2e -->\n```sh\n")
-	if len(commands) != 5 {
-		t.Fatalf("the tutorial has %d blocks of commands for this test, want 5: build, create, look, delete, report: %q", len(commands), commands)
+	if len(commands) != 4 {
+		t.Fatalf("the tutorial has %d blocks of commands for this test, want 4: build, create, look, delete: %q", len(commands), commands)
 	}
-	build, create, look, remove, report := commands[0], commands[1], commands[2], commands[3], commands[4]
+	build, create, look, remove := commands[0], commands[1], commands[2], commands[3]
 	n.change(t, page)
 	n.do(t, build)
 	restart()
@@ -95,12 +94,6 @@ func (n newcomer) balance(t *testing.T, b *bed.Bed, restart func()) {
 		}
 		if out := n.do(t, remove); !strings.Contains(out, "No load balancers.") {
 			t.Errorf("want no load balancer:\n%s", out)
-		}
-	}
-	out := n.do(t, report)
-	for line := range strings.Lines(n.blocks(t, page, "<!-- test/e2e -->\n```text\n")[0]) {
-		if !strings.Contains(out, line) {
-			t.Errorf("the report has no line\n%s\n%s", line, out)
 		}
 	}
 }

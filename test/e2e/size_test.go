@@ -3,6 +3,8 @@ package e2e
 import (
 	"bytes"
 	"debug/elf"
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -10,7 +12,7 @@ import (
 // by names that the linker does not know, the linker would keep all methods. Unused
 // methods would then be a third of the daemon.
 func TestMethodsThatNobodyCallsAreNotLinked(t *testing.T) {
-	program, err := elf.Open(program(t, "cloud-controller-manager"))
+	program, err := elf.Open(filepath.Join(os.Getenv("FAIRLEAD_BIN"), "cloud-controller-manager"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package simulated
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -22,9 +21,6 @@ import (
 // SetFault implements conformance.Faulter.
 func (w *World) SetFault(ctx context.Context, f conformance.Fault) (restore func(), err error) {
 	if f.Kind == conformance.FaultGarbage || f.Kind == conformance.FaultThrottled {
-		if w.door == nil {
-			return nil, fmt.Errorf("fault %s: %w", f.Kind, conformance.ErrCannot)
-		}
 		return w.door.set(f), nil
 	}
 	native, err := fault(f)
@@ -33,7 +29,7 @@ func (w *World) SetFault(ctx context.Context, f conformance.Fault) (restore func
 	}
 	w.mu.Lock()
 	w.faults++
-	native.Name = faultPrefix + strconv.Itoa(w.faults)
+	native.Name = "conformance-" + strconv.Itoa(w.faults)
 	w.mu.Unlock()
 	if err := w.operator.SetFault(ctx, native); err != nil {
 		return nil, err
@@ -42,24 +38,6 @@ func (w *World) SetFault(ctx context.Context, f conformance.Fault) (restore func
 		_ = w.operator.ClearFault(context.WithoutCancel(ctx), native.Name) // after an error, the fault stays until the cloud ends
 	}), nil
 }
-
-// ClearFaults implements conformance.FaultClearer. It clears only the faults that
-// the suite has set.
-func (w *World) ClearFaults(ctx context.Context) error {
-	if w.door != nil {
-		w.door.clear()
-	}
-	all, err := w.operator.Faults(ctx)
-	for _, f := range all {
-		if strings.HasPrefix(f.Name, faultPrefix) {
-			err = errors.Join(err, w.operator.ClearFault(ctx, f.Name))
-		}
-	}
-	return err
-}
-
-// faultPrefix is the prefix of the names of the suite's faults.
-const faultPrefix = "conformance-"
 
 // fault converts a fault for the simulated cloud.
 func fault(f conformance.Fault) (simulator.Fault, error) {
@@ -136,13 +114,6 @@ func (d *door) set(f conformance.Fault) (restore func()) {
 		defer d.mu.Unlock()
 		d.faults = slices.DeleteFunc(d.faults, func(other *conformance.Fault) bool { return other == &f })
 	}
-}
-
-// clear takes all faults away.
-func (d *door) clear() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.faults = nil
 }
 
 // ServeHTTP implements http.Handler.

@@ -2,7 +2,6 @@ package simulated
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -51,9 +50,6 @@ func show(l simulator.LoadBalancer) conformance.LoadBalancer {
 
 // HoldLoadBalancers implements conformance.Holder. It stops the clock of the cloud.
 func (w *World) HoldLoadBalancers(context.Context) (release func(), err error) {
-	if w.clock == nil {
-		return nil, fmt.Errorf("hold load balancers: %w", conformance.ErrCannot)
-	}
 	w.clock.hold()
 	return sync.OnceFunc(w.clock.release), nil
 }
@@ -103,16 +99,4 @@ func (w *World) ReleaseAddress(ctx context.Context, a conformance.Address) error
 		return err
 	}
 	return nil
-}
-
-// FindAddress implements conformance.AddressFinder.
-func (w *World) FindAddress(ctx context.Context, name string) ([]conformance.Address, error) {
-	all, err := w.operator.StaticIPs(ctx)
-	var found []conformance.Address
-	for _, ip := range all {
-		if ip.Name == name {
-			found = append(found, conformance.Address{ID: ip.ID, IP: ip.Address})
-		}
-	}
-	return found, err
 }

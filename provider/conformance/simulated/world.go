@@ -25,8 +25,8 @@ import (
 type World struct {
 	url      string
 	operator *simulator.Client
-	clock    *heldClock // nil if the cloud is in another process
-	door     *door      // nil if the cloud is in another process
+	clock    *heldClock
+	door     *door
 	close    func() error
 
 	mu     sync.Mutex
@@ -54,33 +54,18 @@ func New(ctx context.Context, config simulator.Config) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := At("http://" + listener.Addr().String())
-	w.clock, w.door = held, &door{cloud: cloud}
+	url := "http://" + listener.Addr().String()
+	w := &World{url: url, operator: simulator.NewClient(url).Operator(), clock: held, door: &door{cloud: cloud}}
 	w.close = w.door.open(context.WithoutCancel(ctx), listener)
 	return w, nil
-}
-
-// At returns the world for a simulated cloud in another process, at the URL.
-// This world cannot set the faults FaultGarbage and FaultThrottled, and cannot
-// hold load balancers.
-func At(url string) *World {
-	return &World{url: url, operator: simulator.NewClient(url).Operator()}
 }
 
 // URL returns the address at which a provider finds the cloud.
 func (w *World) URL() string { return w.url }
 
-// Identity implements conformance.Identifier.
-func (w *World) Identity(context.Context) (string, error) {
-	return "the simulated cloud at " + w.url, nil
-}
-
-// Close ends the cloud, unless it is in another process.
+// Close ends the cloud.
 func (w *World) Close() error {
 	w.operator.CloseIdleConnections()
-	if w.close == nil {
-		return nil
-	}
 	return w.close()
 }
 
@@ -95,16 +80,6 @@ func (w *World) CreateMachine(ctx context.Context, name string) (conformance.Mac
 		m.Addresses = append(m.Addresses, corev1.NodeAddress{Type: corev1.NodeAddressType(a.Type), Address: a.Address})
 	}
 	return m, nil
-}
-
-// FindMachine implements conformance.Finder.
-func (w *World) FindMachine(ctx context.Context, name string) ([]conformance.Machine, error) {
-	found, err := w.operator.FindInstances(ctx, simulator.InstanceQuery{Names: []string{name}})
-	var all []conformance.Machine
-	for _, i := range found {
-		all = append(all, conformance.Machine{Name: i.Name, ID: i.ID})
-	}
-	return all, err
 }
 
 // TerminateMachine implements conformance.Machines.
@@ -244,7 +219,7 @@ func (w *World) CreateForeign(ctx context.Context, kind conformance.ResourceKind
 	case conformance.KindRoute:
 		made, err := w.operator.CreateRoute(ctx, simulator.Route{Name: handMade, Destination: what, State: "blackhole"})
 		return conformance.Resource{Kind: kind, ID: made.ID, Name: made.Name}, err
-	case conformance.KindMachine, conformance.KindAddress, conformance.KindFault, conformance.KindHold:
+	case conformance.KindMachine, conformance.KindAddress:
 	}
 	return conformance.Resource{}, conformance.ErrCannot
 }
@@ -261,7 +236,7 @@ func (w *World) ForeignExists(ctx context.Context, r conformance.Resource) (bool
 		}
 	case conformance.KindRoute:
 		_, err = w.operator.Route(ctx, r.ID)
-	case conformance.KindMachine, conformance.KindAddress, conformance.KindFault, conformance.KindHold:
+	case conformance.KindMachine, conformance.KindAddress:
 		fallthrough
 	default:
 		return false, conformance.ErrCannot
@@ -280,7 +255,7 @@ func (w *World) DeleteForeign(ctx context.Context, r conformance.Resource) error
 		err = w.operator.DeleteLoadBalancer(ctx, r.ID)
 	case conformance.KindRoute:
 		err = w.operator.DeleteRoute(ctx, r.ID)
-	case conformance.KindMachine, conformance.KindAddress, conformance.KindFault, conformance.KindHold:
+	case conformance.KindMachine, conformance.KindAddress:
 		fallthrough
 	default:
 		return conformance.ErrCannot
@@ -289,29 +264,4 @@ func (w *World) DeleteForeign(ctx context.Context, r conformance.Resource) error
 		return nil
 	}
 	return err
-}
-
-// FindForeign implements conformance.ForeignFinder.
-func (w *World) FindForeign(ctx context.Context, kind conformance.ResourceKind, what string) ([]conformance.Resource, error) {
-	var found []conformance.Resource
-	switch kind {
-	case conformance.KindLoadBalancer:
-		all, err := w.operator.LoadBalancers(ctx)
-		for _, l := range all {
-			if l.Name == what {
-				found = append(found, conformance.Resource{Kind: kind, ID: l.ID, Name: l.Name})
-			}
-		}
-		return found, err
-	case conformance.KindRoute:
-		all, err := w.operator.Routes(ctx)
-		for _, r := range all {
-			if r.Name == handMade && r.Destination == what {
-				found = append(found, conformance.Resource{Kind: kind, ID: r.ID, Name: r.Name})
-			}
-		}
-		return found, err
-	case conformance.KindMachine, conformance.KindAddress, conformance.KindFault, conformance.KindHold:
-	}
-	return nil, conformance.ErrCannot
 }

@@ -24,12 +24,6 @@ var (
 	_ conformance.Viewer      = (*simulated.World)(nil)
 	_ conformance.Holder      = (*simulated.World)(nil)
 	_ conformance.Reserver    = (*simulated.World)(nil)
-
-	_ conformance.Finder        = (*simulated.World)(nil)
-	_ conformance.Identifier    = (*simulated.World)(nil)
-	_ conformance.FaultClearer  = (*simulated.World)(nil)
-	_ conformance.ForeignFinder = (*simulated.World)(nil)
-	_ conformance.AddressFinder = (*simulated.World)(nil)
 )
 
 // The world in this process can set and clear all kinds of faults.
