@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-k8s/fairlead/internal/app"
 	"github.com/fairlead-k8s/fairlead/internal/doctor"
 	"github.com/fairlead-k8s/fairlead/internal/explain"
 	"github.com/fairlead-k8s/fairlead/internal/typo"
@@ -23,7 +22,6 @@ Fairlead is a cloud-controller-manager. The daemon itself is
 another program: cloud-controller-manager, or the one that you build with your
 provider.`,
 		Example: `  fairlead new acme --module github.com/acme/acme-cloud-controller-manager
-  fairlead check-flags -- --cloud-provider=acme --cloud-config=/etc/acme.conf
   fairlead explain --waiting
   fairlead doctor
   fairlead completion bash`,
@@ -31,10 +29,9 @@ provider.`,
 		SilenceErrors: true, // main prints them
 		SilenceUsage:  true,
 	}
-	command.SetVersionTemplate(ownName + " {{.Version}}\n")
 	command.SetFlagErrorFunc(typo.FlagError)
-	reasons := explain.Reasons(app.AllReasons())
-	command.AddCommand(newNew(v), app.NewCheckFlags(app.Options{Name: "cloud-controller-manager"}), doctor.New(waitingIn(reasons)), explain.New(reasons), newVersion())
+	reasons := explain.AllReasons()
+	command.AddCommand(newNew(v), doctor.New(waitingIn(reasons)), explain.New(reasons), newVersion())
 	typo.Completion(command)
 	typo.Help(command)
 	return command
@@ -48,7 +45,7 @@ func newVersion() *cobra.Command {
 		Args:              typo.NoArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(c.OutOrStdout(), "%s %s\n", c.Root().Name(), c.Root().Version)
+			_, err := fmt.Fprintf(c.OutOrStdout(), "%s version %s\n", c.Root().DisplayName(), c.Root().Version)
 			return err
 		},
 	}

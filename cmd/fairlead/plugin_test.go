@@ -56,8 +56,8 @@ func TestPluginCompletes(t *testing.T) {
 	root := newCommand(versions.Version{})
 	show(root, "kubectl fairlead")
 	root.SetOut(&out)
-	root.SetArgs([]string{"__complete", "check"})
-	if err := root.ExecuteContext(t.Context()); err != nil || !strings.HasPrefix(out.String(), "check-flags\t") {
+	root.SetArgs([]string{"__complete", "doc"})
+	if err := root.ExecuteContext(t.Context()); err != nil || !strings.HasPrefix(out.String(), "doctor\t") {
 		t.Errorf("completed %q, error %v", out.String(), err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
 	"github.com/fairlead-k8s/fairlead/internal/printable"
@@ -37,13 +36,6 @@ type checkFlags struct {
 	manifest  string
 	container string
 	output    string
-}
-
-// NewCheckFlags returns the command "check-flags" for the daemon of a program.
-func NewCheckFlags(o Options) *cobra.Command {
-	p := newProgram(o, ours())
-	p.settings.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError))
-	return p.checkFlagsCommand()
 }
 
 // checkFlagsCommand returns the command "check-flags". The caller must have called

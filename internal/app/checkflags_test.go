@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/fairlead-k8s/fairlead/internal/app/internal/settings"
@@ -26,6 +27,13 @@ func execute(t *testing.T, cmd *cobra.Command, in string, args ...string) (strin
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(t.Context())
 	return out.String(), err
+}
+
+// newCheckFlags returns the command "check-flags" for the daemon of a program.
+func newCheckFlags(o Options) *cobra.Command {
+	p := newProgram(o, ours())
+	p.settings.AddFlags(pflag.NewFlagSet("", pflag.ContinueOnError))
+	return p.checkFlagsCommand()
 }
 
 func TestCheckFlags(t *testing.T) {
@@ -64,7 +72,7 @@ foo                    refused  the daemon takes flags only; a flag that is true
 		{"NoFile", "-f /nowhere", "", "--filename: open /nowhere: no such file or directory"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			out, err := execute(t, NewCheckFlags(plain), "", strings.Fields(tc.args)...)
+			out, err := execute(t, newCheckFlags(plain), "", strings.Fields(tc.args)...)
 			if diff := cmp.Diff(strings.TrimPrefix(tc.out, "\n"), out); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -76,7 +84,7 @@ foo                    refused  the daemon takes flags only; a flag that is true
 }
 
 func TestCheckFlagsPrintsJSON(t *testing.T) {
-	out, err := execute(t, NewCheckFlags(plain), "", "-o", "json", "--", "--cloud-provider=acme", "--port=0")
+	out, err := execute(t, newCheckFlags(plain), "", "-o", "json", "--", "--cloud-provider=acme", "--port=0")
 	var got struct {
 		Starts    bool
 		Arguments []settings.Judgement
@@ -158,7 +166,7 @@ func TestCheckFlagsOfAManifest(t *testing.T) {
 	}
 	want := "--cluster-name=$(CLUSTER)  used     the kubelet fills in its value, which is not checked here\n"
 	for in, args := range map[string][]string{"": {"-f", file}, daemonSet: {"-f", "-"}} {
-		if out, err := execute(t, NewCheckFlags(plain), in, args...); err != nil || !strings.Contains(out, want) {
+		if out, err := execute(t, newCheckFlags(plain), in, args...); err != nil || !strings.Contains(out, want) {
 			t.Errorf("%v: %v: %s", args, err, out)
 		}
 	}

@@ -12,7 +12,7 @@
 //	provider  the factory, the start of the provider, its configuration files
 //	shadow    where the present manager acts otherwise
 //
-// Apart from tests, only ccm and cmd/fairlead import this package.
+// Apart from tests, only ccm imports this package.
 //
 // The process starts in this order: flags, clients, the provider's factory, the
 // server, the election. When this replica holds the lease, it calls the provider's

@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/readonly"
 	"github.com/fairlead-k8s/fairlead/internal/versions"
 )
 
@@ -104,7 +105,7 @@ func newProcess(ctx context.Context, what *program) (*process, error) {
 		return nil, err
 	}
 	if what.dry != nil {
-		config.Wrap(kube.ReadOnly(what.dry.add))
+		config.Wrap(readonly.Wrap(what.dry.add))
 		config.Wrap(kube.TellDenied(what.dry.deny))
 	}
 	clients, err := newClients(s.Client, config)

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-k8s/fairlead/internal/app"
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
@@ -17,7 +19,12 @@ var generate = flag.Bool("generate", false, "write the pages that are made from 
 // TestReference checks that the generated pages agree with the code. With
 // -generate it writes them.
 func TestReference(t *testing.T) {
+	reasons, err := json.MarshalIndent(app.AllReasons(), "", "\t")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for path, page := range map[string]string{
+		"internal/explain/reasons.json":         string(reasons) + "\n",
 		"docs/reference/doctor.md":              doctorPage(),
 		"docs/reference/conformance.md":         conformance.Page(),
 		"docs/reference/events.md":              events(),

@@ -8,10 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
-	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 )
 
 // maxSkew is the largest difference between two clocks that is not reported.
@@ -54,14 +52,14 @@ func accessDenied(v *View) []Finding {
 	var objects, messages []string
 	for i := range v.Nodes {
 		n := &v.Nodes[i]
-		for _, kind := range []corev1.NodeConditionType{node.ConditionInitialized, nodelifecycle.ConditionMissing} {
+		for _, kind := range []corev1.NodeConditionType{mark.NodeInitialized, mark.InstanceMissing} {
 			if c := nodefact.Condition(n, kind); c != nil && c.Reason == cloudDenied && !leftAlone(n) {
 				objects, messages = append(objects, objectOf(n)), append(messages, c.Message)
 			}
 		}
 	}
 	for i := range v.Services {
-		if c := conditionOf(&v.Services[i], service.ConditionProvisioning); c != nil && c.Reason == cloudDenied {
+		if c := conditionOf(&v.Services[i], mark.ServiceProvisioning); c != nil && c.Reason == cloudDenied {
 			objects, messages = append(objects, serviceObject(&v.Services[i])), append(messages, c.Message)
 		}
 	}

@@ -10,9 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
@@ -137,7 +136,7 @@ func neverInitialised(v *View) (all []Finding) {
 		return nil // This cluster has no cloud.
 	}
 	v.eachNode(func(n *corev1.Node) {
-		if c := nodefact.Condition(n, node.ConditionInitialized); c != nil && c.Status == corev1.ConditionTrue {
+		if c := nodefact.Condition(n, mark.NodeInitialized); c != nil && c.Status == corev1.ConditionTrue {
 			return // Fairlead has initialised the Node. If there is no ID, type or zone, the provider offers none.
 		}
 		typed := n.Labels[corev1.LabelInstanceTypeStable] != "" || n.Labels[corev1.LabelTopologyZone] != ""
@@ -195,7 +194,7 @@ func tolerates(w *Workload, taint corev1.Taint) bool {
 // the Node may wait a second time, because somebody can add the taint again. Otherwise,
 // it is the time of its creation.
 func waitSince(n *corev1.Node) time.Time {
-	if c := nodefact.Condition(n, node.ConditionInitialized); c != nil && c.Status != corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+	if c := nodefact.Condition(n, mark.NodeInitialized); c != nil && c.Status != corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
 		return c.LastTransitionTime.Time
 	}
 	return n.CreationTimestamp.Time
@@ -206,7 +205,7 @@ func waitSince(n *corev1.Node) time.Time {
 func (v *View) eachWaiting(f func(*corev1.Node, *corev1.NodeCondition)) {
 	v.eachNode(func(n *corev1.Node) {
 		if waits(n) && v.isOld(waitSince(n)) {
-			c := nodefact.Condition(n, node.ConditionInitialized)
+			c := nodefact.Condition(n, mark.NodeInitialized)
 			if c == nil || c.Status == corev1.ConditionTrue {
 				c = &corev1.NodeCondition{}
 			}
@@ -322,7 +321,7 @@ func oldLabels(v *View) (all []Finding) {
 
 func deletionHeld(v *View) (all []Finding) {
 	v.eachNode(func(n *corev1.Node) {
-		c := nodefact.Condition(n, nodelifecycle.ConditionMissing)
+		c := nodefact.Condition(n, mark.InstanceMissing)
 		if c != nil && c.Status == corev1.ConditionTrue && c.Reason != cloudDenied && v.isOld(c.LastTransitionTime.Time) {
 			all = append(all, Finding{Object: objectOf(n), Message: fmt.Sprintf("%s: %s", c.Reason, c.Message), Evidence: []string{"for " + v.since(c.LastTransitionTime.Time)}})
 		}

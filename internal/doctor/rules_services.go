@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/service"
+	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 	"github.com/fairlead-k8s/fairlead/internal/inspect"
 )
 
@@ -42,7 +42,7 @@ func serviceChecks() []Check {
 		{
 			ID: "FL604", Category: OfServices, Level: Error, Title: "A finalizer holds the deletion of a Service",
 			Why:   "The load balancer is not deleted, or no controller removes the finalizer.",
-			Looks: "Services that are being deleted and have the finalizer `" + service.Finalizer + "`.",
+			Looks: "Services that are being deleted and have the finalizer `" + mark.ServiceFinalizer + "`.",
 			Fix:   "kubectl -n {namespace} describe service {name}",
 			Needs: []Source{Services}, find: heldDeletion,
 		},
@@ -103,13 +103,13 @@ func withoutAddress(v *View) (all []Finding) {
 		if e := v.lastWarning("Service", s.Namespace, s.Name); e != nil {
 			cause = quoted(e)
 		}
-		if c := conditionOf(s, service.ConditionProvisioning); c != nil {
+		if c := conditionOf(s, mark.ServiceProvisioning); c != nil {
 			if c.Reason == cloudDenied {
 				return // FL501 reports the refusal.
 			}
 			cause = c.Reason + ": " + c.Message
 		}
-		if c := conditionOf(s, service.ConditionServing); c != nil && c.Reason == "NoNodes" {
+		if c := conditionOf(s, mark.ServiceServing); c != nil && c.Reason == "NoNodes" {
 			return // FL605 reports it.
 		}
 		all = append(all, Finding{Object: serviceObject(s), Message: fmt.Sprintf("It has had no address for %s. %s", v.since(s.CreationTimestamp.Time), cause)})
@@ -217,11 +217,11 @@ func unservedClass(v *View) (all []Finding) {
 func heldDeletion(v *View) (all []Finding) {
 	for i := range v.Services {
 		s := &v.Services[i]
-		if s.DeletionTimestamp == nil || !slices.Contains(s.Finalizers, service.Finalizer) || !v.isOld(s.DeletionTimestamp.Time) {
+		if s.DeletionTimestamp == nil || !slices.Contains(s.Finalizers, mark.ServiceFinalizer) || !v.isOld(s.DeletionTimestamp.Time) {
 			continue
 		}
 		cause := "No condition says why."
-		for _, kind := range []string{service.ConditionProvisioning, service.ConditionCleanupHeld} {
+		for _, kind := range []string{mark.ServiceProvisioning, mark.ServiceCleanupHeld} {
 			if c := conditionOf(s, kind); c != nil {
 				cause = c.Reason + ": " + c.Message
 			}
@@ -234,7 +234,7 @@ func heldDeletion(v *View) (all []Finding) {
 func noBackends(v *View) (all []Finding) {
 	for i := range v.Services {
 		s := &v.Services[i]
-		if c := conditionOf(s, service.ConditionServing); c != nil && c.Reason == "NoNodes" && v.isOld(c.LastTransitionTime.Time) {
+		if c := conditionOf(s, mark.ServiceServing); c != nil && c.Reason == "NoNodes" && v.isOld(c.LastTransitionTime.Time) {
 			all = append(all, Finding{Object: serviceObject(s), Message: c.Message})
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	api "k8s.io/cloud-provider/api"
 
-	"github.com/fairlead-k8s/fairlead/internal/app"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
@@ -35,7 +34,7 @@ var (
 )
 
 // all returns the reasons of the daemon.
-func all() Reasons { return app.AllReasons() }
+func all() Reasons { return AllReasons() }
 
 // working returns the view of a daemon that leads and has just renewed its Lease.
 func working() DaemonView {

@@ -7,9 +7,9 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/certificate"
-	"github.com/fairlead-k8s/fairlead/internal/controller/service"
-	"github.com/fairlead-k8s/fairlead/internal/controller/volume"
+	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
+	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/volumefact"
 )
 
 // Lists has the objects of a cluster that might wait.
@@ -42,13 +42,13 @@ func (l Lists) views() (views []View) {
 		}
 	}
 	for i := range l.Volumes {
-		if v := &l.Volumes[i]; volume.LeftAlone(v) == "" {
+		if v := &l.Volumes[i]; volumefact.LeftAlone(v) == "" {
 			views = append(views, View{Object: identified(Object{Kind: kindVolume, Key: v.Name}, v), Volume: v, Events: byVolume["/"+v.Name]})
 		}
 	}
 	for i := range l.Requests {
-		if q := &l.Requests[i]; certificate.LeftAlone(q, l.Now) == "" {
-			views = append(views, View{Object: identified(Object{Kind: kindRequest, Key: q.Name}, q), Request: q, Events: byNode["/"+certificate.RequesterOf(q)]})
+		if q := &l.Requests[i]; requestfact.LeftAlone(q, l.Now) == "" {
+			views = append(views, View{Object: identified(Object{Kind: kindRequest, Key: q.Name}, q), Request: q, Events: byNode["/"+requestfact.RequesterOf(q)]})
 		}
 	}
 	for i := range views {
@@ -73,5 +73,5 @@ func (l Lists) byObject(kind string) map[string][]corev1.Event {
 // hasBalancer reports whether the Service needs a load balancer, or might still have
 // one.
 func hasBalancer(s *corev1.Service) bool {
-	return s.Spec.Type == corev1.ServiceTypeLoadBalancer || slices.Contains(s.Finalizers, service.Finalizer)
+	return s.Spec.Type == corev1.ServiceTypeLoadBalancer || slices.Contains(s.Finalizers, mark.ServiceFinalizer)
 }

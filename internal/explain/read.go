@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/pager"
 	"k8s.io/utils/clock"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/certificate"
-	"github.com/fairlead-k8s/fairlead/internal/controller/volume"
+	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/volumefact"
 )
 
 // reader reads the data for the answers from the cluster.
@@ -141,7 +141,7 @@ func (r reader) waitingVolumes(ctx context.Context) ([]corev1.PersistentVolume, 
 	if err != nil {
 		return nil, nil, err
 	}
-	all = slices.DeleteFunc(all, func(v corev1.PersistentVolume) bool { return volume.LeftAlone(&v) != "" })
+	all = slices.DeleteFunc(all, func(v corev1.PersistentVolume) bool { return volumefact.LeftAlone(&v) != "" })
 	if len(all) == 0 {
 		return nil, nil, nil
 	}
@@ -241,7 +241,7 @@ func (r reader) eventsAbout(ctx context.Context, namespace, kind, name string) (
 
 // eventsOfRequest returns the events about the Node that has made the request.
 func (r reader) eventsOfRequest(ctx context.Context, q *certificatesv1.CertificateSigningRequest) ([]corev1.Event, error) {
-	node := certificate.RequesterOf(q)
+	node := requestfact.RequesterOf(q)
 	if node == "" {
 		return nil, nil
 	}

@@ -7,9 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
@@ -45,8 +44,8 @@ var conditionsOfNode = []struct {
 	waits   []corev1.ConditionStatus
 	summary string
 }{
-	{node.ConditionInitialized, []corev1.ConditionStatus{corev1.ConditionFalse}, uninitialized},
-	{nodelifecycle.ConditionMissing, []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionUnknown}, missing},
+	{mark.NodeInitialized, []corev1.ConditionStatus{corev1.ConditionFalse}, uninitialized},
+	{mark.InstanceMissing, []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionUnknown}, missing},
 	{corev1.NodeNetworkUnavailable, []corev1.ConditionStatus{corev1.ConditionTrue}, unreachable},
 }
 
@@ -70,7 +69,7 @@ func hasNoCIDR(n *corev1.Node) bool { return len(n.Spec.PodCIDRs) == 0 && n.Spec
 
 func isSilent(n *corev1.Node) bool {
 	ready := nodefact.Condition(n, corev1.NodeReady)
-	return ready != nil && ready.Status != corev1.ConditionTrue && nodefact.Condition(n, nodelifecycle.ConditionMissing) == nil
+	return ready != nil && ready.Status != corev1.ConditionTrue && nodefact.Condition(n, mark.InstanceMissing) == nil
 }
 
 // excludedBy returns the label that excludes the Node, or "" if there is none.
@@ -146,7 +145,7 @@ func claimsOfEvents(n *corev1.Node, events []event) []claim {
 		if newest < 0 || !known.holds(n) || events[newest].isOver(events, known.over...) {
 			continue
 		}
-		if known.summary == uninitialized && nodefact.Condition(n, node.ConditionInitialized) != nil {
+		if known.summary == uninitialized && nodefact.Condition(n, mark.NodeInitialized) != nil {
 			continue
 		}
 		claims = append(claims, claim{cause: events[newest].cause, state: known.state, summary: known.summary})

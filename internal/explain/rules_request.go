@@ -7,7 +7,8 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/certificate"
+	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
+	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
 )
 
 // heldRequest is the event on a Node that says why a request of its kubelet waits.
@@ -20,8 +21,8 @@ func (all Reasons) request(v View) Answer {
 	v.Events = slices.DeleteFunc(slices.Clone(v.Events), func(e corev1.Event) bool { return e.Reason != heldRequest })
 	events := all.onNodeOf(v)
 	claims := all.decided(r)
-	left := certificate.LeftAlone(r, v.Now)
-	about := slices.IndexFunc(events, func(e event) bool { return certificate.IsAbout(e.cause.Text, r.Name) })
+	left := requestfact.LeftAlone(r, v.Now)
+	about := slices.IndexFunc(events, func(e event) bool { return requestfact.IsAbout(e.cause.Text, r.Name) })
 	if left == "" && about >= 0 {
 		claims = []claim{{cause: events[about].cause, state: Waits, summary: "It waits to be approved."}}
 	}
@@ -51,10 +52,10 @@ func unsaid(a Answer, v View) string {
 	switch {
 	case len(a.Reported) > 0:
 		return " in an event about this request. While the reason stays the same, it is recorded only once an hour for all requests of a Node."
-	case certificate.RequesterOf(v.Request) == "":
+	case requestfact.RequesterOf(v.Request) == "":
 		return ": it was not made by a Node."
 	default:
-		return ". Its Node may not exist or may belong to another manager, or the controller " + certificate.Name + " is not running: it is off by default."
+		return ". Its Node may not exist or may belong to another manager, or the controller " + mark.CertificateController + " is not running: it is off by default."
 	}
 }
 
@@ -63,7 +64,7 @@ func unsaid(a Answer, v View) string {
 func (all Reasons) onNodeOf(v View) []event {
 	events := all.recorded("Node", v.Events)
 	for i := range events {
-		events[i].cause.About = kindNode + "/" + certificate.RequesterOf(v.Request)
+		events[i].cause.About = kindNode + "/" + requestfact.RequesterOf(v.Request)
 	}
 	return events
 }

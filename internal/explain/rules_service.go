@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/service"
+	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 )
 
 // conditionsOfService has the conditions that say what a Service waits for. The
@@ -18,9 +18,9 @@ var conditionsOfService = []struct {
 	waits   metav1.ConditionStatus
 	summary string
 }{
-	{service.ConditionCleanupHeld, metav1.ConditionTrue, "It is being deleted, and waits for the controller of its load balancer class."},
-	{service.ConditionProvisioning, metav1.ConditionTrue, "Its load balancer is not in line with it yet."},
-	{service.ConditionServing, metav1.ConditionFalse, "Its load balancer does not serve it."},
+	{mark.ServiceCleanupHeld, metav1.ConditionTrue, "It is being deleted, and waits for the controller of its load balancer class."},
+	{mark.ServiceProvisioning, metav1.ConditionTrue, "Its load balancer is not in line with it yet."},
+	{mark.ServiceServing, metav1.ConditionFalse, "Its load balancer does not serve it."},
 }
 
 // failuresOfService has the reasons of events about failures. Such a failure lasts
@@ -37,14 +37,14 @@ func (all Reasons) service(v View) Answer {
 		claims = claimsOfFailures(events)
 	}
 	a := v.answer(all, claims, events)
-	serving := meta.FindStatusCondition(s.Status.Conditions, service.ConditionServing)
+	serving := meta.FindStatusCondition(s.Status.Conditions, mark.ServiceServing)
 	if serving != nil && serving.Status == metav1.ConditionFalse && a.State == Waits {
 		a.Since = &serving.LastTransitionTime.Time
 		if serving.Reason == "NotProvisioned" {
 			a.Summary = "It waits for its load balancer."
 		}
 	}
-	isServed := slices.Contains(s.Finalizers, service.Finalizer)
+	isServed := slices.Contains(s.Finalizers, mark.ServiceFinalizer)
 	switch {
 	case s.DeletionTimestamp != nil && isServed:
 		a.Since = &s.DeletionTimestamp.Time

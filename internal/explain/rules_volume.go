@@ -6,7 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/volume"
+	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
+	"github.com/fairlead-k8s/fairlead/internal/controller/volumefact"
 )
 
 // eventsOfVolume has the reasons of events that stay true until the volume has
@@ -20,7 +21,7 @@ func (all Reasons) volume(v View) Answer {
 	v.Events = slices.DeleteFunc(slices.Clone(v.Events), func(e corev1.Event) bool { return e.InvolvedObject.UID != "" && e.InvolvedObject.UID != of.UID })
 	events := all.recorded("PersistentVolume", v.Events)
 	var claims []claim
-	why := volume.LeftAlone(of)
+	why := volumefact.LeftAlone(of)
 	newest := slices.IndexFunc(events, func(e event) bool { return slices.Contains(eventsOfVolume, e.Name) })
 	if newest >= 0 && why == "" {
 		claims = []claim{{cause: events[newest].cause, state: Waits, summary: "It waits for the labels of its zone and its region."}}
@@ -33,7 +34,7 @@ func (all Reasons) volume(v View) Answer {
 		a.State, a.Summary = Ready, fmt.Sprintf("The daemon leaves it alone: %s.", why)
 	case len(claims) == 0:
 		a.State, a.Summary = Unknown, "It has no label of a zone or a region, and no daemon has said why. "+
-			"The volume may not belong to the provider, or the controller "+volume.Name+" is not running: it is off by default."
+			"The volume may not belong to the provider, or the controller "+mark.VolumeController+" is not running: it is off by default."
 	}
 	a.Writers = writers(of.ManagedFields, fieldsOfVolume)
 	a.Next = append(a.Next, "kubectl describe pv "+of.Name)

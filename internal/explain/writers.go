@@ -8,9 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/node"
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
-	"github.com/fairlead-k8s/fairlead/internal/controller/service"
+	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 )
 
 // field is a field of an object, with its path in metadata.managedFields. An answer names
@@ -26,8 +24,8 @@ var fieldsOfNode = []field{
 	{"spec.podCIDR", []string{"f:spec", "f:podCIDR"}},
 	{"status.addresses", []string{"f:status", "f:addresses"}},
 	{"label " + corev1.LabelTopologyZone, []string{"f:metadata", "f:labels", "f:" + corev1.LabelTopologyZone}},
-	condition(string(node.ConditionInitialized)),
-	condition(string(nodelifecycle.ConditionMissing)),
+	condition(string(mark.NodeInitialized)),
+	condition(string(mark.InstanceMissing)),
 	condition(string(corev1.NodeNetworkUnavailable)),
 }
 
@@ -39,11 +37,11 @@ var fieldsOfRoute = []field{
 var fieldsOfService = []field{
 	{"spec.type", []string{"f:spec", "f:type"}},
 	{"spec.loadBalancerClass", []string{"f:spec", "f:loadBalancerClass"}},
-	{"finalizer " + service.Finalizer, []string{"f:metadata", "f:finalizers", `v:"` + service.Finalizer + `"`}},
+	{"finalizer " + mark.ServiceFinalizer, []string{"f:metadata", "f:finalizers", `v:"` + mark.ServiceFinalizer + `"`}},
 	{"status.loadBalancer", []string{"f:status", "f:loadBalancer"}},
-	condition(service.ConditionServing),
-	condition(service.ConditionProvisioning),
-	condition(service.ConditionCleanupHeld),
+	condition(mark.ServiceServing),
+	condition(mark.ServiceProvisioning),
+	condition(mark.ServiceCleanupHeld),
 }
 
 var fieldsOfVolume = []field{

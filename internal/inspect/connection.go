@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/readonly"
 )
 
 // Connection has the flags that select the cluster. They are the same as those of
@@ -38,7 +38,7 @@ const (
 )
 
 // Cluster is the cluster that a command looks at. Its clients only read: if a request
-// could change something, it fails with kube.ErrReadOnly and is not sent.
+// could change something, it fails with readonly.Err and is not sent.
 type Cluster struct {
 	kubernetes.Interface
 	// Config is for callers that make more clients. These clients only read, too.
@@ -88,7 +88,7 @@ func (c *Connection) Open(command string) (*Cluster, error) {
 	config.WarningHandler = rest.NoWarnings{} // The user has not written the requests that the warnings are about.
 	rest.AddUserAgent(config, "fairlead-"+command)
 	reading := rest.CopyConfig(config)
-	reading.Wrap(kube.ReadOnly(func(string) {}))
+	reading.Wrap(readonly.Wrap(func(string) {}))
 	client, err := kubernetes.NewForConfig(reading)
 	if err != nil {
 		return nil, Exit(CannotLook, fmt.Errorf("client of the API server: %w", err))

@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/readonly"
 )
 
 // kubeconfig writes a file with two contexts and returns its name.
@@ -102,10 +102,10 @@ func TestClientOnlyReads(t *testing.T) {
 	if _, err := c.CoreV1().Nodes().Get(t.Context(), "a", metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.CoreV1().Nodes().Update(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.UpdateOptions{}); !errors.Is(err, kube.ErrReadOnly) {
+	if _, err := c.CoreV1().Nodes().Update(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.UpdateOptions{}); !errors.Is(err, readonly.Err) {
 		t.Errorf("a write: error %v", err)
 	}
-	if err := c.CoreV1().Nodes().Delete(t.Context(), "a", metav1.DeleteOptions{}); !errors.Is(err, kube.ErrReadOnly) {
+	if err := c.CoreV1().Nodes().Delete(t.Context(), "a", metav1.DeleteOptions{}); !errors.Is(err, readonly.Err) {
 		t.Errorf("a deletion: error %v", err)
 	}
 	if len(got) != 1 {

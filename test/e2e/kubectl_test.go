@@ -30,7 +30,7 @@ func TestKubectl(t *testing.T) {
 	})
 	t.Run("Completes", func(t *testing.T) {
 		for words, want := range map[string]string{
-			"fairlead che":                 "check-flags\t",
+			"fairlead doc":                 "doctor\t",
 			"fairlead explain --wai":       "--waiting\t",
 			"fairlead explain node/plugin": "node/" + node,
 		} {

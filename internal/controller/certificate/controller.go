@@ -17,13 +17,14 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
 // Name is the controller's name in --controllers, events and health checks.
-const Name = "kubelet-serving-csr-controller"
+const Name = mark.CertificateController
 
 // queue is the name of the queue in metrics.
 const queue = "KubeletServingRequests"

@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
+	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
 )
 
 // observed is the input of a decision about one request.
@@ -130,7 +131,7 @@ func decide(o observed) plan {
 	if o.memory.uid != o.request.UID {
 		o.memory = memory{uid: o.request.UID}
 	}
-	if why := LeftAlone(o.request, o.now); why != "" {
+	if why := requestfact.LeftAlone(o.request, o.now); why != "" {
 		return plan{do: doNothing, why: why}
 	}
 	if cause := isOfAnother(o); cause != nil {

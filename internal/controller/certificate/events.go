@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
 )
 
 const (
@@ -95,14 +96,8 @@ func Reasons() []message.Reason {
 
 // isHeld returns the event that is recorded on a Node and says why its request waits.
 func isHeld(o observed, c message.Cause) message.Event {
-	return held.Event(fmt.Sprintf("%s: %s %s", c.Reason, c.Message, about(o.request.Name)))
+	return held.Event(fmt.Sprintf("%s: %s %s", c.Reason, c.Message, requestfact.About(o.request.Name)))
 }
-
-func about(request string) string { return fmt.Sprintf("The request is %s.", message.Value(request)) }
-
-// IsAbout reports whether the message of an event on a Node is about the request. It
-// returns false if the end of the message was cut off.
-func IsAbout(text, request string) bool { return strings.HasSuffix(text, about(request)) }
 
 // isProven returns the cause of the approval. Its message has facts that an auditor can
 // check.

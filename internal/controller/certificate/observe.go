@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
+	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
@@ -19,7 +20,7 @@ import (
 // this process. It does no I/O.
 func (c *Controller) observe(r *certificatesv1.CertificateSigningRequest) (observed, error) {
 	o := observed{request: r, apiServers: c.apiServers(), limits: c.limits, claim: c.claim}
-	if name := RequesterOf(r); name != "" {
+	if name := requestfact.RequesterOf(r); name != "" {
 		node, err := c.nodes.Cached(name)
 		switch {
 		case err == nil:

@@ -7,6 +7,8 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/utils/third_party/forked/golang/btree"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
 )
 
 // pending has the undecided requests of each Node, ordered by age. A kubelet can make
@@ -39,11 +41,11 @@ const degree = 2
 
 // set records a new or changed request. It removes a request that is decided.
 func (p *pending) set(r *certificatesv1.CertificateSigningRequest) {
-	node := RequesterOf(r)
+	node := requestfact.RequesterOf(r)
 	if node == "" {
 		return
 	}
-	if isDecided(r) {
+	if requestfact.IsDecided(r) {
 		p.remove(r)
 		return
 	}
@@ -60,7 +62,7 @@ func (p *pending) set(r *certificatesv1.CertificateSigningRequest) {
 
 // remove drops a request that is decided or no longer exists.
 func (p *pending) remove(r *certificatesv1.CertificateSigningRequest) {
-	node := RequesterOf(r)
+	node := requestfact.RequesterOf(r)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := p.byNode[node]
@@ -86,7 +88,7 @@ func (p *pending) newest(node string, n int) (names []string) {
 // newer counts the requests of the same Node that are newer than this request. It stops
 // when it has counted as many as its last parameter says.
 func (p *pending) newer(than *certificatesv1.CertificateSigningRequest, enough int) (newer int) {
-	p.descend(RequesterOf(than), func(m made) bool {
+	p.descend(requestfact.RequesterOf(than), func(m made) bool {
 		if newer < enough && isOlder(madeOf(than), m) {
 			newer++
 			return true

@@ -11,12 +11,14 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
 )
 
 func requestOf(node, name string, age int) *certificatesv1.CertificateSigningRequest {
 	return &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(-age) * time.Second))},
-		Spec:       certificatesv1.CertificateSigningRequestSpec{Username: nodePrefix + node, Groups: []string{nodeGroup}},
+		Spec:       certificatesv1.CertificateSigningRequestSpec{Username: requestfact.NodePrefix + node, Groups: []string{requestfact.NodeGroup}},
 	}
 }
 
@@ -64,7 +66,7 @@ func checkPending(t *testing.T, p *pending, node string, all map[string]*certifi
 	t.Helper()
 	var own []*certificatesv1.CertificateSigningRequest
 	for _, r := range all {
-		if RequesterOf(r) == node {
+		if requestfact.RequesterOf(r) == node {
 			own = append(own, r)
 		}
 	}

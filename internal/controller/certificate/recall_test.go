@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	certificatesv1 "k8s.io/api/certificates/v1"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
@@ -25,7 +26,7 @@ func TestRecall(t *testing.T) {
 			situation(csr(t), unasked, func(o *observed) {
 				o.node, o.memory = nil, memory{uid: o.request.UID, reason: noNode.Name}
 			}),
-			step.Memory{Do: "wait", Reason: "NoNode", Text: `There is no Node "a".`, Since: made, NextLook: made.Add(longestPending)},
+			step.Memory{Do: "wait", Reason: "NoNode", Text: `There is no Node "a".`, Since: made, NextLook: made.Add(requestfact.LongestPending)},
 		},
 		"RequestThatIsDecided": {
 			situation(csr(t, stored(func(r *certificatesv1.CertificateSigningRequest) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
 )
 
 // missings are the rules that can make a request wait before the cloud is asked.
@@ -28,7 +29,7 @@ func hasNoNode(o observed) *message.Cause {
 	if o.node != nil {
 		return nil
 	}
-	return nodeIsMissing(RequesterOf(o.request))
+	return nodeIsMissing(requestfact.RequesterOf(o.request))
 }
 
 // isOfAnother returns a cause if the request's Node exists, but belongs to another

@@ -16,6 +16,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
 )
 
 // Limits are the settings of the rules.
@@ -44,50 +45,13 @@ func DefaultLimits() Limits {
 }
 
 const (
-	// A request that is older than longestPending is left alone. No kubelet waits that
-	// long, because a kubelet makes a new request after 15 minutes.
-	longestPending = time.Hour
-	maxBytes       = 16 << 10
-	maxNames       = 64
-
-	nodePrefix = "system:node:"
-	nodeGroup  = "system:nodes"
+	maxBytes = 16 << 10
+	maxNames = 64
 
 	pemType = "CERTIFICATE REQUEST"
 
 	minRSABits, maxRSABits, minCurveBits = 2048, 8192, 256
 )
-
-// LeftAlone returns the reason for which this controller does not decide on a
-// request, or an empty string if it decides.
-func LeftAlone(r *certificatesv1.CertificateSigningRequest, now time.Time) (why string) {
-	switch {
-	case r.Spec.SignerName != certificatesv1.KubeletServingSignerName:
-		return "the request is for another signer"
-	case isDecided(r):
-		return "the request is decided"
-	case now.Sub(r.CreationTimestamp.Time) >= longestPending:
-		return "the request is too old for a kubelet to wait for it"
-	default:
-		return ""
-	}
-}
-
-// isDecided reports whether the request was approved, denied or signed, or whether the
-// signer has failed to sign it.
-func isDecided(r *certificatesv1.CertificateSigningRequest) bool {
-	return len(r.Status.Conditions) > 0 || len(r.Status.Certificate) > 0
-}
-
-// RequesterOf returns the name of the Node that has made the request. Empty means
-// that no Node has made it. The API server writes user and groups, so they can be trusted.
-func RequesterOf(r *certificatesv1.CertificateSigningRequest) string {
-	name, isNode := strings.CutPrefix(r.Spec.Username, nodePrefix)
-	if !isNode || !slices.Contains(r.Spec.Groups, nodeGroup) {
-		return ""
-	}
-	return name
-}
 
 // read parses the text of a request. A kubelet can send any text, so read returns a
 // cause unless the text has an acceptable size and is exactly one PEM block with a
@@ -135,7 +99,7 @@ var wrongs = []func(observed, *x509.CertificateRequest) *message.Cause{
 }
 
 func isNotOfANode(o observed, _ *x509.CertificateRequest) *message.Cause {
-	if RequesterOf(o.request) != "" {
+	if requestfact.RequesterOf(o.request) != "" {
 		return nil
 	}
 	return isWrongSubject(fmt.Sprintf("the user %q who has made the request is not a Node", message.Value(o.request.Spec.Username)))
@@ -147,8 +111,8 @@ func hasOtherSubject(o observed, csr *x509.CertificateRequest) *message.Cause {
 	switch s := csr.Subject; {
 	case s.CommonName != o.request.Spec.Username:
 		return isWrongSubject(fmt.Sprintf("its common name %q is not the name of the user that has made it", message.Value(s.CommonName)))
-	case len(s.Organization) != 1 || s.Organization[0] != nodeGroup:
-		return isWrongSubject(fmt.Sprintf("its organisation is not exactly %q", nodeGroup))
+	case len(s.Organization) != 1 || s.Organization[0] != requestfact.NodeGroup:
+		return isWrongSubject(fmt.Sprintf("its organisation is not exactly %q", requestfact.NodeGroup))
 	case len(s.Names) != 2: //nolint:mnd // the two above
 		return isWrongSubject("its subject has more than a common name and an organisation")
 	default:

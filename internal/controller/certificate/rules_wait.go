@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
 )
 
 // questionLimit limits the questions to the cloud about one Node, because the Node's
@@ -79,7 +80,7 @@ func refuses(o observed, c message.Cause) plan {
 func holds(o observed, c message.Cause) plan {
 	p := plan{do: wait, why: c.Message, cause: c, memory: o.memory}
 	p.memory.reason, p.memory.vain = c.Reason, 0
-	left := longestPending - o.now.Sub(o.request.CreationTimestamp.Time)
+	left := requestfact.LongestPending - o.now.Sub(o.request.CreationTimestamp.Time)
 	switch {
 	case slices.Contains(unprovenReasons, c.Reason):
 		p.memory.vain = o.memory.vain + 1

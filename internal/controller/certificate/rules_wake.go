@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
+	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
 )
 
 // wakes reports whether a change of a Node asks for a pass over the Node's requests. It
@@ -36,5 +37,5 @@ func whyAlone(claim ownership.Claim, node *corev1.Node) string {
 // wakesRequest reports whether a change of a request asks for a pass. The content of a
 // request never changes.
 func wakesRequest(before, now *certificatesv1.CertificateSigningRequest) bool {
-	return before.UID != now.UID || isDecided(before) != isDecided(now)
+	return before.UID != now.UID || requestfact.IsDecided(before) != requestfact.IsDecided(now)
 }

@@ -4,6 +4,8 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
 )
 
 // requestHandlers returns handlers that keep the list of undecided requests up to date.
@@ -23,7 +25,7 @@ func (c *Controller) requestHandlers() cache.ResourceEventHandler {
 			c.undecided.set(is)
 			if wakesRequest(was, is) {
 				c.add(now)
-				c.addNewest(RequesterOf(is))
+				c.addNewest(requestfact.RequesterOf(is))
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -33,7 +35,7 @@ func (c *Controller) requestHandlers() cache.ResourceEventHandler {
 			}
 			if r, ok := obj.(*certificatesv1.CertificateSigningRequest); ok {
 				c.undecided.remove(r)
-				c.addNewest(RequesterOf(r))
+				c.addNewest(requestfact.RequesterOf(r))
 			}
 		},
 	}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
@@ -19,7 +20,7 @@ import (
 // Node that has waited for more than a minute to be initialised. It becomes True when
 // the Node is initialised. A Node that was initialised within a minute gets the
 // condition only if Config.AlwaysShow is set.
-const ConditionInitialized corev1.NodeConditionType = "CloudInitialized"
+const ConditionInitialized = mark.NodeInitialized
 
 // Reasons of events.
 var (

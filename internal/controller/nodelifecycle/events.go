@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
@@ -21,7 +22,7 @@ import (
 // deleted. The condition is Unknown if the last question had no answer, and the last
 // answer was not "absent". The reason then says why. The condition becomes False once
 // the instance is found or the kubelet reports.
-const ConditionMissing corev1.NodeConditionType = "CloudInstanceMissing"
+const ConditionMissing = mark.InstanceMissing
 
 // Reasons of events.
 var (

@@ -7,12 +7,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
 // Finalizer keeps a Service until its load balancer is deleted. Upstream uses the same
 // finalizer.
-const Finalizer = "service.kubernetes.io/load-balancer-cleanup"
+const Finalizer = mark.ServiceFinalizer
 
 // observed is the input of a decision about one Service.
 type observed struct {

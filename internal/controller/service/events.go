@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 )
 
@@ -20,14 +21,14 @@ import (
 const (
 	// ConditionServing reports whether there is a load balancer with an address, and
 	// with nodes behind it.
-	ConditionServing = "LoadBalancerServing"
+	ConditionServing = mark.ServiceServing
 	// ConditionProvisioning is True while the cloud is being brought in line with
 	// the Service.
-	ConditionProvisioning = "LoadBalancerProvisioning"
+	ConditionProvisioning = mark.ServiceProvisioning
 	// ConditionCleanupHeld is True on a Service whose class is not served here, and
 	// whose deletion the finalizer holds up. KEP-4631 does not have this condition.
 	// This controller writes no other condition on such a Service.
-	ConditionCleanupHeld = "LoadBalancerCleanupHeld"
+	ConditionCleanupHeld = mark.ServiceCleanupHeld
 )
 
 // Reasons of events. Upstream has the same names, except for the last five.

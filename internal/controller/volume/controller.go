@@ -11,12 +11,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
 // Name is the controller's name in --controllers and health checks.
-const Name = "persistent-volume-label-controller"
+const Name = mark.VolumeController
 
 const (
 	// queue is the name of the queue in metrics.

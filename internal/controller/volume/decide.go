@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/volumefact"
 )
 
 // observed is the input of a decision.
@@ -74,7 +75,7 @@ func decide(o observed) plan {
 		return plan{do: forget, why: "the volume does not exist"}
 	}
 	m := o.memory.of(o.volume)
-	if why := LeftAlone(o.volume); why != "" {
+	if why := volumefact.LeftAlone(o.volume); why != "" {
 		return plan{do: leave, why: why, memory: m.withoutFailure()}
 	}
 	if o.answer == nil || o.answer.uid != o.volume.UID {

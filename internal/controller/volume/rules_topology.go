@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/volumefact"
 )
 
 // zoneDelimiter separates the zones of a volume that is in several zones, as in
@@ -32,10 +33,10 @@ type place struct {
 // node. If the answer cannot be used, the second result says why. Otherwise, that
 // result is empty.
 func topologyOf(answer map[string]string) (t topology, wrong string) {
-	for _, k := range topologyKeys {
-		now, former := answer[k.key], answer[k.former]
+	for _, k := range volumefact.TopologyKeys() {
+		now, former := answer[k.Key], answer[k.Former]
 		if now != "" && former != "" && now != former {
-			return nil, fmt.Sprintf("%s is %q and %s is %q", k.key, message.Value(now), k.former, message.Value(former))
+			return nil, fmt.Sprintf("%s is %q and %s is %q", k.Key, message.Value(now), k.Former, message.Value(former))
 		}
 		if now == "" {
 			now = former
@@ -43,8 +44,8 @@ func topologyOf(answer map[string]string) (t topology, wrong string) {
 		if now == "" {
 			continue
 		}
-		p := place{key: k.key, label: now, values: []string{now}}
-		if k.key == corev1.LabelTopologyZone {
+		p := place{key: k.Key, label: now, values: []string{now}}
+		if k.Key == corev1.LabelTopologyZone {
 			p.values = strings.Split(now, zoneDelimiter)
 		}
 		if wrong := p.wrong(); wrong != "" {
@@ -126,9 +127,9 @@ func (p place) fits(term corev1.NodeSelectorTerm) bool {
 // isAbout reports whether the requirement is about the label, under its present or
 // its former name.
 func isAbout(r corev1.NodeSelectorRequirement, key string) bool {
-	for _, k := range topologyKeys {
-		if k.key == key {
-			return r.Key == k.key || r.Key == k.former
+	for _, k := range volumefact.TopologyKeys() {
+		if k.Key == key {
+			return r.Key == k.Key || r.Key == k.Former
 		}
 	}
 	return false

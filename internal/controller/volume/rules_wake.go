@@ -3,6 +3,8 @@ package volume
 import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/volumefact"
 )
 
 // wakes reports whether a pass over a volume is due after a change of the volume. It
@@ -13,6 +15,6 @@ func wakes(before, now *corev1.PersistentVolume) bool {
 	return before == nil ||
 		before.UID != now.UID ||
 		(before.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
-		hasTopology(before) != hasTopology(now) ||
+		volumefact.HasTopology(before) != volumefact.HasTopology(now) ||
 		!apiequality.Semantic.DeepEqual(before.Spec.NodeAffinity, now.Spec.NodeAffinity)
 }

@@ -51,9 +51,9 @@ differences beyond single flags see [Compared with upstream](../compared-with-up
 
 ## An existing command line
 
-` + "`fairlead check-flags -- ARGUMENTS`" + ` checks each argument of an existing daemon. It prints *used*, *deprecated*, *changes nothing* and why, *unknown* and what became of the flag, or *refused* and the error
-with which the daemon would end. Every daemon has ` + "`check-flags`" + `, too, which also knows the daemon's own flags. ` + "`-f`" + ` reads the arguments from the manifest of a Pod, Deployment, DaemonSet or StatefulSet. ` + "`-o json`" + ` prints JSON.
-The exit code is 0 if the daemon starts with these arguments and 1 if not. The files that flags name need not exist, and the cluster is not asked. ` + "`make bin/fairlead`" + ` builds ` + "`fairlead`" + ` in a clone of this repository.
+` + "`check-flags -- ARGUMENTS`" + `, a sub-command of every daemon, checks each argument of an existing daemon. It prints *used*, *deprecated*, *changes nothing* and why, *unknown* and what became of the flag, or *refused* and the error
+with which the daemon would end. It also knows the daemon's own flags. ` + "`-f`" + ` reads the arguments from the manifest of a Pod, Deployment, DaemonSet or StatefulSet. ` + "`-o json`" + ` prints JSON.
+The exit code is 0 if the daemon starts with these arguments and 1 if not. The files that flags name need not exist, and the cluster is not asked.
 `
 
 func writeReference(w *bytes.Buffer) {

@@ -1,10 +1,8 @@
-package kube
+package readonly
 
 import (
 	"errors"
 	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -28,9 +26,13 @@ func TestReadOnly(t *testing.T) {
 		{"Healthz", "GET", "/healthz", true},
 		{"Version", "GET", "/version", true},
 		{"Log", "GET", "/api/v1/namespaces/a/pods/p/log", true},
+		{"WatchOfOld", "GET", "/api/v1/watch/nodes", true},
+		{"Namespace", "GET", "/api/v1/namespaces/proxy", true},
+		{"StatusOfANamespace", "GET", "/api/v1/namespaces/proxy/status", true},
 		{"NamespaceCalledProxy", "GET", "/api/v1/namespaces/proxy/services/exec", true},
 		{"SubjectAccessReview", "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", true},
 		{"SelfSubjectRulesReview", "POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", true},
+		{"LocalSubjectAccessReview", "POST", "/apis/authorization.k8s.io/v1/namespaces/a/localsubjectaccessreviews", true},
 		{"TokenReview", "POST", "/apis/authentication.k8s.io/v1/tokenreviews", true},
 		{"ReviewOfAnotherGroup", "POST", "/apis/acme.example.com/v1/reviews", false},
 		{"Create", "POST", "/api/v1/nodes", false},
@@ -46,12 +48,15 @@ func TestReadOnly(t *testing.T) {
 		{"ProxyByGet", "GET", "/api/v1/nodes/n/proxy/run/x", false},
 		{"LegacyProxy", "GET", "/api/v1/proxy/nodes/n/run/x", false},
 		{"PostToNoResource", "POST", "/debug/flags/v", false},
+		{"ProxyOfAService", "GET", "/api/v1/namespaces/a/services/s:80/proxy/x", false},
+		{"ReviewOfAnObject", "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews/a", false},
+		{"LocalReviewOfOthers", "POST", "/apis/acme.example.com/v1/namespaces/a/reviews", false},
 		{"UnknownMethod", "BREW", "/api/v1/nodes/n", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var count sent
 			var refused []string
-			client := ReadOnly(func(what string) { refused = append(refused, what) })(&count)
+			client := Wrap(func(what string) { refused = append(refused, what) })(&count)
 			req, err := http.NewRequestWithContext(t.Context(), tt.method, "https://server"+tt.path, strings.NewReader("body"))
 			if err != nil {
 				t.Fatal(err)
@@ -60,7 +65,7 @@ func TestReadOnly(t *testing.T) {
 			if err == nil {
 				_ = response.Body.Close()
 			}
-			if passes := count == 1; passes != tt.passes || errors.Is(err, ErrReadOnly) == tt.passes || len(refused) == 0 != tt.passes {
+			if passes := count == 1; passes != tt.passes || errors.Is(err, Err) == tt.passes || len(refused) == 0 != tt.passes {
 				t.Errorf("passes %t, want %t; error %v, refused %q", passes, tt.passes, err, refused)
 			}
 		})
@@ -74,29 +79,7 @@ func TestReadOnlyRefusesToSwitchProtocols(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Upgrade", "SPDY/3.1")
-	if _, err := ReadOnly(func(string) {})(&count).RoundTrip(req); !errors.Is(err, ErrReadOnly) || count != 0 { //nolint:bodyclose // there is no response
+	if _, err := Wrap(func(string) {})(&count).RoundTrip(req); !errors.Is(err, Err) || count != 0 { //nolint:bodyclose // there is no response
 		t.Errorf("error %v, %d requests were sent", err, count)
-	}
-}
-
-// denying answers every request with a status.
-type denying int
-
-func (d denying) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: int(d), Body: http.NoBody}, nil
-}
-
-func TestTellDenied(t *testing.T) {
-	for status, want := range map[int][]string{http.StatusOK: nil, http.StatusNotFound: nil, http.StatusForbidden: {"GET /api/v1/nodes"}} {
-		var told []string
-		wrapped := TellDenied(func(request string) { told = append(told, request) })(denying(status))
-		response, err := wrapped.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/nodes?limit=500", http.NoBody))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		if response.StatusCode != status || !slices.Equal(told, want) {
-			t.Errorf("status %d: got %d, told %q, want %q", status, response.StatusCode, told, want)
-		}
 	}
 }
