@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,6 +53,10 @@ var portAttacks = []portAttack{
 	{"BrokenProtocol", "webhooks", (*attackers).breakProtocol},
 	{"BrokenProtocol", "secure", (*attackers).breakProtocol},
 	{"BodiesThatNeverEnd", "webhooks", (*attackers).bodies},
+	{"ListsOfEmptyNames", "webhooks", (*attackers).emptyNames},
+	{"LongChainsOfCertificates", "secure", (*attackers).longChains},
+	{"CallersThatHangUp", "secure", (*attackers).hangUp},
+	{"PathsThatAreRemembered", "secure", (*attackers).oddPaths},
 	{"InventedTokens", "secure", (*attackers).tokens},
 	{"InventedPaths", "secure", (*attackers).paths},
 }
@@ -329,6 +334,67 @@ func (a *attackers) bodies(t *testing.T) {
 		_ = c.SetDeadline(time.Now().Add(time.Second))
 		_, _ = fmt.Fprintf(c, "POST /test HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{\"%s", 3<<20, strings.Repeat("a", 1<<20))
 	}
+}
+
+// emptyNames sends small texts that are large lists in memory.
+func (a *attackers) emptyNames(t *testing.T) {
+	t.Helper()
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, MaxConnsPerHost: 60}
+	defer transport.CloseIdleConnections()
+	client := http.Client{Transport: transport, Timeout: 10 * time.Second}
+	body := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","userInfo":{"groups":["a"` + strings.Repeat(`,""`, 900_000) + `]}}}`
+	var all sync.WaitGroup
+	for range 60 {
+		all.Go(func() {
+			request, err := http.NewRequestWithContext(a.ctx, http.MethodPost, fmt.Sprintf("https://127.0.0.1:%d/test", a.port), strings.NewReader(body))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			request.Header.Set("Content-Type", "application/json")
+			if response, err := client.Do(request); err == nil {
+				_ = response.Body.Close()
+			}
+		})
+	}
+	all.Wait()
+}
+
+// longChains presents more certificates than anybody needs. Each takes CPU time.
+func (a *attackers) longChains(t *testing.T) {
+	t.Helper()
+	c := newCertificate(t, "a")
+	c.Certificate.Certificate = slices.Repeat(c.Certificate.Certificate, 300)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &c.Certificate, nil }}}
+	defer transport.CloseIdleConnections()
+	a.requests(t, transport, 300, func(*http.Request) {})
+}
+
+// hangUp makes requests with long paths, and reads no answer.
+func (a *attackers) hangUp(t *testing.T) {
+	t.Helper()
+	for n := range 500 {
+		c := a.dial(t, byte(1+n%128), &tls.Config{NextProtos: []string{"http/1.1"}})
+		_ = c.SetDeadline(time.Now().Add(time.Second))
+		for range 8 {
+			_, _ = fmt.Fprintf(c, "GET /%s HTTP/1.1\r\nHost: a\r\n\r\n", strings.Repeat("a", 8000))
+		}
+		_ = c.NetConn().(*net.TCPConn).SetLinger(0)
+		_ = c.NetConn().Close()
+	}
+}
+
+// oddPaths asks for paths whose characters take six bytes where they are remembered.
+func (a *attackers) oddPaths(t *testing.T) {
+	t.Helper()
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	defer transport.CloseIdleConnections()
+	n := 0
+	a.requests(t, transport, 300, func(r *http.Request) {
+		n++
+		r.URL.Path = "/" + strconv.Itoa(n) + strings.Repeat("\x00", 4000)
+		time.Sleep(10 * time.Millisecond)
+	})
 }
 
 // certificate is a self-signed certificate of an authority of its own.

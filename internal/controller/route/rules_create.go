@@ -62,7 +62,11 @@ func (x *index) rejectionOf(cidr netip.Prefix, owner *corev1.Node) *rejection {
 		return &rejection{}
 	}
 	for _, held := range x.table.overlaps(cidr) {
-		if e := x.entries[held]; e != nil && e.owner != nil && e.owner != owner && x.table.precedes(held, e.owner, cidr, owner) {
+		e := x.entries[held]
+		if e == nil || e.owner == nil || e.owner == owner || x.disowns(e.owner) || !x.limits.CreateOutside && !x.isInside(held) {
+			continue // It gets no route itself.
+		}
+		if x.table.precedes(held, e.owner, cidr, owner) {
 			return &rejection{e.owner, held}
 		}
 	}
@@ -91,18 +95,16 @@ func byAge(a, b *corev1.Node) int {
 type count struct{ all, inside int }
 
 // commonLengths says for each length of a family's CIDRs whether it is common: inside the
-// cluster's CIDRs it is more frequent than each other length, or at least a tenth of the
-// CIDRs have it, and not only one.
+// cluster's CIDRs at least two Nodes have it, or it is the only one.
 func commonLengths(counts map[int]count) map[int]bool {
-	total, most, next := 0, 0, 0 // most and next are the two largest numbers
+	most, next := 0, 0 // the two largest numbers
 	for _, n := range counts {
-		total += n.inside
 		most, next = max(most, n.inside), max(next, min(most, n.inside))
 	}
 	common := map[int]bool{}
 	for bits, n := range counts {
 		if n.all > 0 {
-			common[bits] = n.inside > next || n.inside > 1 && 10*n.inside >= total
+			common[bits] = n.inside > 1 || n.inside > next
 		}
 	}
 	return common

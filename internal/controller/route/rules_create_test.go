@@ -193,9 +193,8 @@ func TestCommonLengths(t *testing.T) {
 		{"OnlyOne", map[int]int{24: 1}, map[int]bool{24: true}},
 		{"OneAgainstOne", map[int]int{24: 1, 23: 1}, map[int]bool{24: false, 23: false}}, // the older Node counts
 		{"OneAgainstTwo", map[int]int{24: 2, 25: 1}, map[int]bool{24: true, 25: false}},
-		{"ATenth", map[int]int{24: 18, 25: 2}, map[int]bool{24: true, 25: true}},
-		{"LessThanATenth", map[int]int{24: 19, 25: 2}, map[int]bool{24: true, 25: false}},
-		{"OneIsNoTenth", map[int]int{24: 3, 25: 1, 26: 1}, map[int]bool{24: true, 25: false, 26: false}},
+		{"TwoOfMany", map[int]int{24: 300, 25: 2}, map[int]bool{24: true, 25: true}},
+		{"OneOfMany", map[int]int{24: 3, 25: 1, 26: 1}, map[int]bool{24: true, 25: false, 26: false}},
 		{"OutsideTheCluster", map[int]int{24: 3, 8: 0}, map[int]bool{24: true, 8: false}},
 	} {
 		counts := map[int]count{}

@@ -104,13 +104,13 @@ func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
 	ofOwner := e.owner != nil && r.target == e.owner.Name
 	works := ofOwner && !r.blackhole && !hasOtherAddresses(r, e.owner)
 	switch {
-	case works && first == nil && !x.overlaps(e):
+	case works && first == nil && !e.overlaps():
 		return inUse, "it leads to its node"
 	case !x.isInside(r.cidr):
 		return keep, "it is not inside the cluster's CIDRs"
 	case x.disowns(target), x.disowns(e.owner):
 		return keep, "its Node does not belong to this daemon"
-	case ofOwner && x.overlaps(e):
+	case ofOwner && e.overlaps():
 		return stray, "its CIDR overlaps with " + e.rejection.held.String() + " of Node " + e.rejection.holder.Name
 	case works && (r.name == "" || r.name == first.name):
 		return keep, "it cannot be distinguished from an identical route"
@@ -143,9 +143,9 @@ func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
 }
 
 // overlaps reports whether the CIDR of the entry overlaps with another Node's, which
-// belongs to this daemon and keeps its route.
-func (x *index) overlaps(e *entry) bool {
-	return e.rejection != nil && e.rejection.holder != nil && !x.disowns(e.rejection.holder)
+// keeps its route.
+func (e *entry) overlaps() bool {
+	return e.rejection != nil && e.rejection.holder != nil
 }
 
 // isInside reports whether one of the cluster's CIDRs contains this CIDR and is larger.

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -22,16 +21,17 @@ const (
 )
 
 // bounded is a listener that keeps at most limit connections. If a client opens one
-// more, another one is closed. Connections of hosts without an answered request go first,
-// and of these the host with the most connections. Then those of the hosts whose first
-// request was answered last. So the kubelet, the API server and Prometheus keep their
-// connections, however many others there are. The addresses of this machine, from which
-// kubelets call Pods on the host's network, go last.
+// more, another one is closed, but none of the newest quarter: everybody gets time for a
+// request. Connections of hosts without an answered request go first, and of these the host
+// with the most connections. Then those of the hosts whose first request was answered last.
+// So the kubelet, the API server and Prometheus keep their connections, however many others
+// there are. The address of this machine, from which kubelets call Pods on the host's
+// network, goes last.
 type bounded struct {
 	net.Listener
 
 	limit int
-	own   func(host string) bool // whether it is an address of this machine
+	own   func(remote, local string) bool // whether the caller is this machine
 
 	mu    sync.Mutex
 	open  []*connection   // the oldest first; guarded by mu
@@ -42,16 +42,7 @@ type bounded struct {
 type uses struct{ first, last time.Time }
 
 func newBounded(l net.Listener, limit int) *bounded {
-	return &bounded{Listener: l, limit: limit, own: isOwn, known: map[string]uses{}}
-}
-
-// isOwn reports whether the host is this machine.
-func isOwn(host string) bool {
-	all, _ := net.InterfaceAddrs() // Without them, no host is preferred.
-	return slices.ContainsFunc(all, func(a net.Addr) bool {
-		own, err := netip.ParsePrefix(a.String())
-		return err == nil && own.Addr().String() == host
-	})
+	return &bounded{Listener: l, limit: limit, own: func(remote, local string) bool { return remote == local }, known: map[string]uses{}}
 }
 
 // Accept implements net.Listener.
@@ -61,7 +52,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	c := &connection{Conn: accepted, of: b, host: hostOf(accepted.RemoteAddr())}
-	c.own = b.own(c.host)
+	c.own = b.own(c.host, hostOf(accepted.LocalAddr()))
 	if surplus := b.add(c, time.Now()); surplus != nil {
 		_ = surplus.Close() // its reader gets an error
 	}
@@ -73,11 +64,11 @@ func (b *bounded) Accept() (net.Conn, error) {
 func (b *bounded) add(added *connection, now time.Time) (surplus *connection) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	others := b.open
 	b.open = append(b.open, added)
 	if len(b.open) <= b.limit {
 		return nil
 	}
+	others := b.open[:len(b.open)-max(b.limit/4, 1)]
 	of := map[string]int{}
 	for _, c := range b.open {
 		of[c.host]++
@@ -133,14 +124,13 @@ func (b *bounded) answered(host string, now time.Time) {
 		u.first = now
 	}
 	if _, ok := b.known[host]; !ok && len(b.known) >= knownHosts {
+		oldest := host
 		for other, u := range b.known {
-			if now.Sub(u.last) > knownFor {
-				delete(b.known, other)
+			if oldest == host || u.last.Before(b.known[oldest].last) {
+				oldest = other
 			}
 		}
-		if len(b.known) >= knownHosts {
-			return
-		}
+		delete(b.known, oldest)
 	}
 	u.last = now
 	b.known[host] = u

@@ -13,7 +13,8 @@ import (
 // arriving for the longest time. The API server sends each request without pauses,
 // so only callers that stop in the middle of a request lose their places.
 type places struct {
-	limit int
+	limit    int
+	decoding sync.Mutex // one request is decoded at a time, because that takes several times its size
 
 	mu      sync.Mutex
 	taken   int      // guarded by mu

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"sync"
 
 	"golang.org/x/time/rate"
@@ -53,6 +54,9 @@ func (a *authorized) Authorize(ctx context.Context, what authorizer.Attributes) 
 			return decision, why, err
 		}
 	}
+	if n := len(what.GetPath()) + len(what.GetVerb()); n > longestPath || strings.ContainsFunc(what.GetPath()+what.GetVerb(), isUnusual) {
+		return authorizer.DecisionNoOpinion, "no path of this server is so long, or has such characters", nil
+	}
 	user := what.GetUser().GetName()
 	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", user, what.GetVerb(), what.GetPath()))
 	if _, ok := a.allowed.Get(key); !ok && !a.bound(user).AllowN(a.clock.Now(), 1) {
@@ -64,6 +68,12 @@ func (a *authorized) Authorize(ctx context.Context, what authorizer.Attributes) 
 	}
 	return decision, why, err
 }
+
+// longestPath bounds the questions that the library remembers. Each path of this server
+// is shorter.
+const longestPath = 1024
+
+func isUnusual(r rune) bool { return r < ' ' || r > '~' }
 
 // bound returns the limiter of a user. The cache drops a limiter after rememberFor,
 // and then the user gets a new one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,5 +99,27 @@ func TestAuthorized(t *testing.T) {
 	}
 	if asked = 0; !ask("system:anonymous", "/healthz") || asked != 0 {
 		t.Errorf("a probe is refused or asked about %d times", asked)
+	}
+}
+
+// The library remembers each question with its path, so nobody is asked about long ones.
+func TestNobodyIsAskedAboutOddPaths(t *testing.T) {
+	asked := 0
+	a, err := newAuthorized(authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		asked++
+		return authorizer.DecisionAllow, "", nil
+	}), apiserveroptions.NewDelegatingAuthorizationOptions(), testingclock.NewFakePassiveClock(time.Now()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]authorizer.Decision{
+		"/metrics": authorizer.DecisionAllow, "/" + strings.Repeat("a", longestPath): authorizer.DecisionNoOpinion, "/a\x00": authorizer.DecisionNoOpinion, "/\u202e": authorizer.DecisionNoOpinion,
+	} {
+		if got, _, err := a.Authorize(t.Context(), authorizer.AttributesRecord{User: &user.DefaultInfo{Name: "a"}, Verb: "get", Path: path}); got != want || err != nil {
+			t.Errorf("%.20q: %v, %v, want %v", path, got, err, want)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times, want 1", asked)
 	}
 }

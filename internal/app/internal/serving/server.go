@@ -3,6 +3,7 @@ package serving
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log"
@@ -42,6 +43,8 @@ const (
 	// streamsAtOnce is the number of requests at the same time on one connection. A client
 	// with more opens another connection.
 	streamsAtOnce = 8
+	// longestChain bounds the time that the verification of a client certificate takes.
+	longestChain = 5
 	// minBuffer bounds what HTTP/2 buffers of bodies. It is the smallest size that HTTP/2
 	// allows.
 	minBuffer = 64 << 10
@@ -94,7 +97,7 @@ func serve(ctx context.Context, s *server.SecureServingInfo, h http.Handler) (st
 		streams = streamsAtOnce
 	}
 	served := &http.Server{
-		Handler:           h,
+		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(quiet{w}, r) }),
 		TLSConfig:         tlsConfig(serving, s),
 		MaxHeaderBytes:    headerLimit,
 		ReadHeaderTimeout: headerTimeout,
@@ -124,6 +127,21 @@ func serve(ctx context.Context, s *server.SecureServingInfo, h http.Handler) (st
 	}
 }
 
+// quiet is the writer of an answer. It hides that the caller has closed the connection,
+// because the library writes several lines to the log about each such answer.
+type quiet struct{ http.ResponseWriter }
+
+func (q quiet) Write(p []byte) (int, error) {
+	_, _ = q.ResponseWriter.Write(p)
+	return len(p), nil
+}
+
+// Flush implements http.Flusher.
+func (q quiet) Flush() { _ = http.NewResponseController(q.ResponseWriter).Flush() }
+
+// Unwrap lets http.ResponseController find the connection.
+func (q quiet) Unwrap() http.ResponseWriter { return q.ResponseWriter }
+
 // tlsConfig returns the configuration of a port. Until ctx ends, it follows changes of the
 // certificate files.
 func tlsConfig(ctx context.Context, s *server.SecureServingInfo) *tls.Config {
@@ -136,6 +154,12 @@ func tlsConfig(ctx context.Context, s *server.SecureServingInfo) *tls.Config {
 	}
 	if s.ClientCA != nil {
 		c.ClientAuth = tls.RequestClientCert // Whether it is valid is found out for each request.
+		c.VerifyPeerCertificate = func(chain [][]byte, _ [][]*x509.Certificate) error {
+			if len(chain) > longestChain {
+				return errors.New("too many certificates")
+			}
+			return nil
+		}
 	}
 	current := dynamiccertificates.NewDynamicServingCertificateController(c, s.ClientCA, s.Cert, s.SNICerts, nil)
 	var files []dynamiccertificates.Notifier

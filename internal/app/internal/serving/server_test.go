@@ -3,12 +3,15 @@ package serving
 import (
 	"bytes"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -335,3 +338,83 @@ func TestErrorsOfAuthenticationAreRarelyLogged(t *testing.T) {
 		t.Errorf("%d lines, %d bytes: %.2000q", n, log.Len(), log.String())
 	}
 }
+
+// The verification of a certificate takes CPU time, so an unknown one is rarely verified.
+func TestUnknownCertificatesAreRarelyVerified(t *testing.T) {
+	verified := 0
+	a := newReviewed(authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
+		verified++
+		if string(r.TLS.PeerCertificates[0].Raw) == "known" {
+			return &authenticator.Response{}, true, nil
+		}
+		return nil, false, errors.New("unknown authority")
+	}), time.Minute, clock.RealClock{})
+	ask := func(certificate string) bool {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/healthz", nil)
+		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{Raw: []byte(certificate)}}}
+		_, ok, _ := a.AuthenticateRequest(r)
+		return ok
+	}
+	if !ask("known") {
+		t.Fatal("a known certificate is refused")
+	}
+	for range 300 {
+		ask("the same")
+	}
+	if verified != 2 {
+		t.Errorf("%d verifications of one certificate that is refused, want 1", verified-1)
+	}
+	began := time.Now()
+	for n := range 300 {
+		ask(strconv.Itoa(n))
+	}
+	if most := unknownAtOnce + 1 + unknownPerSecond*(1+int(time.Since(began).Seconds())); verified > most {
+		t.Errorf("%d verifications of unknown certificates, want at most %d", verified, most)
+	}
+	if !ask("known") {
+		t.Error("a known certificate waits for unknown ones")
+	}
+}
+
+func TestLongChainIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	pair := newKeyPair(t, 1, nil)
+	pair.write(t, dir)
+	_, url := serving(t, "--client-ca-file="+filepath.Join(dir, "tls.crt"))
+	for n, want := range map[int]bool{longestChain: true, longestChain + 1: false} {
+		own, err := tls.X509KeyPair(pair.cert, pair.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own.Certificate = slices.Repeat(own.Certificate, n)
+		client := insecureClient()
+		client.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{own}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/healthz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		if (err == nil) != want {
+			t.Errorf("%d certificates: %v", n, err)
+		}
+	}
+}
+
+// The library logs an answer that could not be written.
+func TestAnswerThatNobodyReadsIsNoError(t *testing.T) {
+	w := quiet{failingWriter{httptest.NewRecorder()}}
+	if n, err := w.Write([]byte("forbidden")); n != 9 || err != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	w.Flush()
+	if w.Unwrap() == nil {
+		t.Error("the connection cannot be found")
+	}
+}
+
+type failingWriter struct{ *httptest.ResponseRecorder }
+
+func (failingWriter) Write([]byte) (int, error) { return 0, net.ErrClosed }

@@ -32,7 +32,8 @@ const (
 	remembered = 4096
 )
 
-// reviewed bounds the questions to the API server about unknown credentials. A caller
+// reviewed bounds the questions to the API server about unknown credentials, and the
+// verification of unknown certificates. A caller
 // that reaches the port can send any number of them. The library asks about them each
 // time, because it does not remember a refusal that gives a reason, and the API server
 // always gives one. It returns no errors, because the library writes each of them to the
@@ -43,6 +44,7 @@ type reviewed struct {
 	accepted *cache.LRUExpireCache
 	refusal  time.Duration // time for which a refusal is remembered
 	limiter  *rate.Limiter
+	verifier *rate.Limiter   // the same for certificates, whose verification takes CPU time
 	few      *rate.Sometimes // bounds the log of errors
 	clock    clock.PassiveClock
 }
@@ -54,6 +56,7 @@ func newReviewed(next authenticator.Request, refusal time.Duration, c clock.Pass
 		accepted: cache.NewLRUExpireCacheWithClock(remembered, c),
 		refusal:  refusal,
 		limiter:  rate.NewLimiter(unknownPerSecond, unknownAtOnce),
+		verifier: rate.NewLimiter(unknownPerSecond, unknownAtOnce),
 		few:      newFew(),
 		clock:    c,
 	}
@@ -64,16 +67,24 @@ func (a *reviewed) AuthenticateRequest(r *http.Request) (*authenticator.Response
 	// Web sockets can carry credentials in this header, and the library would ask
 	// about them, too. No path here serves web sockets.
 	r.Header.Del("Sec-WebSocket-Protocol")
-	credentials := r.Header.Get("Authorization")
-	if credentials == "" {
+	credentials, limiter := sha256.New(), a.limiter
+	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		limiter = a.verifier
+		for _, c := range r.TLS.PeerCertificates {
+			credentials.Write(c.Raw)
+		}
+	}
+	token := r.Header.Get("Authorization")
+	if limiter == a.limiter && token == "" {
 		answer, ok, err := a.next.AuthenticateRequest(r)
 		return answer, ok, a.log(r, err)
 	}
-	key := sha256.Sum256([]byte(credentials))
+	credentials.Write([]byte(token))
+	key := [sha256.Size]byte(credentials.Sum(nil))
 	if _, ok := a.refused.Get(key); ok {
 		return nil, false, nil
 	}
-	if _, ok := a.accepted.Get(key); !ok && !a.limiter.AllowN(a.clock.Now(), 1) {
+	if _, ok := a.accepted.Get(key); !ok && !limiter.AllowN(a.clock.Now(), 1) {
 		return nil, false, nil
 	}
 	answer, ok, err := a.next.AuthenticateRequest(r)

@@ -31,7 +31,12 @@ const (
 	reviewLimit = 3 << 20
 	// reviewsAtOnce bounds the memory of requests. Any caller that reaches the port
 	// can send requests.
-	reviewsAtOnce = 16
+	reviewsAtOnce = 8
+	// otherLimit is the maximum size of a request without its objects in bytes. In
+	// memory, a list of empty names takes many times as much.
+	otherLimit = 64 << 10
+	// rememberRefusal is the time for which a refused certificate is not verified again.
+	rememberRefusal = 10 * time.Second
 	// readTimeout is the longest time that a request may take to arrive. The API
 	// server sends a request without pauses.
 	readTimeout = 5 * time.Second
@@ -102,7 +107,7 @@ func ServeWebhooks(ctx context.Context, c WebhookConfig, h *Health, register fun
 			return nil, fmt.Errorf("serving webhooks: %w", err)
 		}
 		info.ClientCA = callers // The server requests a certificate, and reads the CA file again when it changes.
-		handler = onlyFor(x509request.NewDynamic(callers.VerifyOptions, x509request.CommonNameUserConversion), handler)
+		handler = onlyFor(newReviewed(x509request.NewDynamic(callers.VerifyOptions, x509request.CommonNameUserConversion), rememberRefusal, clock.RealClock{}), handler)
 	}
 	return serve(ctx, info, handler), nil
 }
@@ -205,10 +210,16 @@ func (v *reviewer) answer(w http.ResponseWriter, r *http.Request) ([]byte, *fail
 		return nil, &failure{http.StatusTooManyRequests, fmt.Errorf("%d requests to webhooks are being answered", v.places.limit)}
 	}
 	defer place.leave()
-	request, wrong := readReview(r)
+	body, wrong := readBody(r)
 	if !place.arrived() {
 		return nil, &failure{http.StatusTooManyRequests, errors.New("this request arrived too slowly, and another request needed its place")}
 	}
+	if wrong != nil {
+		return nil, wrong
+	}
+	v.places.decoding.Lock()
+	request, wrong := decode(body)
+	v.places.decoding.Unlock()
 	if wrong != nil {
 		return nil, wrong
 	}
@@ -253,7 +264,7 @@ func (v *reviewer) admit(ctx context.Context, r *admissionv1.AdmissionRequest) (
 
 const reviewKind = "AdmissionReview"
 
-func readReview(r *http.Request) (*admissionv1.AdmissionRequest, *failure) {
+func readBody(r *http.Request) ([]byte, *failure) {
 	if got := r.Header.Get("Content-Type"); got != "application/json" {
 		return nil, badRequest("Content-Type: %q should be %q", printable.Cut(got, quoteLimit), "application/json")
 	}
@@ -263,6 +274,27 @@ func readReview(r *http.Request) (*admissionv1.AdmissionRequest, *failure) {
 		return nil, badRequest("admission request: %w", err)
 	case len(body) == 0:
 		return nil, badRequest("admission request HTTP body is empty")
+	}
+	return body, nil
+}
+
+// objects are the large parts of a request.
+type objects struct {
+	Request *struct{ Object, OldObject, Options json.RawMessage }
+}
+
+// decode returns the request in a body.
+func decode(body []byte) (*admissionv1.AdmissionRequest, *failure) {
+	var large objects
+	if err := json.Unmarshal(body, &large); err != nil {
+		return nil, badRequest("admission review: %w", err)
+	}
+	others := len(body)
+	if l := large.Request; l != nil {
+		others -= len(l.Object) + len(l.OldObject) + len(l.Options)
+	}
+	if others > otherLimit {
+		return nil, badRequest("admission review: %d bytes beside the objects, want %d at most", others, otherLimit)
 	}
 	var review admissionv1.AdmissionReview
 	if err := json.Unmarshal(body, &review); err != nil {

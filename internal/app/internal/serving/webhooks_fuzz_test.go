@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
 )
 
 // FuzzReadReview reads requests of webhooks. The result is always a decoded request
@@ -28,7 +30,11 @@ func FuzzReadReview(f *testing.F) {
 	f.Fuzz(func(t *testing.T, contentType, body string) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/a", strings.NewReader(body))
 		r.Header.Set("Content-Type", contentType)
-		request, wrong := readReview(r)
+		text, wrong := readBody(r)
+		var request *admissionv1.AdmissionRequest
+		if wrong == nil {
+			request, wrong = decode(text)
+		}
 		if (request == nil) == (wrong == nil) {
 			t.Errorf("got %v and %v", request, wrong)
 		}

@@ -49,6 +49,8 @@ func TestWebhook(t *testing.T) {
 		{name: "Decodable", admit: allow, body: "{", status: 400, want: "admission review: unexpected end"},
 		{name: "OnlyReviewsOfV1", admit: allow, body: strings.Replace(reviewRequest, "/v1", "/v1beta1", 1), status: 400, want: "admission.k8s.io/v1beta1"},
 		{name: "ReviewHasARequest", admit: allow, body: `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, status: 400, want: "Request field is nil"},
+		{name: "LargeObject", admit: allow, body: strings.Replace(reviewRequest, `"name"`, `"object":{"a":"`+strings.Repeat("a", 1<<20)+`"},"name"`, 1), status: 200, want: `"allowed":true`},
+		{name: "LittleBesideTheObjects", admit: allow, body: strings.Replace(reviewRequest, `"name"`, `"userInfo":{"groups":["a"`+strings.Repeat(`,""`, 30_000)+`]},"name"`, 1), status: 400, want: "bytes beside the objects"},
 		{name: "NotTooLarge", admit: allow, body: strings.Repeat(" ", reviewLimit+1), status: 400, want: "request body too large"},
 		{name: "ErrorIsTheServers", admit: func(*admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 			return nil, errors.New("the cloud is unreachable")
