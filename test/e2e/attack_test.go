@@ -193,7 +193,7 @@ func (a *attackers) floodStreams(t *testing.T, token string) {
 	}
 	for n := range byte(4) {
 		c := a.dial(t, 1+n, &tls.Config{NextProtos: []string{"h2"}})
-		if err := c.Handshake(); err != nil || c.ConnectionState().NegotiatedProtocol != "h2" {
+		if err := c.HandshakeContext(a.ctx); err != nil || c.ConnectionState().NegotiatedProtocol != "h2" {
 			continue // It is not offered.
 		}
 		go func() { _, _ = io.Copy(io.Discard, c) }()
@@ -259,7 +259,7 @@ func (a *attackers) neverEnd(t *testing.T) {
 
 func (a *attackers) idle(t *testing.T) {
 	for n := range byte(128) {
-		_ = a.dial(t, 1+n, &tls.Config{}).Handshake()
+		_ = a.dial(t, 1+n, &tls.Config{}).HandshakeContext(a.ctx)
 	}
 }
 
@@ -270,7 +270,7 @@ func (a *attackers) longCertificates(t *testing.T) {
 	c := newCertificate(t, strings.Repeat("a", 6000))
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &c.Certificate, nil }}}
 	defer transport.CloseIdleConnections()
-	a.requests(t, transport, 2000, func(r *http.Request) {})
+	a.requests(t, transport, 2000, func(*http.Request) {})
 }
 
 func (a *attackers) tokens(t *testing.T) {

@@ -18,9 +18,10 @@ const (
 	// long, because a kubelet makes a new request after 15 minutes.
 	LongestPending = time.Hour
 
-	// NodePrefix and NodeGroup are the prefix of the user and the group of a kubelet.
+	// NodePrefix is the prefix of the user of a kubelet.
 	NodePrefix = "system:node:"
-	NodeGroup  = "system:nodes"
+	// NodeGroup is the group of the kubelets.
+	NodeGroup = "system:nodes"
 )
 
 // LeftAlone returns the reason for which the controller does not decide on a

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -53,7 +55,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 	}
 	c := &connection{Conn: accepted, of: b, host: hostOf(accepted.RemoteAddr())}
 	c.own = b.own(c.host, hostOf(accepted.LocalAddr()))
-	if surplus := b.add(c, time.Now()); surplus != nil {
+	if surplus := b.add(c, clock.RealClock{}.Now()); surplus != nil {
 		_ = surplus.Close() // its reader gets an error
 	}
 	return c, nil
@@ -113,7 +115,7 @@ func (b *bounded) note(c net.Conn, state http.ConnState) {
 	wasActive := noted.active
 	noted.active = state == http.StateActive
 	if wasActive && !noted.active { // also after a request that ends the connection
-		b.answered(noted.host, time.Now())
+		b.answered(noted.host, clock.RealClock{}.Now())
 	}
 }
 

@@ -3,7 +3,6 @@ package serving
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log"
@@ -154,13 +153,20 @@ func tlsConfig(ctx context.Context, s *server.SecureServingInfo) *tls.Config {
 	}
 	if s.ClientCA != nil {
 		c.ClientAuth = tls.RequestClientCert // Whether it is valid is found out for each request.
-		c.VerifyPeerCertificate = func(chain [][]byte, _ [][]*x509.Certificate) error {
-			if len(chain) > longestChain {
+		c.VerifyConnection = func(s tls.ConnectionState) error {
+			if len(s.PeerCertificates) > longestChain {
 				return errors.New("too many certificates")
 			}
 			return nil
 		}
 	}
+	c.GetConfigForClient = followFiles(ctx, s, c)
+	return c
+}
+
+// followFiles reads the certificates of a port, and again when their files change. It
+// returns the function that gives each connection the newest ones.
+func followFiles(ctx context.Context, s *server.SecureServingInfo, c *tls.Config) func(*tls.ClientHelloInfo) (*tls.Config, error) {
 	current := dynamiccertificates.NewDynamicServingCertificateController(c, s.ClientCA, s.Cert, s.SNICerts, nil)
 	var files []dynamiccertificates.Notifier
 	if s.ClientCA != nil {
@@ -185,8 +191,7 @@ func tlsConfig(ctx context.Context, s *server.SecureServingInfo) *tls.Config {
 		klog.FromContext(ctx).Error(err, "Certificates cannot be used yet")
 	}
 	go current.Run(1, ctx.Done())
-	c.GetConfigForClient = current.GetConfigForClient
-	return c
+	return current.GetConfigForClient
 }
 
 // listen binds the port, with a certificate from files or a self-signed one.

@@ -77,7 +77,8 @@ func (a *reviewed) AuthenticateRequest(r *http.Request) (*authenticator.Response
 	token := r.Header.Get("Authorization")
 	if limiter == a.limiter && token == "" {
 		answer, ok, err := a.next.AuthenticateRequest(r)
-		return answer, ok, a.log(r, err)
+		a.log(r, err)
+		return answer, ok, nil
 	}
 	credentials.Write([]byte(token))
 	key := [sha256.Size]byte(credentials.Sum(nil))
@@ -89,12 +90,14 @@ func (a *reviewed) AuthenticateRequest(r *http.Request) (*authenticator.Response
 	}
 	answer, ok, err := a.next.AuthenticateRequest(r)
 	if isUnanswered(err) { // The credentials may be valid, so the next request is asked about.
-		return nil, false, a.log(r, err)
+		a.log(r, err)
+		return nil, false, nil
 	}
 	if err != nil || !ok {
 		a.accepted.Remove(key)
 		a.refused.Add(key, true, a.refusal)
-		return answer, ok, a.log(r, err)
+		a.log(r, err)
+		return answer, ok, nil
 	}
 	a.accepted.Add(key, true, rememberFor)
 	return answer, ok, nil
@@ -111,10 +114,9 @@ func isUnanswered(err error) bool {
 	return isStatus || isNet || errors.Is(err, context.Canceled)
 }
 
-// log writes some of the errors to the log. It returns nil.
-func (a *reviewed) log(r *http.Request, err error) error {
+// log writes some of the errors to the log.
+func (a *reviewed) log(r *http.Request, err error) {
 	if err != nil {
 		a.few.Do(func() { klog.FromContext(r.Context()).Error(cut(err), "A request could not be authenticated") })
 	}
-	return nil
 }
