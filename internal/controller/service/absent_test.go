@@ -29,9 +29,9 @@ func TestDeletionOfAServiceThatNeverGotALoadBalancer(t *testing.T) {
 		hides  bool
 		gone   bool
 	}{
-		"IsReleased":                                {begins: func(*life) {}, gone: true},
-		"IsReleasedAfterARestart":                   {begins: func(l *life) { l.stop(); l.start() }, gone: true},
-		"IsReleasedIfItIsDeletedDuringTheFirstCall": {begins: func(l *life) { l.update(edited); l.after(500 * time.Millisecond) }, gone: true},
+		"IsReleased":                   {begins: func(*life) {}, gone: true},
+		"IsReleasedAfterARestart":      {begins: func(l *life) { l.stop(); l.start() }, gone: true},
+		"IsReleasedDuringTheFirstCall": {begins: func(l *life) { l.update(edited); l.after(500 * time.Millisecond) }, gone: true},
 		"StaysIfItEverHadOne": {begins: func(l *life) {
 			l.change(func() { l.fail = func(string) error { return nil } })
 			l.after(10 * time.Minute)
