@@ -37,10 +37,11 @@ func TestChangesOfProvidersWaitForTheLease(t *testing.T) {
 		{http.MethodPost, "/api/v1/namespaces/a/serviceaccounts/b/token", false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			held, passed := lease.New(10*time.Second), false
+			held := lease.New(10 * time.Second)
+			var passed atomic.Bool
 			var shared atomic.Pointer[lease.Lease]
 			client := http.Client{Transport: gate{roundTripper(func(*http.Request) (*http.Response, error) {
-				passed = true
+				passed.Store(true)
 				return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 			}), &shared}}
 			request := func(ctx context.Context) error {
@@ -54,19 +55,19 @@ func TestChangesOfProvidersWaitForTheLease(t *testing.T) {
 				}
 				return err
 			}
-			if err := request(t.Context()); err != nil || !passed {
-				t.Errorf("%s %s without an election: passed %v, %v", tt.method, tt.path, passed, err)
+			if err := request(t.Context()); err != nil || !passed.Load() {
+				t.Errorf("%s %s without an election: passed %v, %v", tt.method, tt.path, passed.Load(), err)
 			}
 			shared.Store(held)
-			passed = false
+			passed.Store(false)
 			go func() { _ = request(t.Context()) }()
 			time.Sleep(time.Minute)
-			if passed == tt.waits {
-				t.Errorf("%s %s under an old lease: passed is %v", tt.method, tt.path, passed)
+			if passed.Load() == tt.waits {
+				t.Errorf("%s %s under an old lease: passed is %v", tt.method, tt.path, passed.Load())
 			}
 			held.Ask()()
 			synctest.Wait()
-			if !passed {
+			if !passed.Load() {
 				t.Errorf("%s %s does not pass after the renewal", tt.method, tt.path)
 			}
 			time.Sleep(time.Minute)
