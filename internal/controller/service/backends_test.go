@@ -173,7 +173,9 @@ func TestBackendsFollowTheNodesWhileTheFinalizerIsContested(t *testing.T) {
 		}
 		l.create(host("b"))
 		l.after(30 * time.Second)
-		if got := l.balancers["u1"]; !slices.Equal(got, list("a", "b")) {
+		var got []string
+		l.change(func() { got = slices.Clone(l.balancers["u1"]) })
+		if !slices.Equal(got, list("a", "b")) {
 			t.Errorf("backends %v half a minute after a Node has joined", got)
 		}
 		l.after(10 * time.Minute)
