@@ -49,8 +49,8 @@ test: unit e2e ## All tests: unit tests, then end to end.
 
 unit: | need-go ## Unit tests of all modules, with the race detector where there is a C compiler.
 	$(if $(RACE),,@echo "No C compiler: testing without the race detector.")
-	$(TEST) $(RACE) -timeout=60m $$($(TESTED) | grep -vE '/test/(growth|walks)$$|/internal/controller/(nodelifecycle|route)$$')
-	$(TEST) -timeout=30m ./test/growth ./test/walks ./internal/controller/nodelifecycle ./internal/controller/route # They count, or take many times as long with the race detector.
+	$(TEST) $(RACE) -timeout=30m $$($(TESTED) | grep -vE '/test/(growth|walks)$$')
+	$(TEST) -timeout=30m ./test/growth ./test/walks # They count, and take many times as long with the race detector.
 	cd playground && $(TEST) $(RACE) -timeout=30m $$($(TESTED))
 	cd test/scale && $(TEST) $(RACE) -timeout=30m ./...
 	cd test/alerts && $(GO) test -shuffle=on -timeout=10m ./...
