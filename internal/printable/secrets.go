@@ -2,8 +2,10 @@ package printable
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -52,6 +54,25 @@ func pattern(text string) *regexp.Regexp {
 // beginning of a URL whose end was cut off. A text of more than 16 KiB is cut.
 func WithoutSecrets(text string) string {
 	text = Cut(text, maxSearched)
+	if !mayHaveSecrets(text) {
+		return text
+	}
+	return search(text)
+}
+
+// words has a part of each name that the patterns look for.
+var words = []string{"authorization", "bearer", "token", "passw", "passphrase", "secret", "credential", "key", "signature"}
+
+// mayHaveSecrets reports whether a pattern can match. Most messages have none of the
+// characters and words, and the patterns take a hundred times as long.
+func mayHaveSecrets(text string) bool {
+	const marks = "@?#%\\"
+	special := func(r rune) bool { return r >= utf8.RuneSelf || strings.ContainsRune(marks, r) }
+	lower := strings.ToLower(text)
+	return strings.ContainsFunc(text, special) || slices.ContainsFunc(words, func(word string) bool { return strings.Contains(lower, word) })
+}
+
+func search(text string) string {
 	hidden := make([]bool, len(text))
 	v := viewOf(text).rewritten(unescape)
 	v.hide(hidden)
