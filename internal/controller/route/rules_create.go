@@ -1,7 +1,6 @@
 package route
 
 import (
-	"cmp"
 	"net/netip"
 	"slices"
 
@@ -43,71 +42,6 @@ func (x *index) jobFor(cidr netip.Prefix, e *entry, s *share) *job {
 		return nil
 	}
 	return &next
-}
-
-// rejection says why no route is created for a CIDR although a Node claims it
-// (promise S5 d). The CIDR has to be checked because a kubelet can write any CIDR
-// into its own Node.
-type rejection struct {
-	// The rejected CIDR overlaps with another Node's CIDR. The field holder has that
-	// Node, and the field held has its CIDR. If holder is nil, the rejected CIDR is not
-	// inside the cluster's CIDRs.
-	holder *corev1.Node
-	held   netip.Prefix
-}
-
-// rejectionOf returns the rejection of a CIDR, or nil if the CIDR can get a route.
-func (x *index) rejectionOf(cidr netip.Prefix, owner *corev1.Node) *rejection {
-	if !x.limits.CreateOutside && !x.isInside(cidr) {
-		return &rejection{}
-	}
-	for _, held := range x.table.overlaps(cidr) {
-		e := x.entries[held]
-		if e == nil || e.owner == nil || e.owner == owner || x.disowns(e.owner) || !x.limits.CreateOutside && !x.isInside(held) {
-			continue // It gets no route itself.
-		}
-		if x.table.precedes(held, e.owner, cidr, owner) {
-			return &rejection{e.owner, held}
-		}
-	}
-	return nil
-}
-
-// precedes reports whether, of two Nodes whose CIDRs overlap, the first one gets its
-// route. It is the Node whose CIDR has a length that is common among the Nodes, because
-// such a CIDR was assigned. Otherwise a kubelet could write a part of another Node's CIDR,
-// and its more specific route would take the traffic of that Node's pods, or a CIDR that
-// contains those of many Nodes. Of CIDRs that are alike in this, the older Node's counts.
-func (t *table) precedes(a netip.Prefix, nodeA *corev1.Node, b netip.Prefix, nodeB *corev1.Node) bool {
-	if isCommon := t.isCommon(a); isCommon != t.isCommon(b) {
-		return isCommon
-	}
-	return byAge(nodeA, nodeB) < 0
-}
-
-// byAge compares the ages of two Nodes. The older one comes first.
-func byAge(a, b *corev1.Node) int {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-}
-
-// count has the number of CIDRs of one length that Nodes claim, and how many of them lie
-// inside the cluster's CIDRs.
-type count struct{ all, inside int }
-
-// commonLengths says for each length of a family's CIDRs whether it is common: inside the
-// cluster's CIDRs at least two Nodes have it, or it is the only one.
-func commonLengths(counts map[int]count) map[int]bool {
-	most, next := 0, 0 // the two largest numbers
-	for _, n := range counts {
-		most, next = max(most, n.inside), max(next, min(most, n.inside))
-	}
-	common := map[int]bool{}
-	for bits, n := range counts {
-		if n.all > 0 {
-			common[bits] = n.inside > 1 || n.inside > next
-		}
-	}
-	return common
 }
 
 func whyCreated(e *entry) string {

@@ -104,32 +104,6 @@ func (t *table) isTarget(name string) bool {
 	return is
 }
 
-func (t *table) commonLengths() map[bool]map[int]bool {
-	return map[bool]map[int]bool{true: commonLengths(t.lengths[true]), false: commonLengths(t.lengths[false])}
-}
-
-// isCommon reports whether the length of the CIDR is common.
-func (t *table) isCommon(cidr netip.Prefix) bool { return t.common[cidr.Addr().Is4()][cidr.Bits()] }
-
-// wholesOf returns the CIDRs of the claimed lengths that contain this smaller CIDR.
-func (t *table) wholesOf(cidr netip.Prefix) (wholes []netip.Prefix) {
-	for bits := range t.common[cidr.Addr().Is4()] {
-		if bits < cidr.Bits() {
-			wholes = append(wholes, netip.PrefixFrom(cidr.Addr(), bits).Masked())
-		}
-	}
-	return wholes
-}
-
-// overlaps returns the CIDRs that overlap with this one, and that Nodes claim or have
-// claimed. CIDRs overlap only if one contains the other.
-func (t *table) overlaps(cidr netip.Prefix) []netip.Prefix {
-	all := slices.DeleteFunc(t.wholesOf(cidr), func(whole netip.Prefix) bool { return t.claimants[whole] == nil })
-	all = slices.AppendSeq(all, maps.Keys(t.parts[cidr]))
-	slices.SortFunc(all, netip.Prefix.Compare)
-	return all
-}
-
 // update brings the claims of the Node with this name up to date in the table.
 func (t *table) update(o *observed, name string) {
 	for _, cidr := range t.cidrs[name] {
@@ -161,38 +135,6 @@ func claimed(node *corev1.Node) []netip.Prefix {
 		return nil
 	}
 	return cidrsOf(node)
-}
-
-// claim updates lengths and parts for a CIDR. n is 1 if the CIDR has got its first
-// claimant, and -1 if it has lost its last one.
-func (t *table) claim(o *observed, cidr netip.Prefix, n int) {
-	counted := t.lengths[cidr.Addr().Is4()]
-	c := counted[cidr.Bits()]
-	c.all += n
-	if o.isInside(cidr) {
-		c.inside += n
-	}
-	counted[cidr.Bits()] = c
-	if n > 0 {
-		t.addPart(cidr)
-	}
-}
-
-func (t *table) addPart(cidr netip.Prefix) {
-	for _, whole := range t.wholesOf(cidr) {
-		if t.parts[whole] == nil {
-			t.parts[whole] = map[netip.Prefix]bool{}
-		}
-		t.parts[whole][cidr] = true
-	}
-}
-
-// findParts finds the parts of all CIDRs from scratch.
-func (t *table) findParts() {
-	clear(t.parts)
-	for cidr := range t.claimants {
-		t.addPart(cidr)
-	}
 }
 
 // reach returns the given CIDRs and Nodes, and all others that are connected with them.
