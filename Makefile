@@ -113,7 +113,7 @@ bin/go.work: Makefile $(addsuffix /go.mod,$(WORKSPACE) ./playground) | need-go
 	@mkdir -p bin && rm -f $@ && cd bin && $(GO) work init $(addprefix ../,$(WORKSPACE) ./playground)
 
 generate: | need-go ## What is made from code: the reference pages, and what `fairlead new` writes. A test fails while it is stale.
-	$(GO) test -count=1 ./internal/app/internal/settings -run '^TestReference$$' -generate
+	$(GO) test -count=1 ./internal/daemon/settings -run '^TestReference$$' -generate
 	$(GO) test -count=1 ./internal/docs -run '^(TestReference|TestThirdParty|TestChartValues)$$' -generate
 	$(GO) test -count=1 ./internal/scaffold -run '^TestExample$$' -generate
 	$(FIGURES)

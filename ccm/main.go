@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/component-base/cli"
 
-	"github.com/fairlead-k8s/fairlead/internal/app"
+	"github.com/fairlead-k8s/fairlead/internal/command"
 )
 
 // ExitRestart is the exit code of a process that ends as planned because it must be
@@ -36,12 +36,12 @@ func MainWith(o Options) { os.Exit(Run(o)) }
 // of the Go runtime: GOGC is 50 unless the environment sets it.
 func Run(o Options) int {
 	collectEarly()
-	cmd := app.NewMain(named(o))
+	cmd := command.NewMain(o.program())
 	cmd.SetContext(untilSignal())
 	err := cli.RunNoErrOutput(cmd)
-	code := app.ExitCode(err, ExitRestart)
-	if !app.EndedAsPlanned(err) {
-		app.PrintError(cmd, err)
+	code := command.ExitCode(err, ExitRestart)
+	if !command.EndedAsPlanned(err) {
+		command.PrintError(cmd, err)
 	}
 	return code
 }

@@ -50,7 +50,7 @@ func TestLocalFilesStayOutOfTheBuild(t *testing.T) {
 		{
 			"../.dockerignore",
 			[]string{"cloud.conf", "kubeconfig", ".env", "token", "cmd/cloud-controller-manager/cloud.conf", "tools/my.key", "deploy/admin.kubeconfig", "bin/x", ".vscode/settings.json"},
-			[]string{"go.mod", "go.sum", ".git/HEAD", "internal/app/run.go", "cmd/cloud-controller-manager/main.go", "tools/version-flags.sh", "simulator/internal/web/page/index.html"},
+			[]string{"go.mod", "go.sum", ".git/HEAD", "internal/daemon/run.go", "cmd/cloud-controller-manager/main.go", "tools/version-flags.sh", "simulator/internal/web/page/index.html"},
 		},
 		{
 			"../examples/provider/.dockerignore",

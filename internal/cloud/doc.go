@@ -13,7 +13,7 @@
 // This package uses package time and no injected clock, because the deadline of a
 // context cannot follow an injected clock. The tests use testing/synctest.
 //
-// Package internal/app makes, initializes and opens a Provider. Controllers under
+// Package internal/daemon makes, initializes and opens a Provider. Controllers under
 // internal/controller use the Gateway to observe the cloud and to change it. Their
 // rules do not import this package. From this repository, this package imports only
 // provider, internal/lease and internal/sleep.

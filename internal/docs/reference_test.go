@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-k8s/fairlead/internal/app"
+	"github.com/fairlead-k8s/fairlead/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
@@ -19,7 +19,7 @@ var generate = flag.Bool("generate", false, "write the pages that are made from 
 // TestReference checks that the generated pages agree with the code. With
 // -generate it writes them.
 func TestReference(t *testing.T) {
-	reasons, err := json.MarshalIndent(app.AllReasons(), "", "\t")
+	reasons, err := json.MarshalIndent(daemon.AllReasons(), "", "\t")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-k8s/fairlead/internal/app"
+	"github.com/fairlead-k8s/fairlead/internal/daemon"
 )
 
 const troubleshooting = "docs/guides/troubleshooting.md"
@@ -16,7 +16,7 @@ const troubleshooting = "docs/guides/troubleshooting.md"
 // CertificateSigningRequests and of volumes have their own guides.
 func TestTroubleshootingNamesEachReason(t *testing.T) {
 	text := read(t, troubleshooting)
-	for _, r := range app.AllReasons() {
+	for _, r := range daemon.AllReasons() {
 		searched := r.Type == "Warning" || r.Condition == "CloudInitialized" || strings.HasPrefix(r.Condition, "LoadBalancer")
 		if searched && r.On != "PersistentVolume" && !strings.Contains(text, "`"+r.Name+"`") {
 			t.Errorf("%s does not name %s, a reason on a %s", troubleshooting, r.Name, r.On)
@@ -28,7 +28,7 @@ func TestTroubleshootingNamesEachReason(t *testing.T) {
 // the guide exist.
 func TestTroubleshootingNamesWhatExists(t *testing.T) {
 	known := map[string]bool{"LoadBalancer": true}
-	for _, r := range app.AllReasons() {
+	for _, r := range daemon.AllReasons() {
 		known[r.Name], known[r.Condition] = true, true
 	}
 	text, levels, _ := strings.Cut(read(t, troubleshooting), "## What the log says")

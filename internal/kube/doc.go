@@ -7,7 +7,7 @@
 // A write does not begin after the end of its context. The end of the context
 // does not interrupt a write that has begun.
 //
-// internal/app, internal/inspect and the controllers under internal/controller import
+// internal/daemon, internal/inspect and the controllers under internal/controller import
 // this package. Files that only decide, such as decide.go, do not import it. The only
 // package of this repository that it imports is internal/lease.
 package kube

@@ -6,6 +6,7 @@
 // The Result of a pass says when the next pass over the key is needed. backoff.go
 // computes the delay after failures.
 //
-// internal/app and the controllers under internal/controller import this package.
+// internal/daemon, internal/dryrun and the controllers under internal/controller import
+// this package.
 // It imports no other package of this repository.
 package loop

@@ -1,7 +1,7 @@
 // Package typo finds the sub-command or the flag that the user probably meant.
 //
 // The packages of commands import this package: cmd/fairlead, cmd/simcloud,
-// internal/doctor, and internal/app with its settings.
+// internal/doctor, internal/command and internal/daemon/settings.
 package typo
 
 import (

@@ -9,7 +9,7 @@
 // warning to standard error when it is initialised. It imports only the standard
 // library, so that Go initialises it before any package of Kubernetes.
 //
-// cmd/fairlead, cmd/simcloud, and internal/app with its settings import this
+// cmd/fairlead, cmd/simcloud, and internal/daemon with its settings import this
 // package.
 package versions
 

@@ -1,0 +1,20 @@
+package daemon
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/fairlead-k8s/fairlead/internal/daemon/settings"
+	"github.com/fairlead-k8s/fairlead/internal/inspect"
+)
+
+// The commands explain and doctor know the sources of all events.
+func TestSourcesOfEvents(t *testing.T) {
+	want := []string{settings.ManagerName}
+	for _, c := range settings.Ours() {
+		want = append(want, c.Source)
+	}
+	if got := inspect.Sources(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
