@@ -187,6 +187,32 @@ func (p *Process) startController(ctx, lasting context.Context, r registration) 
 	})
 }
 
+// runAll runs the controllers, each under its lease.
+func (p *Process) runAll(ctx context.Context, made []started) {
+	placed := map[election.Placement][]started{}
+	for _, s := range made {
+		placed[s.placement] = append(placed[s.placement], s)
+	}
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() {
+		select {
+		case err := <-p.gateway.Load().RestartNeeded():
+			p.fail(err)
+		case <-ctx.Done():
+		}
+	})
+	all.Go(func() { p.runControllers(ctx, placed[election.UnderMainLease]) })
+	if p.migration != nil {
+		all.Go(func() { p.runMigrated(ctx, placed[election.UnderMigrationLease]) })
+	}
+}
+
+// runMigrated runs controllers under the second lease.
+func (p *Process) runMigrated(ctx context.Context, migrated []started) {
+	p.migration.RunWithin(ctx, p.election, func(ctx context.Context) { p.runControllers(ctx, migrated) })
+}
+
 // runControllers returns once ctx has ended and all controllers have returned.
 // It also waits for calls that change the cloud, even if no controller waits
 // for them any more.

@@ -269,3 +269,12 @@ func (p *Program) webhookErrors() []error {
 	}
 	return errs
 }
+
+// place returns the placement of a controller: under one of the leases, or in
+// another component.
+func (p *Program) place(name string) election.Placement {
+	return election.Place(p.Settings.Migration.Plan(), settings.ManagerName, func(entry string) bool {
+		found, ok := p.Settings.Controllers.ByAnyName(entry)
+		return ok && found == name
+	})
+}
