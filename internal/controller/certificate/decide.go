@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // observed is the input of a decision about one request.
@@ -36,8 +37,8 @@ type observed struct {
 	// allowance for the approvals of all Nodes together.
 	questions, approvals allowance.Allowance
 	memory               memory
-	// told has the last event of the Node and of each holder, by Node name.
-	told   map[string]told
+	// told has the events on the Node and on each holder, by Node name.
+	told   map[string]showing.News
 	limits Limits
 	claim  ownership.Claim
 }
@@ -86,12 +87,6 @@ type memory struct {
 	// vain is the number of answers in a row that did not prove the names and
 	// addresses in the request.
 	vain int
-}
-
-// told is the last event that was recorded on a Node.
-type told struct {
-	reason string
-	at     time.Time
 }
 
 // action is the next thing that a pass does.

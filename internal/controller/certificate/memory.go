@@ -6,18 +6,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // remembered is the process's memory of Nodes and requests.
 type remembered struct {
 	requests  map[string]memory              // by name of the request
 	questions map[string]allowance.Allowance // by name of the Node
-	told      map[string]told                // by name of the Node
+	told      map[string]showing.News        // by name of the Node
 	approvals allowance.Allowance
 }
 
 func newRemembered() remembered {
-	return remembered{requests: map[string]memory{}, questions: map[string]allowance.Allowance{}, told: map[string]told{}}
+	return remembered{requests: map[string]memory{}, questions: map[string]allowance.Allowance{}, told: map[string]showing.News{}}
 }
 
 // remember stores the decision of a pass.
@@ -25,7 +26,7 @@ func (c *Controller) remember(o observed, p plan) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range p.events {
-		c.remembered.told[e.node.Name] = told{reason: p.cause.Reason, at: o.now}
+		c.remembered.told[e.node.Name] = c.remembered.told[e.node.Name].With(p.cause.Reason, o.now)
 	}
 	name := o.request.Name
 	if p.do != wait {

@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
 	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
@@ -44,7 +45,7 @@ func (c *Controller) look(o observed) observed {
 	o.approvals = c.remembered.approvals
 	if o.node != nil {
 		o.questions = c.remembered.questions[o.node.Name]
-		o.told = map[string]told{}
+		o.told = map[string]showing.News{}
 		for _, n := range append([]*corev1.Node{o.node}, o.holders...) {
 			if t, ok := c.remembered.told[n.Name]; ok {
 				o.told[n.Name] = t

@@ -7,6 +7,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // questionLimit limits the questions to the cloud about one Node, because the Node's
@@ -23,13 +24,6 @@ func (l Limits) approvals() allowance.Limit {
 const (
 	firstPause   = 5 * time.Second
 	longestPause = time.Hour
-)
-
-// eventInterval is the shortest time between two events on a Node if their reasons
-// differ, and repeatInterval is the shortest time if the reason is the same.
-const (
-	eventInterval  = time.Minute
-	repeatInterval = time.Hour
 )
 
 // untilApproval returns the plan to wait if the limit of approvals is used up. It
@@ -84,7 +78,7 @@ func holds(o observed, c message.Cause) plan {
 	switch {
 	case slices.Contains(unprovenReasons, c.Reason):
 		p.memory.vain = o.memory.vain + 1
-		p.after = min(pauseAfter(p.memory.vain), left)
+		p.after = min(showing.Pause(p.memory.vain, firstPause, longestPause), left)
 	case o.answer.given == failed:
 		p.soon = true
 	default:
@@ -97,16 +91,6 @@ func holds(o observed, c message.Cause) plan {
 // unprovenReasons are the reasons to wait that a later answer of the cloud might
 // remove. So the cloud is asked again.
 var unprovenReasons = []string{identityUnproven.Name, addressUnproven.Name}
-
-// pauseAfter returns the pause before the next question. vain is the number of
-// answers in a row that proved nothing.
-func pauseAfter(vain int) time.Duration {
-	pause := firstPause
-	for n := 1; n < vain && pause < longestPause; n++ {
-		pause *= 2
-	}
-	return min(pause, longestPause)
-}
 
 // eventsOf returns the events that say why the request waits: on its Node, and on
 // each Node that claims the same instance. Another manager's Node gets no event.
@@ -130,7 +114,5 @@ func eventsOf(o observed, c message.Cause) (events []recorded) {
 
 // isNews reports whether the cause should be recorded on the Node now.
 func isNews(o observed, node string, c message.Cause) bool {
-	said := o.told[node]
-	since := o.now.Sub(said.at)
-	return since >= repeatInterval || said.reason != c.Reason && since >= eventInterval
+	return o.told[node].IsNew(c.Reason, o.now)
 }

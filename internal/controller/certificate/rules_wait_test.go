@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message/messagetest"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 func TestReasonsAreComplete(t *testing.T) { messagetest.ReasonsAreComplete(t, Reasons()) }
@@ -67,7 +68,7 @@ func TestWhenItIsLookedAtAgain(t *testing.T) {
 func TestEvents(t *testing.T) {
 	excluded := node("b", func(n *corev1.Node) { n.Labels[ownership.LabelExclude] = "" })
 	says := func(reason string, ago time.Duration) func(*observed) {
-		return func(o *observed) { o.told = map[string]told{"a": {reason, noon.Add(-ago)}} }
+		return func(o *observed) { o.told = map[string]showing.News{"a": {reason: noon.Add(-ago)}} }
 	}
 	wrong := csr(t, names("*.a"))
 	for _, tt := range []struct {
@@ -76,10 +77,9 @@ func TestEvents(t *testing.T) {
 		want []string // Nodes
 	}{
 		{"FirstReason", situation(wrong), []string{"a"}},
-		{"SameReasonIsNoEvent", situation(wrong, says("WrongSubject", 59*time.Minute)), nil},
-		{"SameReasonAfterAnHour", situation(wrong, says("WrongSubject", time.Hour)), []string{"a"}},
-		{"AnotherReasonTooSoon", situation(wrong, says("WeakKey", 59*time.Second)), nil},
-		{"AnotherReason", situation(wrong, says("WeakKey", time.Minute)), []string{"a"}},
+		{"SameReasonIsNoEvent", situation(wrong, says("WrongSubject", showing.RepeatAfter-time.Second)), nil},
+		{"SameReasonIsRepeated", situation(wrong, says("WrongSubject", showing.RepeatAfter)), []string{"a"}},
+		{"AnotherReason", situation(wrong, says("WeakKey", time.Second)), []string{"a"}},
 		{"ContestedIsReportedOnBoth", situation(csr(t), heldBy(node("b"))), []string{"a", "b"}},
 		{"ContestedIsNotSaidOnANodeOfOthers", situation(csr(t), heldBy(excluded)), []string{"a"}},
 		{"RequestOfNoNodeIsReportedNowhere", situation(csr(t, of("alice")), func(o *observed) { o.node = nil }), nil},

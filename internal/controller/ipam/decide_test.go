@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -89,7 +90,7 @@ func sightedAt(node string, d time.Duration) edit {
 }
 
 func toldBefore(reason string, d time.Duration) edit {
-	return func(o *observed) { o.memory = memory{uid: "u", told: reason, toldAt: ago(d)} }
+	return func(o *observed) { o.memory = memory{uid: "u", told: showing.News{reason: ago(d)}} }
 }
 
 func TestDecide(t *testing.T) {
@@ -110,7 +111,7 @@ func TestDecide(t *testing.T) {
 		{name: "ExcludedNodeGetsNothing", edits: []edit{excluded}, want: doNothing, says: ownership.LabelExclude},
 		{name: "FullClusterIsSaid", edits: []edit{full}, want: wait, says: "10.0.0.0/22", event: "CIDRNotAvailable"},
 		{name: "FullClusterIsSaidOnce", edits: []edit{full, toldBefore("CIDRNotAvailable", time.Minute)}, want: wait, says: "10.0.0.0/22"},
-		{name: "FullClusterIsSaidAgain", edits: []edit{full, toldBefore("CIDRNotAvailable", repeatEvent)}, want: wait, event: "CIDRNotAvailable"},
+		{name: "FullClusterIsSaidAgain", edits: []edit{full, toldBefore("CIDRNotAvailable", showing.RepeatAfter)}, want: wait, event: "CIDRNotAvailable"},
 		{name: "AnotherReasonIsSaid", edits: []edit{full, toldBefore("CIDRAssignmentFailed", time.Minute)}, want: wait, event: "CIDRNotAvailable"},
 		{name: "AnotherNodeWasTold", edits: []edit{full, toldBefore("CIDRNotAvailable", time.Minute), func(o *observed) { o.memory.uid = "before" }}, want: wait, event: "CIDRNotAvailable"},
 		// Earlier leaders.

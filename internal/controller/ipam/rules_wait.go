@@ -13,12 +13,10 @@ const (
 	// quiet is the time for which a Node waits before an event reports that other
 	// Nodes have to be fenced first, or that another allocator is at work.
 	quiet = 30 * time.Second
-	// repeatEvent is the shortest time between two events with the same reason.
-	repeatEvent = 30 * time.Minute
 )
 
 // holds returns the plan for a Node that gets no CIDRs now. The event is recorded if
-// its reason is new, or if the last event is older than repeatEvent. An event about the
+// it is news (see package showing). An event about the
 // fence or another allocator is not recorded during the first seconds of the wait (see
 // quiet).
 func holds(o observed, event message.Event) plan {
@@ -30,8 +28,8 @@ func holds(o observed, event message.Event) plan {
 			return p
 		}
 	}
-	if p.memory.told != event.Reason || o.now.Sub(p.memory.toldAt) >= repeatEvent {
-		p.memory.told, p.memory.toldAt = event.Reason, o.now
+	if p.memory.told.IsNew(event.Reason, o.now) {
+		p.memory.told = p.memory.told.With(event.Reason, o.now)
 		p.event = &event
 	}
 	return p

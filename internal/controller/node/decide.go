@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // observed has the inputs of a decision about one Node.
@@ -87,9 +88,8 @@ type memory struct {
 	nextAsk time.Time
 	// questions is the allowance for questions about the Node while it waits.
 	questions allowance.Allowance
-	// recorded is the reason in the last event, and recordedAt is the time of that event.
-	recorded   string
-	recordedAt time.Time
+	// recorded has the events about the causes of the wait.
+	recorded showing.News
 	// notices identifies the notices about the Node that were recorded last.
 	notices string
 	// missing counts, for each label that came from the cloud, the answers in a row

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 func TestNodesThatAreLeftAlone(t *testing.T) {
@@ -27,8 +28,8 @@ func TestNodesThatAreLeftAlone(t *testing.T) {
 }
 
 func TestMemoryOfAnotherNodeUnderTheNameIsForgotten(t *testing.T) {
-	p := decide(observed{now: noon, node: fresh(), answer: refusing("CloudDenied"), memory: memory{uid: "u0", waitsSince: noon.Add(-time.Hour), recorded: "CloudDenied"}})
-	want := memory{uid: "u1", waitsSince: noon, waitsFor: "CloudDenied", recorded: "CloudDenied", recordedAt: noon, vain: 1, nextAsk: noon.Add(firstPause)}
+	p := decide(observed{now: noon, node: fresh(), answer: refusing("CloudDenied"), memory: memory{uid: "u0", waitsSince: noon.Add(-time.Hour), recorded: showing.News{"CloudDenied": noon.Add(-time.Hour)}}})
+	want := memory{uid: "u1", waitsSince: noon, waitsFor: "CloudDenied", recorded: showing.News{"CloudDenied": noon}, vain: 1, nextAsk: noon.Add(firstPause)}
 	if diff := cmp.Diff(want, p.memory, compare); diff != "" {
 		t.Errorf("memory (-want +got):\n%s", diff)
 	}

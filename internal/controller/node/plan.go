@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -86,7 +85,7 @@ func (c *Controller) keepForPlan(o observed) {
 // untold returns the memory as if no event had been recorded yet. So the next plan
 // lists all its events, even those that an earlier plan has listed.
 func (m memory) untold() memory {
-	m.recorded, m.recordedAt, m.notices, m.said = "", time.Time{}, "", ""
+	m.recorded, m.notices, m.said = nil, "", ""
 	return m
 }
 

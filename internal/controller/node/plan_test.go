@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
@@ -75,7 +76,7 @@ func TestStepOfAPlan(t *testing.T) {
 // A second plan says the same as the first one, because the first one was not carried
 // out.
 func TestMemoryOfAPlanThatWasNotCarriedOut(t *testing.T) {
-	m := memory{uid: "u", vain: 2, recorded: "InstanceNotFound", notices: "n", said: "s", missing: map[string]int{"rack": 1}}
+	m := memory{uid: "u", vain: 2, recorded: showing.News{"InstanceNotFound": noon}, notices: "n", said: "s", missing: map[string]int{"rack": 1}}
 	want := memory{uid: "u", vain: 2, missing: map[string]int{"rack": 1}}
 	if diff := cmp.Diff(want, m.untold(), cmp.AllowUnexported(memory{}, allowance.Allowance{})); diff != "" {
 		t.Errorf("memory (-want +got):\n%s", diff)

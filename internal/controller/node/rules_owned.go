@@ -2,8 +2,8 @@ package node
 
 import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodecondition"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // owned adds the events about the owner of the Node to a plan. Each event is recorded
@@ -18,7 +18,7 @@ func owned(o observed, p plan) plan {
 		p.events = append([]message.Event{event}, p.events...)
 	}
 	if isLeftWaiting(o) && p.memory.said == "" {
-		p.after = nodecondition.After - o.now.Sub(o.node.CreationTimestamp.Time)
+		p.after = showing.After - o.now.Sub(o.node.CreationTimestamp.Time)
 	}
 	return p
 }
@@ -33,7 +33,7 @@ func aboutOwner(o observed) (key string, event message.Event) {
 		return label, isExcluded(why)
 	case ignored != "":
 		return ignored, isNotExcluded(ignored)
-	case disowned && isLeftWaiting(o) && o.now.Sub(o.node.CreationTimestamp.Time) >= nodecondition.After:
+	case disowned && isLeftWaiting(o) && o.now.Sub(o.node.CreationTimestamp.Time) >= showing.After:
 		return foreignNode.Name, isForeign(why)
 	default:
 		return "", message.Event{}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodecondition"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // waits returns the plan for a Node that has to wait. The plan shows the cause (promise
@@ -34,9 +34,9 @@ func waits(o observed, r message.Cause) plan {
 	shown := nodefact.Condition(o.node, ConditionInitialized)
 	if isNews(o, r, shown) {
 		p.events = []message.Event{event}
-		p.memory.recorded, p.memory.recordedAt = r.Reason, o.now
+		p.memory.recorded = o.memory.recorded.With(r.Reason, o.now)
 	}
-	if want := (nodecondition.Wanted{Type: ConditionInitialized, Status: corev1.ConditionFalse, Cause: r}); isDue(o, p.memory, shown) && want.IsDue(o.now, shown) {
+	if want := (showing.Condition{Type: ConditionInitialized, Status: corev1.ConditionFalse, Cause: r}); isDue(o, p.memory, shown) && want.IsDue(o.now, shown) {
 		p.condition = want.At(o.now, shown)
 	}
 	return p
@@ -74,13 +74,7 @@ func vainAfter(o observed, r message.Cause) (vain int, pause time.Duration) {
 }
 
 // pauseAfter returns the pause after the given number of questions in vain.
-func pauseAfter(vain int) time.Duration {
-	pause := firstPause
-	for n := 1; n < vain && pause < longestPause; n++ {
-		pause *= 2
-	}
-	return min(pause, longestPause)
-}
+func pauseAfter(vain int) time.Duration { return showing.Pause(vain, firstPause, longestPause) }
 
 // questionLimit bounds the questions about a Node that waits. The owner of the Node can
 // change the Node at any time, and each change causes a question. Without changes, the
@@ -119,12 +113,10 @@ func waitsSince(o observed) time.Time {
 // repeat a reason that the Node shows already.
 func isNews(o observed, r message.Cause, shown *corev1.NodeCondition) bool {
 	switch {
-	case o.memory.recorded == r.Reason, o.now.Sub(o.memory.recordedAt) < eventInterval:
-		return false
-	case o.memory.recorded == "" && shown != nil && shown.Status == corev1.ConditionFalse:
+	case o.memory.recorded == nil && shown != nil && shown.Status == corev1.ConditionFalse:
 		return shown.Reason != r.Reason
 	default:
-		return true
+		return o.memory.recorded.IsNew(r.Reason, o.now)
 	}
 }
 
@@ -132,7 +124,7 @@ func isNews(o observed, r message.Cause, shown *corev1.NodeCondition) bool {
 // shows one. The condition that it shows may come from an earlier wait, and must be
 // corrected.
 func isDue(o observed, m memory, shown *corev1.NodeCondition) bool {
-	return shown != nil || o.now.Sub(m.waitsSince) >= nodecondition.After
+	return shown != nil || o.now.Sub(m.waitsSince) >= showing.After
 }
 
 // recovered returns the condition to write on a Node that does not wait, or nil if no
@@ -143,22 +135,13 @@ func recovered(o observed) *corev1.NodeCondition {
 	if shown == nil && !isToShow(o) || shown != nil && shown.Status == corev1.ConditionTrue {
 		return nil
 	}
-	return nodecondition.Wanted{Type: ConditionInitialized, Status: corev1.ConditionTrue, Cause: isInitialized()}.At(o.now, shown)
+	return showing.Condition{Type: ConditionInitialized, Status: corev1.ConditionTrue, Cause: isInitialized()}.At(o.now, shown)
 }
-
-// putBackAfter is the shortest time between two writes of a condition that somebody
-// else removes (promise S4 b).
-const putBackAfter = 5 * time.Minute
 
 // isToShow reports whether a Node without the condition should get it. The Node must be
 // known to belong to this cloud: this process has initialised it, or the cloud has just
 // described it.
 func isToShow(o observed) bool {
 	isDescribed := o.answer.given == described && !isOther(o) && isKnown(o.node, o.answer.instance)
-	return o.always && (o.memory.released || isDescribed) && o.now.Sub(o.memory.shownAt) >= putBackAfter
+	return o.always && (o.memory.released || isDescribed) && o.now.Sub(o.memory.shownAt) >= showing.PutBackAfter
 }
-
-// eventInterval is the shortest time between two events that name different
-// reasons. A cloud that fails in different ways must not cause a stream of
-// events.
-const eventInterval = time.Minute

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 func TestWaiting(t *testing.T) {
@@ -24,17 +25,17 @@ func TestWaiting(t *testing.T) {
 		condition bool
 	}{
 		{"FirstRefusalIsAnEvent", fresh(), memory{}, true, false},
-		{"SameReasonIsNoEvent", fresh(), memory{waitsSince: noon, recorded: "CloudDenied", recordedAt: long}, false, false},
-		{"AnotherReasonIsAnEvent", fresh(), memory{waitsSince: noon, recorded: "CloudSlow", recordedAt: long}, true, false},
-		{"AlternatingReasonsAreNotAllRecorded", fresh(), memory{waitsSince: noon, recorded: "CloudSlow", recordedAt: noon.Add(-time.Second)}, false, false},
+		{"SameReasonIsNoEvent", fresh(), memory{waitsSince: noon, recorded: showing.News{"CloudDenied": noon}}, false, false},
+		{"AnotherReasonIsAnEvent", fresh(), memory{waitsSince: noon, recorded: showing.News{"CloudSlow": long}}, true, false},
+		{"AlternatingReasonsAreNotAllRecorded", fresh(), memory{waitsSince: noon, recorded: showing.News{"CloudSlow": noon, "CloudDenied": noon.Add(-time.Minute)}}, false, false},
 		{"NewLeaderDoesNotRepeatWhatTheNodeShows", fresh(shows(corev1.ConditionFalse, "CloudDenied", "because", long)), memory{}, false, false},
 		{"NewLeaderTellsAnotherReason", fresh(shows(corev1.ConditionFalse, "CloudSlow", "because", long)), memory{}, true, true},
-		{"ConditionIsWrittenAfterAMinute", fresh(), memory{waitsSince: noon.Add(-time.Minute), recorded: "CloudDenied", recordedAt: long}, false, true},
+		{"ConditionIsWrittenAfterAMinute", fresh(), memory{waitsSince: noon.Add(-time.Minute), recorded: showing.News{"CloudDenied": noon}}, false, true},
 		{"ConditionIsWrittenAMinuteAfterTheCreationAlsoByANewLeader", fresh(func(n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(long) }), memory{}, true, true},
-		{"ConditionIsWrittenOnce", fresh(shows(corev1.ConditionFalse, "CloudDenied", "because", long)), memory{waitsSince: long, recorded: "CloudDenied"}, false, false},
-		{"MessageIsRewrittenSlowly", fresh(shows(corev1.ConditionFalse, "CloudDenied", "of old", long)), memory{waitsSince: long, recorded: "CloudDenied"}, false, false},
-		{"MessageIsRewritten", fresh(shows(corev1.ConditionFalse, "CloudDenied", "of old", noon.Add(-5*time.Minute))), memory{waitsSince: long, recorded: "CloudDenied"}, false, true},
-		{"AlternatingReasonsDoNotRewriteTheCondition", fresh(shows(corev1.ConditionFalse, "CloudSlow", "because", noon)), memory{waitsSince: long, recorded: "CloudDenied"}, false, false},
+		{"ConditionIsWrittenOnce", fresh(shows(corev1.ConditionFalse, "CloudDenied", "because", long)), memory{waitsSince: long, recorded: showing.News{"CloudDenied": noon}}, false, false},
+		{"MessageIsRewrittenSlowly", fresh(shows(corev1.ConditionFalse, "CloudDenied", "of old", long)), memory{waitsSince: long, recorded: showing.News{"CloudDenied": noon}}, false, false},
+		{"MessageIsRewritten", fresh(shows(corev1.ConditionFalse, "CloudDenied", "of old", noon.Add(-5*time.Minute))), memory{waitsSince: long, recorded: showing.News{"CloudDenied": noon}}, false, true},
+		{"AlternatingReasonsDoNotRewriteTheCondition", fresh(shows(corev1.ConditionFalse, "CloudSlow", "because", noon)), memory{waitsSince: long, recorded: showing.News{"CloudDenied": noon}}, false, false},
 		{"ConditionOfAnEarlierSuccessIsCorrectedAtOnce", fresh(shows(corev1.ConditionTrue, "Initialized", "", noon)), memory{}, true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -75,8 +76,8 @@ func TestEachNodeShowsThatItIsInitialised(t *testing.T) {
 		{name: "NotAMachineWithoutProviderID", node: settled(func(n *corev1.Node) { n.Spec.ProviderID = "" }), answer: machine()},
 		{name: "NotBeforeTheTaintIsRemoved", node: fresh(), answer: machine()},
 		{name: "ShownOnce", node: settled(shown), answer: machine(), memory: memory{released: true}},
-		{name: "RemovedByOthersIsNotPutBackAtOnce", node: settled(), answer: machine(), memory: memory{shownAt: noon.Add(-putBackAfter + time.Second)}},
-		{name: "RemovedByOthersIsPutBack", node: settled(), answer: machine(), memory: memory{shownAt: noon.Add(-putBackAfter)}, want: corev1.ConditionTrue},
+		{name: "RemovedByOthersIsNotPutBackAtOnce", node: settled(), answer: machine(), memory: memory{shownAt: noon.Add(-showing.PutBackAfter + time.Second)}},
+		{name: "RemovedByOthersIsPutBack", node: settled(), answer: machine(), memory: memory{shownAt: noon.Add(-showing.PutBackAfter)}, want: corev1.ConditionTrue},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.memory.uid = "u1"

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodecondition"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // holding records the events and the condition that the Node has shown about its held
@@ -64,16 +64,16 @@ func held(o observed, ob obstacle) plan {
 		p.events = []message.Event{deletionHeld(ob.cause)}
 	}
 	h.reason = ob.cause.Reason
-	want := nodecondition.Wanted{Type: ConditionMissing, Status: corev1.ConditionUnknown, Cause: ob.cause}
+	want := showing.Condition{Type: ConditionMissing, Status: corev1.ConditionUnknown, Cause: ob.cause}
 	if o.memory.evidence.presence == absent {
 		want.Status = corev1.ConditionTrue
 	}
 	waited := o.now.Sub(h.since)
-	if (isMissing(shown) || waited >= nodecondition.After) && want.IsDue(o.now, shown) && h.contested(shown, o.now) == 0 {
+	if (isMissing(shown) || waited >= showing.After) && want.IsDue(o.now, shown) && h.contested(shown, o.now) == 0 {
 		p.condition = want.At(o.now, shown)
 	}
-	if waited < nodecondition.After {
-		p.after = min(p.after, max(nodecondition.After-waited, minDelay))
+	if waited < showing.After {
+		p.after = min(p.after, max(showing.After-waited, minDelay))
 	}
 	return p
 }
@@ -111,7 +111,7 @@ func stays(o observed, p plan, cause message.Cause) plan {
 	case later > 0 && (p.after == 0 || later < p.after):
 		p.after = later
 	case later == 0:
-		p.condition = nodecondition.Wanted{Type: ConditionMissing, Status: corev1.ConditionFalse, Cause: cause}.At(o.now, shown)
+		p.condition = showing.Condition{Type: ConditionMissing, Status: corev1.ConditionFalse, Cause: cause}.At(o.now, shown)
 	}
 	o.memory.holding, o.memory.nextCheck = holding{recorded: recorded, wrote: h.wrote, wroteAt: h.wroteAt}, time.Time{}
 	p.memory = o.memory

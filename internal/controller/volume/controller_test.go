@@ -25,6 +25,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
@@ -301,7 +302,7 @@ func TestRemovedLabelsAreNotPutBackEachTime(t *testing.T) {
 			}
 		}
 		b.saw([]string{"v", "v"}, nil) // at the start and after 5 minutes
-		time.Sleep(putBackAfter)
+		time.Sleep(showing.PutBackAfter)
 		b.shows("v", placed)
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -103,7 +105,7 @@ func TestDecide(t *testing.T) {
 		{"VolumeThatReplacesAFailedOneDoesNotWait", volume(replaced), failed, nil, summary{Do: ask, Why: "the volume has neither a zone nor a region"}},
 		{"AnswerAboutAnotherVolumeOfTheNameDoesNotCount", volume(replaced), memory{}, in("a"), summary{Do: ask, Why: "the volume has neither a zone nor a region"}},
 		{"RemovedLabelsAreNotWrittenAgainAtOnce", volume(), memory{uid: "u1", written: now.Add(-time.Minute)}, nil, summary{Do: wait, Why: "somebody has removed the labels, and it is too early to write them again", After: 4 * time.Minute}},
-		{"RemovedLabelsAreWrittenAgainLater", volume(), memory{uid: "u1", written: now.Add(-putBackAfter)}, nil, summary{Do: ask, Why: "the volume has neither a zone nor a region"}},
+		{"RemovedLabelsAreWrittenAgainLater", volume(), memory{uid: "u1", written: now.Add(-showing.PutBackAfter)}, nil, summary{Do: ask, Why: "the volume has neither a zone nor a region"}},
 		{"VolumeOfOthersIsLeftAlone", volume(), memory{}, &answer{uid: "u1", given: foreign}, summary{Do: leave, Why: "the volume does not belong to the provider"}},
 		{"ZoneAndRegionAreWritten", volume(), memory{}, in("a"), summary{Do: write, Why: wrote, Labels: both, Term: []corev1.NodeSelectorRequirement{inRegion, where(zone, corev1.NodeSelectorOpIn, "a")}}},
 		{"SeveralZonesBecomeIn", volume(), memory{}, in("b__a__b"), summary{Do: write, Why: wrote, Labels: map[string]string{region: "r1", zone: "b__a__b"}, Term: []corev1.NodeSelectorRequirement{inRegion, where(zone, corev1.NodeSelectorOpIn, "a", "b")}}},
@@ -210,7 +212,7 @@ func termOf(t topology) *corev1.NodeSelectorTerm {
 	return &t.affinity().Required.NodeSelectorTerms[0]
 }
 
-// A failure is recorded as an event once, and once more after repeatEvent.
+// A failure is recorded as an event once, and once more after showing.RepeatAfter.
 func TestFailureIsRecordedOnce(t *testing.T) {
 	at, m := now, memory{}
 	var events []bool

@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // memory is what this process remembers about a volume from one pass to the next. The
@@ -17,11 +19,10 @@ type memory struct {
 	failures int
 	// until is the earliest time of the next attempt.
 	until time.Time
-	// why is the message about the failure.
-	why string
-	// recorded is the reason of the last event, and recordedAt is its time.
-	recorded   string
-	recordedAt time.Time
+	// reason and why are the reason and the message of the last failure.
+	reason, why string
+	// recorded has the events about the failures since the last success.
+	recorded showing.News
 	// written is the time when this process wrote the labels.
 	written time.Time
 }
@@ -45,4 +46,4 @@ func (m memory) wroteAt(now time.Time) memory {
 }
 
 // isEmpty reports whether nothing is remembered.
-func (m memory) isEmpty() bool { return m == memory{uid: m.uid} }
+func (m memory) isEmpty() bool { return m.until.IsZero() && m.written.IsZero() }

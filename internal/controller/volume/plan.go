@@ -2,7 +2,6 @@ package volume
 
 import (
 	"context"
-	"time"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
@@ -28,7 +27,7 @@ func (c *Controller) Plan(ctx context.Context, key string) ([]step.Step, error) 
 	var kept memory
 	if p.do == wait { // Keep the number of failures, so that the pauses grow.
 		kept = p.memory
-		kept.recordedAt = time.Time{} // A plan shows every event.
+		kept.recorded = nil // A plan shows every event.
 	}
 	c.remember(key, kept)
 	if o.volume == nil {
@@ -45,7 +44,7 @@ func (c *Controller) Plan(ctx context.Context, key string) ([]step.Step, error) 
 			s.Writes = append(s.Writes, "node affinity added")
 		}
 	case wait:
-		s.Effect, s.Reason = step.Wait, p.memory.recorded // During a pause there is no event, but the reason is still valid.
+		s.Effect, s.Reason = step.Wait, p.memory.reason // During a pause there is no event, but the reason is still valid.
 	case forget, leave, ask:
 	}
 	return []step.Step{s}, nil

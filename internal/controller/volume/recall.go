@@ -18,7 +18,7 @@ func (o observed) recall() step.Memory {
 	m := o.memory
 	r := step.Memory{Attempts: m.failures}
 	if !m.until.IsZero() {
-		r.Do, r.Reason, r.Text, r.NextLook = string(ask), m.recorded, m.why, m.until
+		r.Do, r.Reason, r.Text, r.NextLook = string(ask), m.reason, m.why, m.until
 	}
 	if p := decide(o); p.do == wait { // After somebody has removed the labels, the volume waits without a failure.
 		r.Do, r.Text, r.NextLook = string(ask), p.why, o.now.Add(p.after)

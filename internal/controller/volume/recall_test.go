@@ -10,13 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 )
 
 func TestRecall(t *testing.T) {
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	wrote := memory{uid: "u-v", written: at}
-	failed := memory{uid: "u-v", failures: 3, until: at, why: "It is asked again.", recorded: reasonUnknown.Name, recordedAt: at}
+	failed := memory{uid: "u-v", failures: 3, until: at, why: "It is asked again.", reason: reasonUnknown.Name}
 	willAsk := step.Memory{Do: "ask the cloud", Reason: "VolumeTopologyUnknown", Text: "It is asked again.", Attempts: 3, NextLook: at}
 	for name, row := range map[string]struct {
 		m      memory
@@ -27,10 +28,10 @@ func TestRecall(t *testing.T) {
 		"Nothing":  {memory{uid: "u-v"}, nil, at, step.Memory{}},
 		"Labelled": {wrote, map[string]string{zone: "a"}, at, step.Memory{Said: "the place of the volume is known", SaidAt: at}},
 		"SomebodyHasRemovedTheLabels": {wrote, nil, at.Add(time.Minute), step.Memory{
-			Do: "ask the cloud", Text: "somebody has removed the labels, and it is too early to write them again", NextLook: at.Add(putBackAfter),
+			Do: "ask the cloud", Text: "somebody has removed the labels, and it is too early to write them again", NextLook: at.Add(showing.PutBackAfter),
 			Said: "the place of the volume is known", SaidAt: at,
 		}},
-		"LabelsMayBeWrittenAgain": {wrote, nil, at.Add(putBackAfter), step.Memory{Said: "the place of the volume is known", SaidAt: at}},
+		"LabelsMayBeWrittenAgain": {wrote, nil, at.Add(showing.PutBackAfter), step.Memory{Said: "the place of the volume is known", SaidAt: at}},
 		"CloudDoesNotAnswer":      {failed, nil, at.Add(-time.Minute), willAsk},
 		"CloudIsBeingAskedAgain":  {failed, nil, at, willAsk},
 	} {

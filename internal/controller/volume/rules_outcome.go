@@ -2,6 +2,8 @@ package volume
 
 import (
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 const (
@@ -15,11 +17,6 @@ const (
 	// way. The gateway keeps the late answer for two minutes, so the next question
 	// finds it.
 	slowPause = 30 * time.Second
-	// repeatEvent is the shortest time between two events with the same reason.
-	repeatEvent = 30 * time.Minute
-	// putBackAfter is the shortest time between two writes of labels that somebody
-	// keeps removing (promise S4 b).
-	putBackAfter = 5 * time.Minute
 )
 
 // hold returns the plan for a volume that cannot be labelled now. The plan has the
@@ -32,25 +29,16 @@ func hold(o observed, m memory, h held) plan {
 		after = slowPause
 	default:
 		m.failures++
-		after = pauseAfter(m.failures)
+		after = showing.Pause(m.failures, firstPause, longestPause)
 	}
-	m.until, m.why = o.now.Add(after), h.event.Message
+	m.until, m.reason, m.why = o.now.Add(after), h.event.Reason, h.event.Message
 	p := plan{do: wait, why: h.event.Message, after: after}
-	if m.recorded != h.event.Reason || o.now.Sub(m.recordedAt) >= repeatEvent {
-		m.recorded, m.recordedAt = h.event.Reason, o.now
+	if m.recorded.IsNew(h.event.Reason, o.now) {
+		m.recorded = m.recorded.With(h.event.Reason, o.now)
 		p.event = &h.event
 	}
 	p.memory = m
 	return p
-}
-
-// pauseAfter returns the pause after this number of failed attempts.
-func pauseAfter(failures int) time.Duration {
-	pause := firstPause
-	for n := 1; n < failures && pause < longestPause; n++ {
-		pause *= 2
-	}
-	return min(pause, longestPause)
 }
 
 // pause returns the time to wait before the cloud is asked, and the reason for the
@@ -59,7 +47,7 @@ func (m memory) pause(now time.Time) (after time.Duration, why string) {
 	if after := m.until.Sub(now); after > 0 {
 		return after, m.why
 	}
-	if after := m.written.Add(putBackAfter).Sub(now); !m.written.IsZero() && after > 0 {
+	if after := m.written.Add(showing.PutBackAfter).Sub(now); !m.written.IsZero() && after > 0 {
 		return after, "somebody has removed the labels, and it is too early to write them again"
 	}
 	return 0, ""

@@ -1,4 +1,4 @@
-package nodecondition
+package showing
 
 import (
 	"testing"
@@ -23,7 +23,7 @@ func shown(status corev1.ConditionStatus, cause message.Cause, age time.Duration
 
 func TestIsDue(t *testing.T) {
 	cause := message.Cause{Reason: "A", Message: "m"}
-	want := Wanted{Type: "T", Status: corev1.ConditionTrue, Cause: cause}
+	want := Condition{Type: "T", Status: corev1.ConditionTrue, Cause: cause}
 	for _, tt := range []struct {
 		name  string
 		shown *corev1.NodeCondition
@@ -47,7 +47,7 @@ func TestIsDue(t *testing.T) {
 
 func TestTransitionTimeStaysWithTheStatus(t *testing.T) {
 	cause := message.Cause{Reason: "A", Message: "m"}
-	want := Wanted{Type: "T", Status: corev1.ConditionTrue, Cause: cause}
+	want := Condition{Type: "T", Status: corev1.ConditionTrue, Cause: cause}
 	for name, tt := range map[string]struct {
 		shown *corev1.NodeCondition
 		want  time.Time

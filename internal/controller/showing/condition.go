@@ -1,8 +1,4 @@
-// Package nodecondition makes the conditions that rules show on a Node, and limits
-// the rate at which they are rewritten.
-//
-// It is pure: rules and decisions may import it.
-package nodecondition
+package showing
 
 import (
 	"time"
@@ -14,9 +10,6 @@ import (
 )
 
 const (
-	// After is the time for which a Node waits before a condition shows the cause of
-	// the wait. Most waits are shorter and need no write.
-	After = time.Minute
 	// reasonInterval is the shortest time between two writes that change the reason.
 	// It limits the number of writes when the cloud's errors alternate.
 	reasonInterval = time.Minute
@@ -25,8 +18,8 @@ const (
 	messageInterval = 5 * time.Minute
 )
 
-// Wanted is a condition that a Node should show.
-type Wanted struct {
+// Condition is a condition that a Node should show.
+type Condition struct {
 	Type   corev1.NodeConditionType
 	Status corev1.ConditionStatus
 	Cause  message.Cause
@@ -34,7 +27,7 @@ type Wanted struct {
 
 // IsDue reports whether the condition has to be written now. shown is the condition
 // that the Node has, or nil if it has none.
-func (w Wanted) IsDue(now time.Time, shown *corev1.NodeCondition) bool {
+func (w Condition) IsDue(now time.Time, shown *corev1.NodeCondition) bool {
 	switch {
 	case shown == nil, shown.Status != w.Status:
 		return true
@@ -47,7 +40,7 @@ func (w Wanted) IsDue(now time.Time, shown *corev1.NodeCondition) bool {
 
 // At returns the condition to write. shown is the condition that the Node has, or nil
 // if it has none. The transition time is kept while the status stays the same.
-func (w Wanted) At(now time.Time, shown *corev1.NodeCondition) *corev1.NodeCondition {
+func (w Condition) At(now time.Time, shown *corev1.NodeCondition) *corev1.NodeCondition {
 	c := &corev1.NodeCondition{
 		Type:               w.Type,
 		Status:             w.Status,
