@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/frame"
 	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
@@ -85,19 +85,19 @@ type Deps struct {
 
 // Controller approves requests of kubelets for serving certificates.
 type Controller struct {
-	requests  requests
-	informed  cache.SharedIndexInformer // of requests
-	nodes     nodes
-	informer  cache.SharedIndexInformer
-	services  listersv1.ServiceLister
-	synced    cache.InformerSynced // of Services
-	instances instances
-	events    recorder
-	metrics   *Metrics
-	clock     clock.WithTicker
-	limits    Limits
-	claim     ownership.Claim
-	loop      *loop.Loop
+	frame.Queue // of requests
+
+	requests     requests
+	nodes        nodes
+	nodeInformer cache.SharedIndexInformer
+	services     listersv1.ServiceLister
+	synced       cache.InformerSynced // of Services
+	instances    instances
+	events       recorder
+	metrics      *Metrics
+	clock        clock.WithTicker
+	limits       Limits
+	claim        ownership.Claim
 
 	undecided pending
 
@@ -114,21 +114,21 @@ func New(deps Deps, cfg Config) *Controller {
 		cfg.Metrics = newMetrics(cfg.Clock)
 	}
 	c := &Controller{
-		requests:   deps.Requests,
-		informed:   deps.Requests.Informer().Informer(),
-		nodes:      deps.Nodes,
-		informer:   deps.Informer.Informer(),
-		services:   deps.Services.Lister(),
-		synced:     deps.Services.Informer().HasSynced,
-		instances:  deps.Instances,
-		events:     deps.Events,
-		metrics:    cfg.Metrics,
-		clock:      cfg.Clock,
-		limits:     cfg.Limits,
-		claim:      cfg.Claim,
-		remembered: newRemembered(),
+		requests:     deps.Requests,
+		Queue:        frame.Queue{Informer: deps.Requests.Informer().Informer()},
+		nodes:        deps.Nodes,
+		nodeInformer: deps.Informer.Informer(),
+		services:     deps.Services.Lister(),
+		synced:       deps.Services.Informer().HasSynced,
+		instances:    deps.Instances,
+		events:       deps.Events,
+		metrics:      cfg.Metrics,
+		clock:        cfg.Clock,
+		limits:       cfg.Limits,
+		claim:        cfg.Claim,
+		remembered:   newRemembered(),
 	}
-	c.loop = loop.New(queue, c.Reconcile, loop.Config{Workers: workers, Clock: cfg.Clock})
+	c.Loop = loop.New(queue, c.Reconcile, loop.Config{Workers: workers, Clock: cfg.Clock})
 	return c
 }
 
@@ -145,37 +145,33 @@ func (c *Controller) Run(ctx context.Context) error {
 	// same instance. Until all Services are known, they could overlook the API server's
 	// address. If the context ends before all are known, no pass begins.
 	cache.WaitForCacheSync(ctx.Done(), known)
-	return c.loop.Run(ctx)
+	return c.Loop.Run(ctx)
 }
 
 // Follow starts to watch all Nodes, requests and Services. To end the watch, end ctx
 // first, and then call stop. The first returned function reports whether the controller
 // has seen all existing Nodes, requests and Services. Run calls Follow itself.
 func (c *Controller) Follow(ctx context.Context) (known cache.InformerSynced, stop func(), err error) {
-	if err := kube.IndexProviderIDs(c.informer); err != nil {
+	if err := kube.IndexProviderIDs(c.nodeInformer); err != nil {
 		return nil, nil, fmt.Errorf("index nodes: %w", err)
 	}
-	nodes, err := c.informer.AddEventHandler(c.nodeHandlers())
+	nodesKnown, stopNodes, err := frame.Watch(c.nodeInformer, "nodes", c.onNode)
 	if err != nil {
-		return nil, nil, fmt.Errorf("watch nodes: %w", err)
+		return nil, nil, err
 	}
-	forget := func() { _ = c.informer.RemoveEventHandler(nodes) } // cannot fail: the informer has returned the handle
-	if _, err := c.informed.AddEventHandler(c.requestHandlers()); err != nil {
-		forget()
-		return nil, nil, fmt.Errorf("watch requests: %w", err)
+	requestsKnown, stopRequests, err := frame.Watch(c.Informer, "requests", c.onRequest)
+	if err != nil {
+		stopNodes()
+		return nil, nil, err
 	}
 	wait := c.requests.Start(ctx)
-	known = func() bool { return nodes.HasSynced() && c.informed.HasSynced() && c.synced() }
-	return known, func() { wait(); forget() }, nil
+	known = func() bool { return nodesKnown() && requestsKnown() && c.synced() }
+	return known, func() { wait(); stopNodes(); stopRequests() }, nil
 }
-
-// Stuck returns an error that names a request whose pass has lasted longer than
-// the limit.
-func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limit) }
 
 // Reconcile decides on one request.
 func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, error) {
-	obj, exists, err := c.informed.GetStore().GetByKey(name)
+	obj, exists, err := c.Informer.GetStore().GetByKey(name)
 	if err != nil {
 		return loop.Result{}, fmt.Errorf("request %s in the cache: %w", name, err)
 	}

@@ -513,10 +513,9 @@ func TestReplacedRequestIsForgotten(t *testing.T) {
 		l := begin(t, DefaultLimits())
 		was, is := requestOf("a", "csr-1", 0), requestOf("b", "csr-1", 0)
 		was.UID, is.UID = "u1", "u2"
-		handlers := l.made.requestHandlers()
-		handlers.OnAdd(was, false)
-		handlers.OnUpdate(was, is)
-		handlers.OnDelete(is)
+		l.made.onRequest("csr-1", nil, was)
+		l.made.onRequest("csr-1", was, is)
+		l.made.onRequest("csr-1", is, nil)
 		if got := slices.Concat(l.made.undecided.newest("a", 3), l.made.undecided.newest("b", 3)); len(got) > 0 {
 			t.Errorf("%v are remembered as undecided", got)
 		}

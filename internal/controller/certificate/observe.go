@@ -67,7 +67,7 @@ func (c *Controller) holdersOf(o observed) (holders []*corev1.Node) {
 	}
 	delete(claimed, "")
 	for id := range claimed {
-		for _, other := range kube.NodesWithProviderID(c.informer, id) {
+		for _, other := range kube.NodesWithProviderID(c.nodeInformer, id) {
 			if other.Name != o.node.Name {
 				holders = append(holders, other)
 			}

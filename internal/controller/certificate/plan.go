@@ -8,22 +8,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
-	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
-
-// Keys returns the names of all requests.
-func (c *Controller) Keys() []string { return c.informed.GetStore().ListKeys() }
-
-// Shadow runs the controller, but calls the function look instead of making a pass.
-// Follow must be called first, and Run must not be called.
-func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
-	return c.loop.RunAs(ctx, look)
-}
 
 // Plan returns the steps that the controller would take for a request. It writes
 // nothing.
 func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error) {
-	obj, exists, err := c.informed.GetStore().GetByKey(name)
+	obj, exists, err := c.Informer.GetStore().GetByKey(name)
 	if err != nil {
 		return nil, fmt.Errorf("request %s in the cache: %w", name, err)
 	}

@@ -10,7 +10,7 @@ import (
 // does not remember that the request has waited. Recall does no I/O and changes
 // nothing.
 func (c *Controller) Recall(name string) (step.Memory, bool) {
-	obj, exists, err := c.informed.GetStore().GetByKey(name)
+	obj, exists, err := c.Informer.GetStore().GetByKey(name)
 	if err != nil || !exists {
 		return step.Memory{}, false // A request that is gone is forgotten in the next pass.
 	}

@@ -197,6 +197,6 @@ func (c *Controller) remember(name string, o observed, p plan) {
 // wakeWaiting requests a pass over each Node that waits. The caller holds mu.
 func (c *Controller) wakeWaiting() {
 	for name := range c.memories {
-		c.loop.Add(name)
+		c.Loop.Add(name)
 	}
 }

@@ -3,7 +3,6 @@ package ipam
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/frame"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/internal/loop"
@@ -75,15 +75,15 @@ type Deps struct {
 
 // Controller gives Nodes the CIDRs of their pods.
 type Controller struct {
-	nodes    nodes
-	informer cache.SharedIndexInformer
-	events   recorder
-	metrics  *Metrics
-	clock    clock.WithTicker
-	claim    ownership.Claim
-	lease    types.NamespacedName
-	loop     *loop.Loop
-	planned  sync.Once // makes Plan enter all Nodes into the ledger once
+	frame.Queue
+
+	nodes   nodes
+	events  recorder
+	metrics *Metrics
+	clock   clock.WithTicker
+	claim   ownership.Claim
+	lease   types.NamespacedName
+	planned sync.Once // makes Plan enter all Nodes into the ledger once
 	// self names this leader in fences. Each process has its own name.
 	self string
 
@@ -103,7 +103,7 @@ func New(deps Deps, cfg Config) *Controller {
 	}
 	c := &Controller{
 		nodes:    deps.Nodes,
-		informer: deps.Informer.Informer(),
+		Queue:    frame.Queue{Informer: deps.Informer.Informer()},
 		events:   deps.Events,
 		metrics:  cfg.Metrics,
 		clock:    cfg.Clock,
@@ -113,7 +113,7 @@ func New(deps Deps, cfg Config) *Controller {
 		ledger:   newLedger(cfg.Families, cfg.Reserved),
 		memories: map[string]memory{},
 	}
-	c.loop = loop.New(queue, c.pass, loop.Config{Workers: workers, Clock: cfg.Clock})
+	c.Loop = loop.New(queue, c.pass, loop.Config{Workers: workers, Clock: cfg.Clock})
 	return c
 }
 
@@ -129,22 +129,24 @@ func (c *Controller) Run(ctx context.Context) error {
 		return nil
 	}
 	defer c.show()()
-	return c.loop.Run(ctx)
+	return c.Loop.Run(ctx)
 }
 
 // Follow watches all Nodes until stop is called. The first returned function reports
 // whether the controller has seen all existing Nodes. Run calls Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
-	registration, err := c.informer.AddEventHandler(c.handler())
-	if err != nil {
-		return nil, nil, fmt.Errorf("watch nodes: %w", err)
-	}
-	return registration.HasSynced, func() { _ = c.informer.RemoveEventHandler(registration) }, nil // cannot fail: the informer has returned the registration
+	return frame.Watch(c.Informer, "nodes", c.onNode)
 }
 
-// Stuck returns an error that names a Node whose pass has lasted longer than the
-// limit.
-func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limit) }
+// onNode requests a pass after a Node has changed; see rules_wake.go.
+func (c *Controller) onNode(name string, before, now *corev1.Node) {
+	switch {
+	case now == nil:
+		c.Loop.Add(name)
+	case before == nil || wakes(c.claim, before, now):
+		c.wake(now)
+	}
+}
 
 // begin makes the ledger from a list of all Nodes. It reports whether that succeeded
 // before the context ended.
@@ -175,7 +177,7 @@ func (c *Controller) enter(ctx context.Context, all []corev1.Node) {
 		}
 	}
 	for name := range c.ledger.byName {
-		c.loop.AddWithPriority(name, loop.Low)
+		c.Loop.AddWithPriority(name, loop.Low)
 	}
 }
 
@@ -240,24 +242,6 @@ func (c *Controller) pass(ctx context.Context, name string) (loop.Result, error)
 	return loop.Result{}, errors.New("the Node has changed in each of several steps")
 }
 
-// handler returns the handler that requests a pass after a Node has changed; see
-// rules_wake.go.
-func (c *Controller) handler() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(now any) { c.wake(now.(*corev1.Node)) },
-		UpdateFunc: func(before, now any) {
-			if node := now.(*corev1.Node); wakes(c.claim, before.(*corev1.Node), node) {
-				c.wake(node)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
-				c.loop.Add(name)
-			}
-		},
-	}
-}
-
 // wake requests a pass over a Node. If the Node has no CIDRs, wake records that in the
 // ledger at once, because the Node may have got CIDRs by the time of the pass.
 func (c *Controller) wake(node *corev1.Node) {
@@ -266,5 +250,5 @@ func (c *Controller) wake(node *corev1.Node) {
 		c.ledger.seenWithout(c.ledger.at(node.UID, node.Name), c.clock.Now())
 		c.mu.Unlock()
 	}
-	c.loop.Add(node.Name)
+	c.Loop.Add(node.Name)
 }

@@ -23,7 +23,7 @@ func (w *world) succeed() *leader {
 	l := w.candidate()
 	for name, node := range w.nodes {
 		l.cache[name] = node
-		l.handler.OnAdd(node, true)
+		l.controller.onNode(name, nil, node)
 	}
 	l.seen = len(w.history)
 	l.begin()

@@ -8,17 +8,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
-	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
-
-// Keys returns the names of all Nodes.
-func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
-
-// Shadow runs the controller, but calls the function look instead of making a pass.
-// Follow must be called first, and Run must not be called.
-func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
-	return c.loop.RunAs(ctx, look)
-}
 
 // Plan returns the steps that a new leader would take for a Node. It reserves and
 // writes nothing, so it cannot name the CIDRs that the Node would get.
@@ -65,7 +55,7 @@ func (c *Controller) Plan(_ context.Context, name string) ([]step.Step, error) {
 func (c *Controller) enterCached() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, node := range c.informer.GetStore().List() {
+	for _, node := range c.Informer.GetStore().List() {
 		c.enterNode(node.(*corev1.Node))
 	}
 }

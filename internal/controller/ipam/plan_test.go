@@ -50,7 +50,7 @@ func TestPlan(t *testing.T) {
 				defer func() {
 					cancel()
 					stop()
-					_ = c.loop.Run(ctx) // ends its queue
+					_ = c.Loop.Run(ctx) // ends its queue
 					informers.Shutdown()
 				}()
 				informers.StartWithContext(ctx)

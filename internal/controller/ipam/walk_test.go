@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -156,7 +155,6 @@ type leader struct {
 	*world
 
 	controller *Controller
-	handler    cache.ResourceEventHandler
 	seen       int // the number of changes of the history that are in its cache
 	cache      map[string]*corev1.Node
 	own        map[string]*corev1.Node // its own writes
@@ -169,7 +167,6 @@ func (w *world) candidate() *leader {
 	l := &leader{world: w, cache: map[string]*corev1.Node{}, own: map[string]*corev1.Node{}}
 	informer := informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Nodes()
 	l.controller = New(Deps{Nodes: l, Informer: informer, Events: nobody{}}, Config{Families: w.families, Reserved: w.reserved, Clock: w.clock})
-	l.handler = l.controller.handler()
 	return l
 }
 
@@ -194,17 +191,12 @@ func (l *leader) follow(to int) {
 	for ; l.seen < to; l.seen++ {
 		c := l.history[l.seen]
 		before := l.cache[c.name]
-		switch {
-		case c.node == nil:
+		if c.node == nil {
 			delete(l.cache, c.name)
-			l.handler.OnDelete(before)
-		case before == nil:
+		} else {
 			l.cache[c.name] = c.node
-			l.handler.OnAdd(c.node, false)
-		default:
-			l.cache[c.name] = c.node
-			l.handler.OnUpdate(before, c.node)
 		}
+		l.controller.onNode(c.name, before, c.node)
 	}
 }
 

@@ -192,7 +192,7 @@ func (r *comparison) match(page []cloud.Metadata) (confirmed, others []string) {
 		byID[m.ProviderID] = m
 	}
 	for id, m := range byID {
-		for _, node := range kube.NodesWithProviderID(r.informer, id) {
+		for _, node := range kube.NodesWithProviderID(r.Informer, id) {
 			switch {
 			case !isRefreshed(r.claim, node):
 			case !twice[id] && confirms(r.observedWith(node, m)):

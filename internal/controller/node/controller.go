@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/frame"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/internal/loop"
@@ -134,8 +135,9 @@ type Deps struct {
 
 // Controller keeps Nodes in step with the cloud's instances.
 type Controller struct {
+	frame.Queue
+
 	nodes     nodes
-	informer  cache.SharedIndexInformer
 	cached    listersv1.NodeLister
 	instances instances
 	events    recorder
@@ -153,7 +155,6 @@ type Controller struct {
 	watcher   watcher // nil: not offered
 	woken     woken
 	index     *index
-	loop      *loop.Loop
 
 	mu       sync.Mutex
 	memories map[string]memory  // by name; guarded by mu
@@ -187,7 +188,7 @@ func New(deps Deps, cfg Config) *Controller {
 	}
 	c := &Controller{
 		nodes:     deps.Nodes,
-		informer:  deps.Informer.Informer(),
+		Queue:     frame.Queue{Informer: deps.Informer.Informer()},
 		cached:    deps.Informer.Lister(),
 		instances: deps.Instances,
 		events:    deps.Events,
@@ -210,7 +211,7 @@ func New(deps Deps, cfg Config) *Controller {
 		woken:     woken{more: make(chan struct{}, 1), nodes: map[string]wokenNode{}},
 	}
 	writes := (passesPerRead - 1) * max(cfg.Reads, 1)
-	c.loop = loop.New(queue, c.Reconcile, loop.Config{Workers: cap(c.reads) + writes, Clock: cfg.Clock})
+	c.Loop = loop.New(queue, c.Reconcile, loop.Config{Workers: cap(c.reads) + writes, Clock: cfg.Clock})
 	return c
 }
 
@@ -248,26 +249,24 @@ func (c *Controller) Run(ctx context.Context) error {
 		c.refresh(ctx)
 	})
 	defer refreshing.Wait()
-	return c.loop.Run(ctx)
+	return c.Loop.Run(ctx)
 }
 
-// Follow makes the controller follow the changes of all Nodes until stop is called. The
-// first returned function reports whether the controller has seen all Nodes. Run calls
-// Follow itself.
+// Follow makes the controller follow the changes of all Nodes until stop is called. It
+// keeps the index up to date, and queues a Node when it appears, when it disappears, and
+// when a change of it triggers a pass (see wakes). The first returned function reports
+// whether the controller has seen all Nodes. Run calls Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
-	if err := kube.IndexProviderIDs(c.informer); err != nil {
+	if err := kube.IndexProviderIDs(c.Informer); err != nil {
 		return nil, nil, fmt.Errorf("index nodes: %w", err)
 	}
-	handler, err := c.informer.AddEventHandler(c.handlers())
-	if err != nil {
-		return nil, nil, fmt.Errorf("watch nodes: %w", err)
-	}
-	return handler.HasSynced, func() { _ = c.informer.RemoveEventHandler(handler) }, nil // cannot fail: the informer has returned the handle
+	return frame.Watch(c.Informer, "nodes", func(name string, before, now *corev1.Node) {
+		c.index.set(name, now != nil && isRefreshed(c.claim, now))
+		if before == nil || now == nil || wakes(c.claim, before, now) {
+			c.Loop.Add(name)
+		}
+	})
 }
-
-// Stuck returns an error that names a Node whose pass has lasted longer than
-// the limit.
-func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limit) }
 
 // Reconcile brings one Node in step with the cloud.
 func (c *Controller) Reconcile(ctx context.Context, name string) (loop.Result, error) {
@@ -330,30 +329,4 @@ func (c *Controller) pass(ctx context.Context, node *corev1.Node) (result loop.R
 	o.unwritten = notWritten(err)
 	result, err = c.apply(ctx, o, decide(o))
 	return result, false, err
-}
-
-// handlers returns the event handlers for Nodes. The handlers keep the index up to
-// date. They queue a Node when it appears, when it disappears, and when a change of it
-// triggers a pass (see wakes).
-func (c *Controller) handlers() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			node := obj.(*corev1.Node)
-			c.index.set(node.Name, isRefreshed(c.claim, node))
-			c.loop.Add(node.Name)
-		},
-		UpdateFunc: func(before, now any) {
-			node := now.(*corev1.Node)
-			c.index.set(node.Name, isRefreshed(c.claim, node))
-			if wakes(c.claim, before.(*corev1.Node), node) {
-				c.loop.Add(node.Name)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
-				c.index.set(name, false)
-				c.loop.Add(name)
-			}
-		},
-	}
 }

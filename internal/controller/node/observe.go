@@ -41,7 +41,7 @@ func (c *Controller) holderOf(node *corev1.Node, id string) string {
 	if own := node.Spec.ProviderID; own == "" || id == "" || own == id {
 		return ""
 	}
-	for _, holder := range kube.NodesWithProviderID(c.informer, id) {
+	for _, holder := range kube.NodesWithProviderID(c.Informer, id) {
 		return holder.Name
 	}
 	return ""

@@ -8,17 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
-	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
-
-// Keys returns the names of all Nodes.
-func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
-
-// Shadow makes no passes. When a Node is due for a pass, Shadow calls the function look
-// instead. Follow must be called first, and Run must not be called.
-func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
-	return c.loop.RunAs(ctx, look)
-}
 
 // Plan returns the steps that the controller would take for a Node. It writes nothing.
 // It asks the cloud at once, even if the controller would wait for the refresh to ask.

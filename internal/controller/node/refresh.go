@@ -56,7 +56,7 @@ func (c *Controller) fetch(ctx context.Context, names []string) (differ []string
 			differ = append(differ, page[n].Name)
 		}
 		c.keep(page[n], answerOf(got.Metadata, nil), asked)
-		c.loop.Add(page[n].Name)
+		c.Loop.Add(page[n].Name)
 	}
 	if failures > 0 && ctx.Err() == nil {
 		klog.FromContext(ctx).V(2).Info("Nodes were not refreshed", "nodes", failures, "first", page[0].Name, "err", lastErr)

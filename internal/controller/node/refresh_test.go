@@ -78,7 +78,7 @@ func TestOldAnswerReplacesNoNewerOne(t *testing.T) {
 				c := New(Deps{Informer: informer, Instances: &overlapping{}}, Config{})
 				ended, end := context.WithCancel(t.Context())
 				end()
-				defer func() { _ = c.loop.Run(ended) }() // ends the queue
+				defer func() { _ = c.Loop.Run(ended) }() // ends the queue
 				first := make(chan []string)
 				go func() {
 					differ, _ := c.fetch(t.Context(), []string{"n1"})

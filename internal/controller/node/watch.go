@@ -42,7 +42,7 @@ func (c *Controller) watchInstances(ctx context.Context) {
 func (c *Controller) wakeChanged(changes cloud.Changes) {
 	nodes := map[string]*corev1.Node{} // by name, because the watch can name a Node twice
 	for _, id := range changes.ProviderIDs {
-		for _, node := range kube.NodesWithProviderID(c.informer, id) {
+		for _, node := range kube.NodesWithProviderID(c.Informer, id) {
 			nodes[node.Name] = node
 		}
 	}
@@ -56,7 +56,7 @@ func (c *Controller) wakeChanged(changes cloud.Changes) {
 		case isRefreshed(c.claim, node):
 			c.woken.add(node.Name, c.clock.Now())
 		case nodefact.IsUninitialized(node):
-			c.loop.AddAfter(node.Name, c.woken.untilPass(node.Name, c.clock.Now()))
+			c.Loop.AddAfter(node.Name, c.woken.untilPass(node.Name, c.clock.Now()))
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/frame"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/internal/loop"
@@ -172,11 +173,7 @@ func (c *Controller) Run(ctx context.Context) error {
 // Follow watches all Nodes until stop is called. The returned function, known, reports
 // whether the controller has seen all existing Nodes. Run calls Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
-	registration, err := c.informer.AddEventHandler(c.handler())
-	if err != nil {
-		return nil, nil, fmt.Errorf("watch nodes: %w", err)
-	}
-	return registration.HasSynced, func() { _ = c.informer.RemoveEventHandler(registration) }, nil // cannot fail: the informer has returned the registration
+	return frame.Watch(c.informer, "nodes", c.onNode)
 }
 
 // Stuck returns an error that names the passes, jobs and patches that have lasted
@@ -226,27 +223,20 @@ func (c *Controller) lastChange() (time.Time, trigger) {
 	return c.changed, t
 }
 
-// handler returns the handler that requests a pass after a Node has changed; see
-// rules_wake.go.
-func (c *Controller) handler() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(now any) { c.wake(now.(*corev1.Node).Name, wakeRoutes) },
-		UpdateFunc: func(old, updated any) {
-			before, now := old.(*corev1.Node), updated.(*corev1.Node)
-			if isReplaced(before, now) {
-				c.nodeDeleted(before)
-			}
-			c.wake(now.Name, wakeOf(c.claim, before, now))
-		},
-		DeleteFunc: func(obj any) {
-			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = tombstone.Obj
-			}
-			if node, ok := obj.(*corev1.Node); ok {
-				c.nodeDeleted(node)
-				c.wake(node.Name, wakeRoutes)
-			}
-		},
+// onNode requests a pass after a Node has changed; see rules_wake.go.
+func (c *Controller) onNode(name string, before, now *corev1.Node) {
+	switch {
+	case now == nil && before == nil: // The informer has missed the deletion, and does not know what was deleted.
+	case now == nil:
+		c.nodeDeleted(before)
+		c.wake(name, wakeRoutes)
+	case before == nil:
+		c.wake(name, wakeRoutes)
+	default:
+		if isReplaced(before, now) {
+			c.nodeDeleted(before)
+		}
+		c.wake(name, wakeOf(c.claim, before, now))
 	}
 }
 

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	informersv1 "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/frame"
 	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/internal/loop"
@@ -60,12 +60,12 @@ type Deps struct {
 
 // Controller labels volumes with their zone and region.
 type Controller struct {
-	volumes  volumes
-	informer cache.SharedIndexInformer
-	labeler  labeler
-	events   recorder
-	clock    clock.WithTicker
-	loop     *loop.Loop
+	frame.Queue
+
+	volumes volumes
+	labeler labeler
+	events  recorder
+	clock   clock.WithTicker
 
 	mu       sync.Mutex
 	memories map[string]memory // by name; guarded by mu
@@ -78,13 +78,13 @@ func New(deps Deps) *Controller {
 	}
 	c := &Controller{
 		volumes:  deps.Volumes,
-		informer: deps.Informer.Informer(),
+		Queue:    frame.Queue{Informer: deps.Informer.Informer()},
 		labeler:  deps.Labeler,
 		events:   deps.Events,
 		clock:    deps.Clock,
 		memories: map[string]memory{},
 	}
-	c.loop = loop.New(queue, c.pass, loop.Config{Workers: workers, Clock: deps.Clock})
+	c.Loop = loop.New(queue, c.pass, loop.Config{Workers: workers, Clock: deps.Clock})
 	return c
 }
 
@@ -96,23 +96,22 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	defer stop()
 	cache.WaitForCacheSync(ctx.Done(), known)
-	return c.loop.Run(ctx)
+	return c.Loop.Run(ctx)
 }
 
 // Follow watches all volumes until stop is called. The returned function, known,
 // reports whether the controller has seen all existing volumes. Run calls Follow
 // itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
-	registration, err := c.informer.AddEventHandler(c.handler())
-	if err != nil {
-		return nil, nil, fmt.Errorf("watch persistent volumes: %w", err)
-	}
-	return registration.HasSynced, func() { _ = c.informer.RemoveEventHandler(registration) }, nil // cannot fail: the informer has returned the registration
+	return frame.Watch(c.Informer, "persistent volumes", func(key string, before, now *corev1.PersistentVolume) {
+		switch {
+		case before == nil && now != nil:
+			c.Loop.AddWithPriority(key, loop.Low)
+		case now == nil || wakes(before, now):
+			c.Loop.Add(key)
+		}
+	})
 }
-
-// Stuck returns an error that names a volume whose pass has lasted longer than the
-// limit.
-func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limit) }
 
 // pass looks at one volume:
 //   - observe the volume, and this process's memory of it
@@ -145,24 +144,6 @@ func (c *Controller) judge(ctx context.Context, key string) (o observed, p plan,
 		}
 	}
 	return o, p, fmt.Errorf("the cloud was asked %d times about volume %s, which was replaced each time", maxDecisions, key)
-}
-
-// handler returns the handler that requests a pass after a volume has changed; see
-// rules_wake.go.
-func (c *Controller) handler() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(now any) { c.loop.AddWithPriority(now.(*corev1.PersistentVolume).Name, loop.Low) },
-		UpdateFunc: func(before, now any) {
-			if volume := now.(*corev1.PersistentVolume); wakes(before.(*corev1.PersistentVolume), volume) {
-				c.loop.Add(volume.Name)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
-				c.loop.Add(key)
-			}
-		},
-	}
 }
 
 func (c *Controller) recall(key string) memory {

@@ -5,17 +5,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
-	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
-
-// Keys returns the names of all volumes.
-func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }
-
-// Shadow calls the function look when a pass is due, and makes no pass. Follow must be
-// called first, and Run must not be called.
-func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
-	return c.loop.RunAs(ctx, look)
-}
 
 // Plan returns the steps that the controller would take for a volume. It writes
 // nothing.

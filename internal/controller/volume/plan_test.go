@@ -75,7 +75,7 @@ func TestPlan(t *testing.T) {
 		cancel()
 		// The synctest bubble ends only after the queue's goroutines. Run ends them at
 		// once, because ctx has ended.
-		_ = c.loop.Run(ctx)
+		_ = c.Loop.Run(ctx)
 		stop()
 		informers.Shutdown()
 	})
