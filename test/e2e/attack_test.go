@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,6 +56,7 @@ var portAttacks = []portAttack{
 	{"BodiesThatNeverEnd", "webhooks", (*attackers).bodies},
 	{"ListsOfEmptyNames", "webhooks", (*attackers).emptyNames},
 	{"LongChainsOfCertificates", "secure", (*attackers).longChains},
+	{"CertificatesOfManyNames", "secure", (*attackers).manyNames},
 	{"CallersThatHangUp", "secure", (*attackers).hangUp},
 	{"PathsThatAreRemembered", "secure", (*attackers).oddPaths},
 	{"InventedTokens", "secure", (*attackers).tokens},
@@ -370,6 +372,20 @@ func (a *attackers) longChains(t *testing.T) {
 	a.requests(t, transport, 300, func(*http.Request) {})
 }
 
+// manyNames keeps connections open with certificates of very many short names.
+func (a *attackers) manyNames(t *testing.T) {
+	t.Helper()
+	for _, names := range []int{4000, 130_000} {
+		c := newCertificate(t, "a", slices.Repeat([]*url.URL{{}}, names)...)
+		var all sync.WaitGroup
+		for n := range byte(60) {
+			conn := a.dial(t, 1+n, &tls.Config{GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &c.Certificate, nil }})
+			all.Go(func() { _ = conn.HandshakeContext(a.ctx) })
+		}
+		all.Wait()
+	}
+}
+
 // hangUp makes requests with long paths, and reads no answer.
 func (a *attackers) hangUp(t *testing.T) {
 	t.Helper()
@@ -400,7 +416,7 @@ func (a *attackers) oddPaths(t *testing.T) {
 // certificate is a self-signed certificate of an authority of its own.
 type certificate struct{ tls.Certificate }
 
-func newCertificate(t *testing.T, keyID string) certificate {
+func newCertificate(t *testing.T, keyID string, names ...*url.URL) certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -408,7 +424,7 @@ func newCertificate(t *testing.T, keyID string) certificate {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, SubjectKeyId: []byte(keyID), AuthorityKeyId: []byte(keyID),
+		URIs: names, IsCA: true, BasicConstraintsValid: true, SubjectKeyId: []byte(keyID), AuthorityKeyId: []byte(keyID),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)

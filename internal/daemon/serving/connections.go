@@ -3,10 +3,12 @@ package serving
 import (
 	"cmp"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -20,6 +22,10 @@ const (
 	// knownHosts is the maximum number of hosts that are known, and knownFor the time for
 	// which a host is known after its last request.
 	knownHosts, knownFor = 1024, 10 * time.Minute
+	// earlyLimit bounds what a client sends before its first request is read: the
+	// handshake, the header, and what is received together with it. A certificate takes
+	// eighty times its size in memory when it is parsed.
+	earlyLimit = 64 << 10
 )
 
 // bounded is a listener that keeps at most limit connections. If a client opens one
@@ -110,6 +116,9 @@ func (b *bounded) note(c net.Conn, state http.ConnState) {
 	if !ok {
 		return
 	}
+	if state == http.StateActive {
+		noted.asked.Store(true)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	wasActive := noted.active
@@ -152,6 +161,20 @@ type connection struct {
 	host   string
 	own    bool // the host is this machine
 	active bool // a request is under way; guarded by of.mu
+	asked  atomic.Bool
+	early  int // bytes received before the first request
+}
+
+// Read implements net.Conn.
+func (c *connection) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.asked.Load() {
+		return n, err
+	}
+	if c.early += n; c.early > earlyLimit {
+		return n, errors.New("too much is sent before the first request")
+	}
+	return n, err
 }
 
 // Close implements net.Conn.

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -64,6 +65,23 @@ func TestConnectionsThatStop(t *testing.T) {
 		t.Errorf("meanwhile a probe gets %d", got)
 	}
 }
+
+// A client is not bounded once it has made a request, because a body may be large.
+func TestClientThatSendsTooMuchBeforeItsFirstRequest(t *testing.T) {
+	for asked, want := range map[bool]bool{false: false, true: true} {
+		c := &connection{Conn: talkative{}}
+		c.asked.Store(asked)
+		read, err := io.CopyN(io.Discard, c, 2*earlyLimit)
+		if (err == nil) != want || !want && read > earlyLimit+1<<10 {
+			t.Errorf("asked: %v: %d bytes are read, %v", asked, read, err)
+		}
+	}
+}
+
+// talkative is a client that never ends.
+type talkative struct{ net.Conn }
+
+func (talkative) Read(p []byte) (int, error) { return min(len(p), 1<<10), nil }
 
 // hosts is a listener. Each time a host is sent to the channel, Accept returns a
 // connection from that host.

@@ -42,8 +42,10 @@ const (
 	// streamsAtOnce is the number of requests at the same time on one connection. A client
 	// with more opens another connection.
 	streamsAtOnce = 8
-	// longestChain bounds the time that the verification of a client certificate takes.
-	longestChain = 5
+	// longestChain bounds the time that the verification of a client certificate takes,
+	// and certificateLimit the memory that a connection keeps for its certificates. It is
+	// the size of all of them in bytes. A usual one has a thousand or two.
+	longestChain, certificateLimit = 5, 8 << 10
 	// minBuffer bounds what HTTP/2 buffers of bodies. It is the smallest size that HTTP/2
 	// allows.
 	minBuffer = 64 << 10
@@ -154,8 +156,12 @@ func tlsConfig(ctx context.Context, s *server.SecureServingInfo) *tls.Config {
 	if s.ClientCA != nil {
 		c.ClientAuth = tls.RequestClientCert // Whether it is valid is found out for each request.
 		c.VerifyConnection = func(s tls.ConnectionState) error {
-			if len(s.PeerCertificates) > longestChain {
-				return errors.New("too many certificates")
+			size := 0
+			for _, certificate := range s.PeerCertificates {
+				size += len(certificate.Raw)
+			}
+			if len(s.PeerCertificates) > longestChain || size > certificateLimit {
+				return errors.New("too many certificates, or too large ones")
 			}
 			return nil
 		}

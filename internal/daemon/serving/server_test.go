@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -376,30 +377,45 @@ func TestUnknownCertificatesAreRarelyVerified(t *testing.T) {
 	}
 }
 
-func TestLongChainIsRefused(t *testing.T) {
+// Each name of a certificate takes many times its size in memory, as long as the
+// connection is open.
+func TestLargeCertificatesAreRefused(t *testing.T) {
 	dir := t.TempDir()
-	pair := newKeyPair(t, 1, nil)
-	pair.write(t, dir)
-	_, url := serving(t, "--client-ca-file="+filepath.Join(dir, "tls.crt"))
-	for n, want := range map[int]bool{longestChain: true, longestChain + 1: false} {
-		own, err := tls.X509KeyPair(pair.cert, pair.key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		own.Certificate = slices.Repeat(own.Certificate, n)
-		client := insecureClient()
-		client.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{own}
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/healthz", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := client.Do(request)
-		if err == nil {
-			_ = response.Body.Close()
-		}
-		if (err == nil) != want {
-			t.Errorf("%d certificates: %v", n, err)
-		}
+	newKeyPair(t, 1, nil).write(t, dir)
+	_, port := serving(t, "--client-ca-file="+filepath.Join(dir, "tls.crt"))
+	for _, tt := range []struct {
+		name         string
+		names, chain int // URIs in each certificate, and certificates
+		want         bool
+	}{
+		{"LongestChain", 1, longestChain, true},
+		{"LongerChain", 1, longestChain + 1, false},
+		{"ManyNames", 3500, 1, true},
+		{"MoreNames", 4100, 1, false},
+		{"MoreNamesTogether", 2000, 2, false},
+		{"MoreThanIsRead", 60_000, 1, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			pair := newKeyPair(t, 2, func(c *x509.Certificate) { c.URIs = slices.Repeat([]*url.URL{{}}, tt.names) })
+			own, err := tls.X509KeyPair(pair.cert, pair.key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			own.Certificate = slices.Repeat(own.Certificate, tt.chain)
+			client := insecureClient()
+			client.Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{own}
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, port+"/healthz", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := client.Do(request)
+			if err == nil {
+				_ = response.Body.Close()
+			}
+			if (err == nil) != tt.want {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }
 
