@@ -61,7 +61,7 @@ e2e: build bin/kubectl bin/scale/upstream ## The daemon against a real control p
 	FAIRLEAD_BIN=$(BIN) $(TEST) -count=1 -timeout=60m ./test/e2e/...
 
 attack: build bin/kubectl bin/scale/upstream ## The attacks of the threat model on a running daemon, with what each of them costs: memory, log, routes, the wait of others. Two minutes; part of e2e, too.
-	FAIRLEAD_BIN=$(BIN) $(TEST) -count=1 -timeout=10m -v ./test/e2e -run '^(TestAttacks|TestRouteOfAPartOfAnotherNodesCIDR)$$'
+	FAIRLEAD_BIN=$(BIN) $(TEST) -count=1 -timeout=10m -v ./test/e2e -run '^(TestAttacks|TestRouteOfAPartOfAnotherNodesCIDR|TestHiddenNodesKeepNoRoutes)$$'
 
 shuffle: build bin/kubectl bin/scale/upstream ## All tests TIMES=10 times, each time in another order. AT_ONCE=2: two runs side by side, which keeps two cores busy. PATTERN=internal/cloud: only these folders.
 	@FAIRLEAD_BIN=$(BIN) RACE=$(RACE) AT_ONCE=$(AT_ONCE) tools/shuffle.sh $(or $(TIMES),10) $(PATTERN)

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 // rejection says why no route is created for a CIDR although a Node claims it
@@ -27,14 +29,53 @@ func (x *index) rejectionOf(cidr netip.Prefix, owner *corev1.Node) *rejection {
 	}
 	for _, held := range x.table.overlaps(cidr) {
 		e := x.entries[held]
-		if e == nil || e.owner == nil || e.owner == owner || x.disowns(e.owner) || !x.limits.CreateOutside && !x.isInside(held) {
+		if e == nil || e.owner == nil || e.owner == owner || !x.limits.CreateOutside && !x.isInside(held) {
 			continue // It gets no route itself.
+		}
+		if x.disowns(e.owner) && !leadsTo(e.owner, e.routes) {
+			continue // No route is made for it, and nobody else has made one.
 		}
 		if x.table.precedes(held, e.owner, cidr, owner) {
 			return &rejection{e.owner, held}
 		}
 	}
 	return nil
+}
+
+// takes returns the rejection of a route that takes the traffic of another Node's CIDR, or
+// nil. The CIDR of the route is rejected, or no Node claims it and it is a part of one that
+// a Node claims. A Node can lose its claim and keep the route: it is being deleted, and its
+// kubelet has added a finalizer, or it was deleted and came back while no daemon ran.
+func (x *index) takes(r route, e *entry) *rejection {
+	target := x.node(r.target)
+	switch {
+	case target == nil || x.isSetAside(target):
+		return nil
+	case e.owner != nil && r.target == e.owner.Name && e.overlaps():
+		return e.rejection
+	case e.owner != nil:
+		return nil
+	}
+	for _, whole := range x.table.wholesOf(r.cidr) {
+		held := x.entries[whole]
+		if held != nil && held.owner != nil && held.owner != target && !x.disowns(held.owner) && x.table.isCommon(whole) {
+			return &rejection{held.owner, whole}
+		}
+	}
+	return nil
+}
+
+// isSetAside reports whether an operator has set the Node aside, with a label that its
+// kubelet cannot write. With other labels, a kubelet could keep a route that takes the
+// traffic of another Node.
+func (x *index) isSetAside(node *corev1.Node) bool {
+	_, byOperator := ownership.Claim{RestrictedLabels: true}.Disowns(node)
+	return byOperator && x.disowns(node)
+}
+
+// leadsTo reports whether one of the routes leads to the Node.
+func leadsTo(node *corev1.Node, routes []judged) bool {
+	return slices.ContainsFunc(routes, func(j judged) bool { return j.route.target == node.Name && !j.route.blackhole })
 }
 
 // precedes reports whether, of two Nodes whose CIDRs overlap, the first one gets its
@@ -92,7 +133,7 @@ func (t *table) wholesOf(cidr netip.Prefix) (wholes []netip.Prefix) {
 }
 
 // overlaps returns the CIDRs that overlap with this one, and that Nodes claim or have
-// claimed. CIDRs overlap only if one contains the other.
+// claimed, or that have routes. CIDRs overlap only if one contains the other.
 func (t *table) overlaps(cidr netip.Prefix) []netip.Prefix {
 	all := slices.DeleteFunc(t.wholesOf(cidr), func(whole netip.Prefix) bool { return t.claimants[whole] == nil })
 	all = slices.AppendSeq(all, maps.Keys(t.parts[cidr]))
@@ -128,6 +169,9 @@ func (t *table) addPart(cidr netip.Prefix) {
 func (t *table) findParts() {
 	clear(t.parts)
 	for cidr := range t.claimants {
+		t.addPart(cidr)
+	}
+	for cidr := range t.routes {
 		t.addPart(cidr)
 	}
 }

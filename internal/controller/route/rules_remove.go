@@ -89,7 +89,7 @@ func ownerOf(e *entry) *corev1.Node {
 		return nil
 	}
 	for _, node := range e.claimants {
-		if slices.ContainsFunc(e.routes, func(j judged) bool { return j.route.target == node.Name && !j.route.blackhole }) {
+		if leadsTo(node, e.routes) {
 			return node
 		}
 	}
@@ -103,15 +103,16 @@ func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
 	target := x.node(r.target)
 	ofOwner := e.owner != nil && r.target == e.owner.Name
 	works := ofOwner && !r.blackhole && !hasOtherAddresses(r, e.owner)
+	taken := x.takes(r, e)
 	switch {
 	case works && first == nil && !e.overlaps():
 		return inUse, "it leads to its node"
 	case !x.isInside(r.cidr):
 		return keep, "it is not inside the cluster's CIDRs"
+	case taken != nil:
+		return stray, "its CIDR overlaps with " + taken.held.String() + " of Node " + taken.holder.Name
 	case x.disowns(target), x.disowns(e.owner):
 		return keep, "its Node does not belong to this daemon"
-	case ofOwner && e.overlaps():
-		return stray, "its CIDR overlaps with " + e.rejection.held.String() + " of Node " + e.rejection.holder.Name
 	case works && (r.name == "" || r.name == first.name):
 		return keep, "it cannot be distinguished from an identical route"
 	case works && !x.limits.RemoveDuplicates:

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 const waits = ": removed if this lasts for 30s"
@@ -78,8 +80,31 @@ func removeRows() []row {
 			append([]string{"remove r3: its CIDR overlaps with 10.244.3.0/25 of Node node-1"}, taken("node-3", "10.244.3.0/24", "node-1", "10.244.3.0/25")...),
 		},
 		{
-			"RouteOfAPartOfAnExcludedNodesCIDRStays", given(3, podCIDRs("node-2", "10.244.1.128/25"), unlisted("r2"), listed(part), strayFor(part, time.Minute), node("node-1", label("true"))), nil,
+			"RouteOfAPartOfAnExcludedNodesCIDRGoes", given(3, podCIDRs("node-2", "10.244.1.128/25"), unlisted("r2"), listed(part), strayFor(part, time.Minute), node("node-1", label("true"))),
+			append([]string{"remove p: its CIDR overlaps with 10.244.1.0/24 of Node node-1"}, taken("node-2", "10.244.1.128/25", "node-1", "10.244.1.0/24")...),
 		},
+		{
+			"RouteOfAPartStaysIfAnExcludedNodeHasNoRouteForTheWhole",
+			given(3, podCIDRs("node-2", "10.244.1.128/25"), unlisted("r1"), unlisted("r2"), listed(part), strayFor(part, time.Minute), node("node-1", label("true"))), nil,
+		},
+		{
+			"NodeThatExcludesItselfKeepsNoRouteOfAPart", given(3, podCIDRs("node-2", "10.244.1.128/25"), unlisted("r2"), listed(part), strayFor(part, time.Minute), node("node-2", label("true"))),
+			[]string{"remove p: its CIDR overlaps with 10.244.1.0/24 of Node node-1"},
+		},
+		{
+			"NodeThatAnOperatorExcludesKeepsItsRouteOfAPart", given(3, podCIDRs("node-2", "10.244.1.128/25"), unlisted("r2"), listed(part), strayFor(part, time.Minute), node("node-2", func(n *corev1.Node) {
+				n.Labels = map[string]string{ownership.LabelExcludeRestricted: "true"}
+			})), nil,
+		},
+		{
+			"NodeThatIsBeingDeletedKeepsNoRouteOfAPart", given(3, podCIDRs("node-2", "10.244.1.128/25"), unlisted("r2"), listed(part), strayFor(part, time.Minute), node("node-2", beingDeleted)),
+			[]string{"remove p: its CIDR overlaps with 10.244.1.0/24 of Node node-1"},
+		},
+		{
+			"RouteOfAPartThatNoNodeClaimsGoes", given(3, listed(part), strayFor(part, time.Minute)),
+			[]string{"remove p: its CIDR overlaps with 10.244.1.0/24 of Node node-1"},
+		},
+		{"RouteOfAPartOfItsOwnNodesCIDRStays", given(3, listed(newRoute("own", "node-1", "10.244.1.128/25")), strayFor(newRoute("own", "node-1", "10.244.1.128/25"), time.Minute)), nil},
 		{"RouteToASecondNodeOfTheNameThatIsBeingDeletedStays", given(2, node("node-1", beingDeleted), nodeDeleted("node-1", "10.244.1.0/24")), nil},
 
 		{"DuplicateStays", given(1, listed(duplicate), strayFor(duplicate, time.Hour)), nil}, // the duplicate might belong to another table

@@ -38,7 +38,8 @@ type table struct {
 	// common has each length of the claimed CIDRs, by family, and whether it is common
 	// (see commonLengths).
 	common map[bool]map[int]bool
-	// parts has the claimed CIDRs by each longer CIDR of these lengths that contains them.
+	// parts has the CIDRs with claims or routes by each longer CIDR of the claimed lengths
+	// that contains them.
 	parts map[netip.Prefix]map[netip.Prefix]bool
 
 	shares map[netip.Prefix]share
