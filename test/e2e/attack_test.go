@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"encoding/binary"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -55,6 +56,7 @@ var portAttacks = []portAttack{
 	{"BrokenProtocol", "secure", (*attackers).breakProtocol},
 	{"BodiesThatNeverEnd", "webhooks", (*attackers).bodies},
 	{"ListsOfEmptyNames", "webhooks", (*attackers).emptyNames},
+	{"LargeReviews", "webhooks", (*attackers).largeReviews},
 	{"LongChainsOfCertificates", "secure", (*attackers).longChains},
 	{"CertificatesOfManyNames", "secure", (*attackers).manyNames},
 	{"CallersThatHangUp", "secure", (*attackers).hangUp},
@@ -84,10 +86,11 @@ func TestAttacks(t *testing.T) {
 			before, logged := usage(t, d), len(d.Log())
 			attack.run(a, t)
 			began := time.Now()
-			if err := a.probe(d.Port); err != nil {
+			if err := a.probe(http.MethodGet, d.Port, "/healthz", ""); err != nil {
 				t.Errorf("during the attack, a probe of the secure port fails: %v", err)
 			}
-			if err := a.probe(webhooks); err != nil {
+			review := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u"}}`
+			if err := a.probe(http.MethodPost, webhooks, "/test", review); err != nil {
 				t.Errorf("during the attack, a request to the webhooks fails: %v", err)
 			}
 			waited := time.Since(began)
@@ -163,21 +166,25 @@ func (a *attackers) dial(t *testing.T, from byte, config *tls.Config) *tls.Conn 
 	return tls.Client(plain, config)
 }
 
-// probe makes a request as the kubelet does, from another address.
-func (a *attackers) probe(port int) error {
+// probe makes a request as the kubelet and the API server do, from another address.
+func (a *attackers) probe(method string, port int, path, body string) error {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 8, 1)}}
 	client := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true, DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
-	request, err := http.NewRequestWithContext(a.ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/healthz", port), nil)
+	request, err := http.NewRequestWithContext(a.ctx, method, fmt.Sprintf("https://127.0.0.1:%d%s", port, path), strings.NewReader(body))
 	if err != nil {
 		return err
 	}
+	request.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(request)
 	if err != nil {
 		return err
 	}
-	return response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("status %d", response.StatusCode)
+	}
+	return errors.Join(err, response.Body.Close())
 }
 
 // floodStreams opens streams with large headers, as many as HTTP/2 lets it, and reads no answer.
@@ -360,6 +367,27 @@ func (a *attackers) emptyNames(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// largeReviews sends as many requests as it can that take long to decode.
+func (a *attackers) largeReviews(t *testing.T) {
+	t.Helper()
+	body := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","object":[` + strings.Repeat("1,", 1_500_000) + `1]}}`
+	for n := range byte(40) {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 9, 1+n)}}
+		transport := &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+		client := http.Client{Transport: transport, Timeout: 10 * time.Second}
+		go func() {
+			defer transport.CloseIdleConnections()
+			for a.ctx.Err() == nil { // until the subtest ends
+				response, err := client.Post(fmt.Sprintf("https://127.0.0.1:%d/test", a.port), "application/json", strings.NewReader(body)) //nolint:noctx // It ends soon.
+				if err == nil {
+					_ = response.Body.Close()
+				}
+			}
+		}()
+	}
+	time.Sleep(2 * time.Second)
 }
 
 // longChains presents more certificates than anybody needs. Each takes CPU time.

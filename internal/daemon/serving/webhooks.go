@@ -32,6 +32,10 @@ const (
 	// reviewsAtOnce bounds the memory of requests. Any caller that reaches the port
 	// can send requests.
 	reviewsAtOnce = 8
+	// smallReview is the size up to which a request has one of the other places, of which
+	// there are smallAtOnce. Usual requests are that small. A larger one takes a tenth of
+	// a second to decode, and so a few callers could occupy all of its places.
+	smallReview, smallAtOnce = 64 << 10, 64
 	// otherLimit is the maximum size of a request without its objects in bytes. In
 	// memory, a list of empty names takes many times as much.
 	otherLimit = 64 << 10
@@ -136,9 +140,9 @@ func limitRead(w http.ResponseWriter) {
 // webhookHandler serves the webhooks, each on its path.
 func webhookHandler(all []Webhook, m *webhookMetrics) http.Handler {
 	mux := http.NewServeMux()
-	places, few := &places{limit: reviewsAtOnce}, newFew()
+	small, large, few := &places{limit: smallAtOnce}, &places{limit: reviewsAtOnce}, newFew()
 	for _, w := range all {
-		mux.Handle(w.Path, &reviewer{Webhook: w, places: places, few: few, metrics: m, clock: clock.RealClock{}})
+		mux.Handle(w.Path, &reviewer{Webhook: w, small: small, large: large, few: few, metrics: m, clock: clock.RealClock{}})
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		limitRead(w)
@@ -150,10 +154,10 @@ func webhookHandler(all []Webhook, m *webhookMetrics) http.Handler {
 type reviewer struct {
 	Webhook
 
-	places  *places         // for all webhooks together
-	few     *rate.Sometimes // bounds the log of failures caused by callers, for all webhooks together
-	metrics *webhookMetrics
-	clock   clock.PassiveClock
+	small, large *places         // for small and for large requests to all webhooks together
+	few          *rate.Sometimes // bounds the log of failures caused by callers, for all webhooks together
+	metrics      *webhookMetrics
+	clock        clock.PassiveClock
 }
 
 // failure is an error, together with the HTTP status of the answer.
@@ -205,9 +209,13 @@ func (v *reviewer) log(write func(), status int) {
 // answer returns the encoded answer to a request. It fails if too many requests are
 // being answered.
 func (v *reviewer) answer(w http.ResponseWriter, r *http.Request) ([]byte, *failure) {
-	place := v.places.take(w)
+	places := v.large
+	if r.ContentLength >= 0 && r.ContentLength <= smallReview { // The library reads no more than that.
+		places = v.small
+	}
+	place := places.take(w)
 	if place == nil {
-		return nil, &failure{http.StatusTooManyRequests, fmt.Errorf("%d requests to webhooks are being answered", v.places.limit)}
+		return nil, &failure{http.StatusTooManyRequests, fmt.Errorf("%d requests to webhooks are being answered", places.limit)}
 	}
 	defer place.leave()
 	body, wrong := readBody(r)
@@ -217,9 +225,9 @@ func (v *reviewer) answer(w http.ResponseWriter, r *http.Request) ([]byte, *fail
 	if wrong != nil {
 		return nil, wrong
 	}
-	v.places.decoding.Lock()
+	places.decoding.Lock()
 	request, wrong := decode(body)
-	v.places.decoding.Unlock()
+	places.decoding.Unlock()
 	if wrong != nil {
 		return nil, wrong
 	}

@@ -111,34 +111,47 @@ func TestCallersThatStop(t *testing.T) {
 	})
 }
 
-// TestAllPlacesAnswer checks that a request keeps its place once it has arrived.
+// TestAllPlacesAnswer checks that a request keeps its place once it has arrived, and that
+// large requests take no places of small ones, nor small ones those of large ones.
 func TestAllPlacesAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		listener := make(pipes)
-		goOn := make(chan struct{})
-		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: webhookHandler(admits(func(*admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
-			<-goOn
-			return &admissionv1.AdmissionResponse{Allowed: true}, nil
-		}), newWebhookMetrics(registerAnew))}
-		defer serveUntilClosed(server, listener)()
-		var answered []<-chan int
-		for range reviewsAtOnce {
-			answered = append(answered, listener.call(len(reviewRequest), reviewRequest))
-		}
-		synctest.Wait()
-		if got := <-listener.call(len(reviewRequest), reviewRequest); got != http.StatusTooManyRequests {
-			t.Errorf("while all places are taken: got %d", got)
-		}
-		close(goOn)
-		for _, a := range answered {
-			if got := <-a; got != http.StatusOK {
-				t.Errorf("a request that had arrived: got %d", got)
-			}
-		}
-		if got := <-listener.call(len(reviewRequest), reviewRequest); got != http.StatusOK {
-			t.Errorf("once all are answered: got %d", got)
-		}
-	})
+	large := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","object":"` + strings.Repeat("a", smallReview) + `"}}`
+	for _, tt := range []struct {
+		name, body, other string
+		places            int
+	}{
+		{"Small", reviewRequest, large, smallAtOnce},
+		{"Large", large, reviewRequest, reviewsAtOnce},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				listener := make(pipes)
+				goOn := make(chan struct{})
+				server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: webhookHandler(admits(func(*admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+					<-goOn
+					return &admissionv1.AdmissionResponse{Allowed: true}, nil
+				}), newWebhookMetrics(registerAnew))}
+				defer serveUntilClosed(server, listener)()
+				var answered []<-chan int
+				for range tt.places {
+					answered = append(answered, listener.call(len(tt.body), tt.body))
+				}
+				synctest.Wait()
+				if got := <-listener.call(len(tt.body), tt.body); got != http.StatusTooManyRequests {
+					t.Errorf("while all places are taken: got %d", got)
+				}
+				answered = append(answered, listener.call(len(tt.other), tt.other))
+				close(goOn)
+				for _, a := range answered {
+					if got := <-a; got != http.StatusOK {
+						t.Errorf("a request that had arrived: got %d", got)
+					}
+				}
+				if got := <-listener.call(len(tt.body), tt.body); got != http.StatusOK {
+					t.Errorf("once all are answered: got %d", got)
+				}
+			})
+		})
+	}
 }
 
 // TestSlowWebhookKeepsItsContext checks that the time limit for the arrival of a
