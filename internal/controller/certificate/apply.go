@@ -29,7 +29,12 @@ func (c *Controller) apply(ctx context.Context, o observed, p plan) (loop.Result
 		}
 	case wait:
 		if o.memory.uid != o.request.UID || o.memory.reason != p.cause.Reason {
-			logger.Info("Request for a serving certificate waits", "reason", p.cause.Reason, "why", p.why)
+			say := func() { logger.Info("Request for a serving certificate waits", "reason", p.cause.Reason, "why", p.why) }
+			if len(p.events) > 0 { // There are few events about a Node.
+				say()
+			} else {
+				c.few.Do(say)
+			}
 			c.metrics.requests.WithLabelValues(verdictHeld, p.cause.Reason).Inc()
 		}
 	case doNothing, ask, confirm:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"golang.org/x/time/rate"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +37,10 @@ const workers = 8
 // maxSteps is the maximum number of steps of a pass. If a pass needs more, it is tried
 // again later, so that passes over other requests go first.
 const maxSteps = 8
+
+// firstLogged is the number of requests without an event that are logged because they
+// wait. After these, one in a second is logged. The metrics count all of them.
+const firstLogged = 100
 
 // instances has the calls to the cloud that this package makes.
 type instances interface {
@@ -98,6 +103,8 @@ type Controller struct {
 	clock        clock.WithTicker
 	limits       Limits
 	claim        ownership.Claim
+	// few bounds the log of requests that wait: a kubelet can make any number of them.
+	few rate.Sometimes
 
 	undecided pending
 

@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
@@ -103,6 +105,7 @@ func (v *vendor) questions() int {
 // life has a cluster, a cloud, and a controller that uses both. It runs in a
 // testing/synctest bubble, which has its own time.
 type life struct {
+	log     lineCount
 	t       *testing.T
 	cluster *fake.Clientset
 	cloud   *vendor
@@ -150,6 +153,14 @@ func begin(t *testing.T, limits Limits, objects ...runtime.Object) *life {
 	return l
 }
 
+// lineCount is a log that counts its lines.
+type lineCount struct{ lines atomic.Int64 }
+
+func (c *lineCount) Write(line []byte) (int, error) {
+	c.lines.Add(1)
+	return len(line), nil
+}
+
 // start starts a controller, as a new process does.
 func (l *life) start() {
 	l.t.Helper()
@@ -161,7 +172,7 @@ func (l *life) start() {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(l.t.Context())
+	ctx, cancel := context.WithCancel(klog.NewContext(l.t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&l.log)))))
 	informers := kube.NewInformerFactory(l.cluster, 0, nil)
 	nodes := informers.Core().V1().Nodes()
 	l.made = New(Deps{
@@ -437,6 +448,9 @@ func TestFlood(t *testing.T) {
 		}
 		if said := l.said(); len(said) > 1 {
 			t.Errorf("%d events: %q", len(said), said)
+		}
+		if n := l.log.lines.Load(); n > firstLogged+10 {
+			t.Errorf("%d lines of the log", n)
 		}
 		l.create(asB(t, csr(t, named("csr-b"))))
 		l.want("csr-b", isApproved)
