@@ -16,10 +16,10 @@ import (
 	listersv1 "k8s.io/client-go/listers/certificates/v1"
 )
 
-// MaxRequestBytes is the maximum length of a certificate request that is kept in
-// full. A longer request is cut to MaxRequestBytes+1, so that a rule can see that
-// it is too long. The requests of kubelets have less than 2 KiB.
-const MaxRequestBytes = 16 << 10
+// MaxRequestBytes is the maximum length of a certificate request that is kept. A kubelet
+// may make any number of requests, so a longer one is dropped, and counts as malformed.
+// The requests of kubelets have less than 2 KiB.
+const MaxRequestBytes = 4 << 10
 
 // Requests reads and decides CertificateSigningRequests for one signer.
 type Requests struct {
@@ -101,8 +101,8 @@ func trimRequest(obj any) (any, error) {
 	csr.ManagedFields, csr.Annotations, csr.Labels = nil, nil, nil
 	csr.OwnerReferences, csr.Finalizers = nil, nil
 	csr.Spec.Extra = nil
-	if len(csr.Spec.Request) > MaxRequestBytes+1 {
-		csr.Spec.Request = append([]byte(nil), csr.Spec.Request[:MaxRequestBytes+1]...)
+	if isDecided := len(csr.Status.Conditions) > 0; isDecided || len(csr.Spec.Request) > MaxRequestBytes {
+		csr.Spec.Request = nil
 	}
 	if len(csr.Status.Certificate) > 1 {
 		csr.Status.Certificate = []byte{0} // Rules need to know only that there is a certificate.

@@ -22,11 +22,32 @@ func TestRequestsTakeLittleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := trimmed.(*certificatesv1.CertificateSigningRequest)
-	if len(r.Spec.Request) != MaxRequestBytes+1 || len(r.Status.Certificate) != 1 || r.Annotations != nil || r.ManagedFields != nil || r.OwnerReferences != nil || r.Finalizers != nil || r.Spec.Extra != nil {
+	if len(r.Spec.Request) != 0 || len(r.Status.Certificate) != 1 || r.Annotations != nil || r.ManagedFields != nil || r.OwnerReferences != nil || r.Finalizers != nil || r.Spec.Extra != nil {
 		t.Errorf("%d bytes of the request, %d of the certificate, %v", len(r.Spec.Request), len(r.Status.Certificate), r.ObjectMeta)
 	}
 	if r.Name != "r" || r.UID != "u" || r.Spec.Username != "system:node:a" || len(whole.Spec.Request) != 1<<20 {
 		t.Errorf("%v is lost, or the object has changed", r.ObjectMeta)
+	}
+	for name, tt := range map[string]struct {
+		bytes      int
+		conditions []certificatesv1.CertificateSigningRequestCondition
+		want       int
+	}{
+		"Kubelets":  {MaxRequestBytes, nil, MaxRequestBytes},
+		"TooLong":   {MaxRequestBytes + 1, nil, 0},
+		"IsDecided": {MaxRequestBytes, make([]certificatesv1.CertificateSigningRequestCondition, 1), 0},
+	} {
+		whole := &certificatesv1.CertificateSigningRequest{
+			Spec:   certificatesv1.CertificateSigningRequestSpec{Request: make([]byte, tt.bytes)},
+			Status: certificatesv1.CertificateSigningRequestStatus{Conditions: tt.conditions},
+		}
+		trimmed, err := trimRequest(whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(trimmed.(*certificatesv1.CertificateSigningRequest).Spec.Request); got != tt.want {
+			t.Errorf("%s: %d bytes are kept, want %d", name, got, tt.want)
+		}
 	}
 	if other, err := trimRequest("x"); err != nil || other != "x" {
 		t.Errorf("%v, %v of another kind", other, err)

@@ -34,7 +34,7 @@ var approved = message.Reason{
 var (
 	malformed = message.Reason{
 		Name: "MalformedRequest", On: onRequest, Condition: string(certificatesv1.CertificateDenied),
-		When: "The request is not exactly one signed certificate request of at most 16 KiB and 64 names.",
+		When: "The request is not exactly one signed certificate request of at most 4 KiB and 64 names.",
 		Do:   "Find out what has made it. A kubelet makes no such request.",
 	}
 	wrongSubject = message.Reason{

@@ -22,9 +22,9 @@ func TestGuideHasTheReasons(t *testing.T) {
 	}
 }
 
-// TestCutRequestIsRefused checks that the informer cuts only requests that are refused
-// because of their size.
-func TestCutRequestIsRefused(t *testing.T) {
+// TestDroppedRequestIsRefused checks that the informer drops only requests that are
+// refused because of their size.
+func TestDroppedRequestIsRefused(t *testing.T) {
 	if kube.MaxRequestBytes != maxBytes {
 		t.Errorf("%d bytes are kept, %d are allowed", kube.MaxRequestBytes, maxBytes)
 	}

@@ -45,7 +45,7 @@ func DefaultLimits() Limits {
 }
 
 const (
-	maxBytes = 16 << 10
+	maxBytes = 4 << 10
 	maxNames = 64
 
 	pemType = "CERTIFICATE REQUEST"
@@ -58,8 +58,8 @@ const (
 // certificate request.
 func read(r *certificatesv1.CertificateSigningRequest) (*x509.CertificateRequest, *message.Cause) {
 	text := r.Spec.Request
-	if len(text) > maxBytes {
-		return nil, isMalformed(fmt.Sprintf("it has more than %d bytes", maxBytes))
+	if len(text) > maxBytes || len(text) == 0 { // The cache drops a request that is too long.
+		return nil, isMalformed(fmt.Sprintf("it is empty, or has more than %d bytes", maxBytes))
 	}
 	if !bytes.HasPrefix(text, []byte("-----BEGIN "+pemType+"-----")) {
 		return nil, isMalformed("it does not begin with a PEM block " + pemType)

@@ -19,6 +19,8 @@ func follow(o observed) plan {
 	p.memory.notices, p.memory.missing = o.memory.notices, o.memory.missing
 	if p.condition = recovered(o); p.condition != nil {
 		p.memory.shownAt = o.now
+	} else if isShownOtherwise(o) {
+		p.after = o.untilPutBack()
 	}
 	p.change.labels = twinLabels(o.node.Labels)
 	if o.answer.given == described {

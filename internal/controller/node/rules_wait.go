@@ -38,6 +38,7 @@ func waits(o observed, r message.Cause) plan {
 	}
 	if want := (showing.Condition{Type: ConditionInitialized, Status: corev1.ConditionFalse, Cause: r}); isDue(o, p.memory, shown) && want.IsDue(o.now, shown) {
 		p.condition = want.At(o.now, shown)
+		p.memory.shownAt = time.Time{}
 	}
 	return p
 }
@@ -132,7 +133,7 @@ func isDue(o observed, m memory, shown *corev1.NodeCondition) bool {
 // the condition.
 func recovered(o observed) *corev1.NodeCondition {
 	shown := nodefact.Condition(o.node, ConditionInitialized)
-	if shown == nil && !isToShow(o) || shown != nil && shown.Status == corev1.ConditionTrue {
+	if shown == nil && !isToShow(o) || shown != nil && shown.Status == corev1.ConditionTrue || o.untilPutBack() > 0 {
 		return nil
 	}
 	return showing.Condition{Type: ConditionInitialized, Status: corev1.ConditionTrue, Cause: isInitialized()}.At(o.now, shown)
@@ -143,5 +144,18 @@ func recovered(o observed) *corev1.NodeCondition {
 // described it.
 func isToShow(o observed) bool {
 	isDescribed := o.answer.given == described && !isOther(o) && isKnown(o.node, o.answer.instance)
-	return o.always && (o.memory.released || isDescribed) && o.now.Sub(o.memory.shownAt) >= showing.PutBackAfter
+	return o.always && (o.memory.released || isDescribed)
+}
+
+// isShownOtherwise reports whether the Node shows that it waits, although it does not.
+func isShownOtherwise(o observed) bool {
+	shown := nodefact.Condition(o.node, ConditionInitialized)
+	return shown != nil && shown.Status != corev1.ConditionTrue
+}
+
+// untilPutBack returns the time until the condition may be set to True again. It is
+// more than 0 only if this process has set it a short time ago, and somebody else has
+// removed or changed it since. A kubelet could do that again and again.
+func (o observed) untilPutBack() time.Duration {
+	return max(o.memory.shownAt.Add(showing.PutBackAfter).Sub(o.now), 0)
 }

@@ -77,6 +77,9 @@ func TestEachNodeShowsThatItIsInitialised(t *testing.T) {
 		{name: "NotBeforeTheTaintIsRemoved", node: fresh(), answer: machine()},
 		{name: "ShownOnce", node: settled(shown), answer: machine(), memory: memory{released: true}},
 		{name: "RemovedByOthersIsNotPutBackAtOnce", node: settled(), answer: machine(), memory: memory{shownAt: noon.Add(-showing.PutBackAfter + time.Second)}},
+		{name: "ChangedByOthersIsNotPutBackAtOnce", node: settled(shows(corev1.ConditionFalse, "Theirs", "", noon)), answer: machine(), memory: memory{shownAt: noon.Add(-showing.PutBackAfter + time.Second)}},
+		{name: "ChangedByOthersIsPutBack", node: settled(shows(corev1.ConditionFalse, "Theirs", "", noon)), answer: machine(), memory: memory{shownAt: noon.Add(-showing.PutBackAfter)}, want: corev1.ConditionTrue},
+		{name: "EndOfAWaitIsShownAtOnce", node: settled(shows(corev1.ConditionFalse, "CloudDenied", "", noon)), answer: machine(), want: corev1.ConditionTrue},
 		{name: "RemovedByOthersIsPutBack", node: settled(), answer: machine(), memory: memory{shownAt: noon.Add(-showing.PutBackAfter)}, want: corev1.ConditionTrue},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -91,6 +94,9 @@ func TestEachNodeShowsThatItIsInitialised(t *testing.T) {
 			}
 			if wrote := p.memory.shownAt.Equal(noon); wrote != (tt.want != "") {
 				t.Errorf("remembered as written: %v", wrote)
+			}
+			if isLater := tt.want == "" && !tt.memory.shownAt.IsZero() && len(tt.node.Status.Conditions) > 0; isLater != (p.after > 0) {
+				t.Errorf("the next look is after %v", p.after)
 			}
 			if p.memory.released != (p.do == release) {
 				t.Errorf("released = %v after the action %s", p.memory.released, p.do)
