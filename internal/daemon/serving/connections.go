@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/tls"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -128,20 +129,19 @@ func (b *bounded) note(c net.Conn, state http.ConnState) {
 	}
 }
 
-// answered records that a request of the host was answered. The caller holds mu.
+// answered records that a request of the host was answered. While too many hosts are
+// known, no further one becomes known: an attacker with many addresses must not make
+// the kubelet unknown. The caller holds mu.
 func (b *bounded) answered(host string, now time.Time) {
 	u := b.known[host]
 	if now.Sub(u.last) > knownFor {
 		u.first = now
 	}
 	if _, ok := b.known[host]; !ok && len(b.known) >= knownHosts {
-		oldest := host
-		for other, u := range b.known {
-			if oldest == host || u.last.Before(b.known[oldest].last) {
-				oldest = other
-			}
+		maps.DeleteFunc(b.known, func(_ string, u uses) bool { return now.Sub(u.last) > knownFor })
+		if len(b.known) >= knownHosts {
+			return
 		}
-		delete(b.known, oldest)
 	}
 	u.last = now
 	b.known[host] = u
