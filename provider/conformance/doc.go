@@ -19,8 +19,7 @@
 //		}, conformance.Options{})
 //	}
 //
-// Test runs the suite in go test, with a subtest for each check. Run runs it
-// anywhere and returns a [Report]. Checks lists all checks.
+// Test runs the suite in go test, with a subtest for each check. Checks lists all checks.
 //
 // The suite judges a provider by the contract alone. If a check of level [Core] fails,
 // users lose nodes, load balancers, routes or traffic, or the provider contradicts a

@@ -3,7 +3,6 @@ package conformance_test
 import (
 	"context"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,15 +51,15 @@ func hostiles(release <-chan struct{}) map[string]func() {
 // runHostile runs the suite on a hostile provider.
 func runHostile(t *testing.T, name string, release <-chan struct{}, options conformance.Options) *conformance.Report {
 	t.Helper()
-	options.Profiles = []conformance.Profile{conformance.Instances, conformance.Cost}
-	report, err := conformance.Run(t.Context(), conformance.Target{
+	options.Only = append(group("instances/"), group("cost/")...)
+	report, err := conformance.RunSuite(t.Context(), conformance.Target{
 		Name:  "hostile",
 		World: func(context.Context) (any, error) { return broken.New(""), nil },
 		New: func(context.Context, any) (cloudprovider.Interface, error) {
 			return hostile{Interface: &broken.Provider{}, do: hostiles(release)[name]}, nil
 		},
 		EventuallyWithin: 20 * time.Millisecond,
-	}, options)
+	}, options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,9 +75,7 @@ func TestHostileProviders(t *testing.T) {
 			release := make(chan struct{})
 			report := runHostile(t, name, release, conformance.Options{Timeout: time.Second})
 			close(release)
-			want := len(slices.DeleteFunc(conformance.Checks(), func(c conformance.Check) bool {
-				return c.Profile() != conformance.Instances && c.Profile() != conformance.Cost
-			}))
+			want := len(group("instances/")) + len(group("cost/"))
 			if got := len(report.Checks); got != want || report.Result != conformance.Failure {
 				t.Errorf("the report has %d of %d checks, and its result is %s; want all, and %s", got, want, report.Result, conformance.Failure)
 			}

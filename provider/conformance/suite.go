@@ -17,8 +17,6 @@ import (
 
 // Options selects the checks and says how to run them. The zero value selects all checks.
 type Options struct {
-	// Profiles lists the profiles to run. Empty means all profiles.
-	Profiles []Profile
 	// Only lists the IDs of the checks to run. Empty means all checks.
 	Only []string
 	// Skip lists the checks that are not run. The key is the ID of the check, and the value
@@ -32,31 +30,6 @@ type Options struct {
 	ExpectFailure map[string]string
 	// Timeout is the time limit of each check. 0 means a minute.
 	Timeout time.Duration
-	// Child returns a command that starts this program again. The new process must
-	// call Run with the same target and options. Child is used for checks in which
-	// the provider may end the process. If Child is nil, these checks are not run.
-	Child func(ctx context.Context) *exec.Cmd
-}
-
-// Run runs the suite. It returns an error if the suite itself could not be run, for
-// example because the world could not be made. Mistakes of the provider are in the
-// report and not in the error. In a child process that Options.Child has started,
-// the report is nil.
-func Run(ctx context.Context, target Target, options Options) (*Report, error) {
-	s, err := newSuite(target, options)
-	if err != nil {
-		return nil, err
-	}
-	if id := childOf(); id != "" {
-		return nil, s.runAsChild(ctx, id)
-	}
-	defer s.close()
-	for _, check := range s.checks {
-		if _, err := s.run(ctx, check); err != nil {
-			return nil, err
-		}
-	}
-	return s.report(), nil
 }
 
 // maxHangs is the number of checks that may hang. After that, no more checks are run,
@@ -70,9 +43,11 @@ type suite struct {
 	checks  []Check
 	// expected are the entries of Options.ExpectFailure.
 	expected []expectation
+	// child returns a command that starts this program again, for the checks in which the
+	// provider may end the process.
+	child func(context.Context) *exec.Cmd
 	// id differs between runs. It is a part of the names of all things that the run creates.
 	id      string
-	began   time.Time
 	hangs   int
 	results []CheckResult
 
@@ -84,7 +59,10 @@ type suite struct {
 	stop      context.CancelFunc // stops the singleton
 }
 
-func newSuite(target Target, options Options) (*suite, error) {
+// world is the value that Target.World has returned.
+type world struct{ any }
+
+func newSuite(target Target, options Options, child func(context.Context) *exec.Cmd) (*suite, error) {
 	if target.Name == "" || target.New == nil {
 		return nil, errors.New("a Target needs a Name and a New")
 	}
@@ -95,115 +73,82 @@ func newSuite(target Target, options Options) (*suite, error) {
 	if options.Timeout == 0 {
 		options.Timeout = time.Minute
 	}
+	expected, err := options.expectations()
 	s := &suite{
-		target:  target,
-		options: options,
-		id:      strconv.FormatUint(rand.Uint64()%(36*36*36*36), 36), //nolint:gosec // a name and not a secret
-		began:   time.Now(),
+		target: target, options: options, expected: expected, child: child,
+		checks: slices.DeleteFunc(Checks(), func(c Check) bool { return len(options.Only) > 0 && !slices.Contains(options.Only, c.ID) }),
+		id:     strconv.FormatUint(rand.Uint64()%(36*36*36*36), 36), //nolint:gosec // a name and not a secret
 	}
-	var err1, err2 error
-	s.expected, err1 = options.expectations()
-	s.checks, err2 = options.selected(s.expected)
-	return s, errors.Join(err1, err2, options.unproven(target.Features.Supported))
+	return s, errors.Join(err, s.validate())
 }
 
-// unproven returns an error if all checks of a supported feature are skipped.
-func (o Options) unproven(supported []Feature) error {
-	checks, skipped := map[Feature]int{}, map[Feature]int{}
-	for _, c := range Checks() {
-		checks[c.Feature]++
-		if o.Skip[c.ID] != "" {
-			skipped[c.Feature]++
+// validate returns an error if the options name an unknown check, because otherwise a
+// mistyped ID would have no effect. It also returns an error if the options give no
+// reason, or skip all checks of a supported feature.
+func (s *suite) validate() error {
+	var problems []error
+	excepted := slices.Sorted(maps.Keys(s.options.Skip))
+	for _, id := range excepted {
+		if s.options.Skip[id] == "" {
+			problems = append(problems, fmt.Errorf("check %s: say why it is skipped", id))
 		}
 	}
-	var problems []error
-	for _, f := range supported {
-		if checks[f] > 0 && checks[f] == skipped[f] {
+	for _, e := range s.expected {
+		if excepted = append(excepted, e.id); e.issue == "" {
+			problems = append(problems, fmt.Errorf("check %s: say why it is expected to fail", e.id))
+		}
+	}
+	all := Checks()
+	for _, id := range append(excepted, s.options.Only...) {
+		if !slices.ContainsFunc(all, func(c Check) bool { return c.ID == id }) {
+			problems = append(problems, fmt.Errorf("there is no check %q", id))
+		}
+	}
+	for _, f := range s.target.Features.Supported {
+		if !slices.ContainsFunc(all, func(c Check) bool { return c.Feature == f && s.options.Skip[c.ID] == "" }) {
 			problems = append(problems, fmt.Errorf("all checks of the feature %s are skipped: do not call it supported", f))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// selected returns the checks that the options select. An unknown ID is an error,
-// because otherwise a mistyped ID would have no effect.
-func (o Options) selected(expected []expectation) ([]Check, error) {
-	all := Checks()
-	var problems []error
-	named := func(id string, excepted bool, why string) {
-		switch known := slices.ContainsFunc(all, func(c Check) bool { return c.ID == id }); {
-		case !known:
-			problems = append(problems, fmt.Errorf("there is no check %q", id))
-		case excepted && why == "":
-			problems = append(problems, fmt.Errorf("check %s: say why it is skipped or expected to fail", id))
-		}
-	}
-	for _, id := range o.Only {
-		named(id, false, "")
-	}
-	for _, id := range slices.Sorted(maps.Keys(o.Skip)) {
-		named(id, true, o.Skip[id])
-	}
-	for _, e := range expected {
-		named(e.id, true, e.issue)
-	}
-	for _, p := range o.Profiles {
-		if !slices.Contains(Profiles(), p) {
-			problems = append(problems, fmt.Errorf("there is no profile %q", p))
-		}
-	}
-	return slices.DeleteFunc(all, func(c Check) bool {
-		return len(o.Only) > 0 && !slices.Contains(o.Only, c.ID) || len(o.Profiles) > 0 && !slices.Contains(o.Profiles, c.Profile())
-	}), errors.Join(problems...)
-}
-
 // run runs one check and adds its result to the report.
 func (s *suite) run(ctx context.Context, check Check) (CheckResult, error) {
-	began := time.Now()
 	found, err := s.decide(ctx, check)
 	if err != nil {
-		return found.CheckResult, fmt.Errorf("%s: %w", check.ID, err)
+		return CheckResult{}, fmt.Errorf("%s: %w", check.ID, err)
 	}
-	result := found.compare(s.expectedOf(check))
-	result.ID, result.Title, result.Level, result.Seconds = check.ID, check.Title, check.Level, seconds(time.Since(began))
-	if result.Outcome == Failed || result.Outcome == ExpectedFailure {
-		result.Source, result.Cost = check.Source, check.Cost
-	}
+	result := found.compare(check, s.expected)
 	s.results = append(s.results, result)
 	return result, nil
 }
 
 // decide runs a check. If the check must not be run, the result says why.
-func (s *suite) decide(ctx context.Context, check Check) (judged, error) {
+func (s *suite) decide(ctx context.Context, check Check) (finding, error) {
 	switch reason, skipped := s.options.Skip[check.ID]; {
 	case skipped:
-		return without(Skipped, reason), nil
+		return concluded(Skipped, reason), nil
 	case ctx.Err() != nil:
-		return without(NotRun, "the run was ended: "+context.Cause(ctx).Error()), nil //nolint:nilerr // the report says it
+		return concluded(NotRun, "the run was ended: "+context.Cause(ctx).Error()), nil //nolint:nilerr // the report says it
 	case slices.Contains(s.target.Features.Unsupported, check.Feature):
-		return without(Unsupported, "the target says that "+string(check.Feature)+" is not supported"), nil
+		return concluded(Unsupported, "the target says that "+string(check.Feature)+" is not supported"), nil
 	case s.hangs >= maxHangs:
-		return without(NotRun, fmt.Sprintf("the provider has hung in %d checks, so no more checks are run", s.hangs)), nil
-	case check.Alone && childOf() == "":
-		return s.runInChild(ctx, check), nil
+		return concluded(NotRun, fmt.Sprintf("the provider has hung in %d checks, so no more checks are run", s.hangs)), nil
+	case check.alone() && childOf() == "":
+		return s.runInChild(ctx, check)
 	}
 	return s.try(ctx, check)
 }
 
-// world is the value that Target.World has returned.
-type world struct{ any }
-
 // try runs a check in this process.
-func (s *suite) try(ctx context.Context, check Check) (judged, error) {
+func (s *suite) try(ctx context.Context, check Check) (finding, error) {
 	around, err := s.world(ctx)
 	if err != nil {
-		return judged{}, err
+		return finding{}, err
 	}
 	defer s.leave(around)
-	for _, need := range check.Needs {
-		if !need.metBy(around) {
-			return without(NotRun, "needs "+string(need)), nil
-		}
+	if missing := check.lacks(around); missing != nil {
+		return concluded(NotRun, "needs "+missing.Name()), nil
 	}
 	checking, cancel := context.WithTimeoutCause(ctx, s.options.Timeout, fmt.Errorf("the check has taken %v", s.options.Timeout))
 	defer cancel()
@@ -249,11 +194,4 @@ func (s *suite) close() {
 		s.shared = nil
 		s.leave(shared.any)
 	}
-}
-
-// report returns the report of the checks that were run.
-func (s *suite) report() *Report {
-	r := &Report{Checks: s.results, race: race}
-	r.summarize()
-	return r
 }
