@@ -60,7 +60,7 @@ var fastInstanceChecks = []Check{
 				restore()
 				for n, got := range answers {
 					if err == nil && (got.Err == nil || errors.Is(got.Err, cloudprovider.InstanceNotFound)) {
-						t.failf("InstanceMetadataBatch(%s) has %s, %v for %s with the fault %s; want another error", showNodes(nodes), metadataText(got.Metadata), shown(got.Err), show(nodes[n]), f.Kind)
+						t.failf("InstanceMetadataBatch(%s) has %+v, %v for %s with the fault %s; want another error", showNodes(nodes), got.Metadata, shown(got.Err), show(nodes[n]), f.Kind)
 					}
 				}
 			}
@@ -72,7 +72,7 @@ var fastInstanceChecks = []Check{
 		Source: "provider.InstanceLister: each instance means what InstanceMetadata would have returned",
 		Cost:   costWrongNode,
 		run: func(t *trial) {
-			lister := t.lister()
+			lister := offered[provider.InstanceLister](t, t.instances())
 			machines, gone := append(t.machines(), t.machine("d")), t.machine("gone")
 			t.terminate(gone)
 			listed := t.listAll(lister)
@@ -93,7 +93,7 @@ var fastInstanceChecks = []Check{
 		Source: "provider.InstanceLister: an error is returned with a zero page",
 		Cost:   costWrongNode,
 		run: func(t *trial) {
-			lister := t.lister()
+			lister := offered[provider.InstanceLister](t, t.instances())
 			t.machine("a")
 			t.fault(Fault{Kind: FaultUnavailable})
 			page, err := lister.ListInstances(t.ctx, "")
@@ -108,7 +108,7 @@ var fastInstanceChecks = []Check{
 		Source: "provider.InstanceChanges: a call with Resume misses no change",
 		Cost:   "A machine that is gone keeps its Node for minutes.",
 		run: func(t *trial) {
-			watcher := t.watcher()
+			watcher := offered[provider.InstanceWatcher](t, t.instances())
 			m := t.machine("a")
 			token := t.watch(watcher, "").Resume
 			t.terminate(m)
@@ -131,7 +131,7 @@ var fastInstanceChecks = []Check{
 		Source: "provider.InstanceWatcher: the context of WatchInstances",
 		Cost:   "The daemon does not stop when it should.",
 		run: func(t *trial) {
-			watcher := t.watcher()
+			watcher := offered[provider.InstanceWatcher](t, t.instances())
 			t.machine("a")
 			token := t.watch(watcher, "").Resume
 			t.inTime(fmt.Sprintf("WatchInstances(token %q)", token), "although its context had ended", func(ctx context.Context) {
@@ -152,14 +152,6 @@ func offered[T any](t *trial, part any) T {
 		t.unsupportedf("the provider does not offer %v", reflect.TypeFor[T]())
 	}
 	return found
-}
-
-func (t *trial) lister() provider.InstanceLister {
-	return offered[provider.InstanceLister](t, t.instances())
-}
-
-func (t *trial) watcher() provider.InstanceWatcher {
-	return offered[provider.InstanceWatcher](t, t.instances())
 }
 
 func (t *trial) offersBatch() provider.InstanceMetadataBatcher {
@@ -189,16 +181,9 @@ func (t *trial) sameAsSingle(nodes []*corev1.Node) {
 		got := answers[n]
 		absent := errors.Is(got.Err, cloudprovider.InstanceNotFound) == errors.Is(err, cloudprovider.InstanceNotFound)
 		if (got.Err == nil) != (err == nil) || !absent || !reflect.DeepEqual(got.Metadata, alone) {
-			t.failf("%s has %s, %v for %s, and InstanceMetadata = %s, %v; want the same", call, metadataText(got.Metadata), shown(got.Err), show(node), metadataText(alone), shown(err))
+			t.failf("%s has %+v, %v for %s, and InstanceMetadata = %+v, %v; want the same", call, got.Metadata, shown(got.Err), show(node), alone, shown(err))
 		}
 	}
-}
-
-func metadataText(m *cloudprovider.InstanceMetadata) string {
-	if m == nil {
-		return "nil"
-	}
-	return fmt.Sprintf("%+v", *m)
 }
 
 // listAll reads all pages of the list, and returns the instances by provider ID.

@@ -211,7 +211,7 @@ var costChecks = []Check{
 				nodes[n] = joined(t.machine(fmt.Sprintf("%02d", n)))
 			}
 			t.awaitPresent(nodes[len(nodes)-1])
-			t.refresh()
+			t.restart()
 			t.measureReads("readsPerSync100", len(nodes), 1, nodes...)
 		},
 	},

@@ -121,7 +121,7 @@ var changeChecks = []Check{
 			m := t.machine("a")
 			t.must("untag machine", as[Retagger](t).UntagMachine(t.ctx, m))
 			t.stillThere(m, "the instance has lost its tags")
-			t.refresh() // the new provider remembers nothing
+			t.restart()
 			t.stillThere(m, "the instance has lost its tags, and the daemon was restarted")
 		},
 	},

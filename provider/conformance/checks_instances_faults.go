@@ -105,7 +105,7 @@ func failures() []Fault {
 func (t *trial) under(all []Fault, call func(Fault)) {
 	tried := 0
 	for _, f := range all {
-		t.refresh()
+		t.restart()
 		restore, err := t.setFault(f)
 		if errors.Is(err, ErrCannot) {
 			continue

@@ -130,9 +130,6 @@ var processChecks = []Check{
 		Title: "Two providers can live in one process",
 		Cost:  "If a test or a tool makes a second provider, it crashes.",
 		run: func(t *trial) {
-			if t.suite.target.Singleton {
-				t.unsupportedf("the target says that the provider can be made only once in a process")
-			}
 			t.restart()
 			ctx, stop := context.WithCancel(t.ctx)
 			defer stop()

@@ -11,7 +11,6 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
-	"github.com/fairlead-k8s/fairlead/provider/conformance/internal/broken"
 )
 
 // hostile is a provider. Each method of its InstancesV2 runs the same given function.
@@ -51,12 +50,12 @@ func hostiles(release <-chan struct{}) map[string]func() {
 // runHostile runs the suite on a hostile provider.
 func runHostile(t *testing.T, name string, release <-chan struct{}, options conformance.Options) *conformance.Report {
 	t.Helper()
-	options.Only = append(group("instances/"), group("cost/")...)
+	options.Only = append(checksOf("instances/"), checksOf("cost/")...)
 	report, err := conformance.RunSuite(t.Context(), conformance.Target{
 		Name:  "hostile",
-		World: func(context.Context) (any, error) { return broken.New(""), nil },
+		World: func(context.Context) (any, error) { return newBroken(""), nil },
 		New: func(context.Context, any) (cloudprovider.Interface, error) {
-			return hostile{Interface: &broken.Provider{}, do: hostiles(release)[name]}, nil
+			return hostile{Interface: &brokenProvider{}, do: hostiles(release)[name]}, nil
 		},
 		EventuallyWithin: 20 * time.Millisecond,
 	}, options, nil)
@@ -75,7 +74,7 @@ func TestHostileProviders(t *testing.T) {
 			release := make(chan struct{})
 			report := runHostile(t, name, release, conformance.Options{Timeout: time.Second})
 			close(release)
-			want := len(group("instances/")) + len(group("cost/"))
+			want := len(checksOf("instances/")) + len(checksOf("cost/"))
 			if got := len(report.Checks); got != want || report.Result != conformance.Failure {
 				t.Errorf("the report has %d of %d checks, and its result is %s; want all, and %s", got, want, report.Result, conformance.Failure)
 			}

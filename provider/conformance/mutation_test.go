@@ -14,7 +14,6 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
-	"github.com/fairlead-k8s/fairlead/provider/conformance/internal/broken"
 )
 
 // flawed returns a target whose provider has the flaw. If the argument is empty,
@@ -27,40 +26,40 @@ func flawed(flaw string) conformance.Target {
 	}
 	return conformance.Target{
 		Name:  "broken",
-		World: func(context.Context) (any, error) { return broken.New(flaw), nil },
+		World: func(context.Context) (any, error) { return newBroken(flaw), nil },
 		New: func(ctx context.Context, world any) (cloudprovider.Interface, error) {
-			return world.(*broken.Cloud).Configured(ctx, "token: "+broken.Token+"\nregion: here")
+			return world.(*brokenCloud).Configured(ctx, "token: "+brokenToken+"\nregion: here")
 		},
 		Configs: []conformance.Config{
 			{Flaw: conformance.BadCredentials, New: configured("token: wrong"), Mentions: []string{"token"}},
 			{Flaw: conformance.UnknownKey, New: configured("regoin: here"), Mentions: []string{"regoin"}},
 			{Flaw: conformance.TwoMistakes, New: configured("region: nowhere\nzone: a"), Mentions: []string{"region", "zone"}},
 		},
-		Secrets:           []string{broken.Token},
-		LegacyProviderIDs: func(m conformance.Machine) []string { return []string{broken.LegacyProviderID(m.ID)} },
+		Secrets:           []string{brokenToken},
+		LegacyProviderIDs: func(m conformance.Machine) []string { return []string{brokenLegacyProviderID(m.ID)} },
 		EventuallyWithin:  within,
-		PageSize:          broken.PageSize,
-		MaxTargets:        broken.MaxBackends,
-		MaxRoutes:         broken.MaxRoutes,
+		PageSize:          brokenPageSize,
+		MaxTargets:        brokenMaxBackends,
+		MaxRoutes:         brokenMaxRoutes,
 		Features: conformance.Features{Supported: []conformance.Feature{
 			conformance.UDP, conformance.MixedProtocol, conformance.SCTP, conformance.SourceRanges, conformance.SessionAffinity, conformance.ETPLocal, conformance.StaticIP,
 		}},
 		Services: []conformance.Shape{
 			{Name: "drain", Change: annotated("30"), Want: conformance.NotIgnored},
-			{Name: "bad drain", Change: annotated("soon"), Want: conformance.Refused, Mentions: []string{broken.Drain}},
+			{Name: "bad drain", Change: annotated("soon"), Want: conformance.Refused, Mentions: []string{brokenDrain}},
 		},
 	}
 }
 
-// annotated returns a change that gives a Service the annotation broken.Drain.
+// annotated returns a change that gives a Service the annotation brokenDrain.
 func annotated(drain string) func(*corev1.Service) {
-	return func(s *corev1.Service) { s.Annotations = map[string]string{broken.Drain: drain} }
+	return func(s *corev1.Service) { s.Annotations = map[string]string{brokenDrain: drain} }
 }
 
 // configured returns a function that makes a provider with this configuration.
 func configured(text string) func(context.Context, any) (cloudprovider.Interface, error) {
 	return func(ctx context.Context, world any) (cloudprovider.Interface, error) {
-		return world.(*broken.Cloud).Configured(ctx, text)
+		return world.(*brokenCloud).Configured(ctx, text)
 	}
 }
 
@@ -137,8 +136,8 @@ func run(t *testing.T, flaw string, options conformance.Options) *conformance.Re
 	return report
 }
 
-// group returns the IDs of the checks whose IDs begin as the given one.
-func group(id string) []string {
+// checksOf returns the IDs of the checks whose IDs begin as the given one.
+func checksOf(id string) []string {
 	prefix, _, _ := strings.Cut(id, "/")
 	var all []string
 	for _, c := range conformance.Checks() {
@@ -159,7 +158,7 @@ func TestEachCheckFindsItsFlaw(t *testing.T) {
 				testMeasurement(t, check)
 				return
 			}
-			report := run(t, check.ID, conformance.Options{Only: group(check.ID)})
+			report := run(t, check.ID, conformance.Options{Only: checksOf(check.ID)})
 			for _, result := range report.Checks {
 				switch found := result.Outcome == conformance.Failed; {
 				case result.ID == check.ID && !found:

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-
-	cloudprovider "k8s.io/cloud-provider"
 )
 
 // Options selects the checks and says how to run them. The zero value selects all checks.
@@ -52,21 +50,14 @@ type suite struct {
 	results []CheckResult
 
 	// shared is the world that all checks share. It is nil if each check has its own
-	// world, and before the shared world is made. If Target.Singleton is set, all checks
-	// share one provider, in the field singleton.
-	shared    *world
-	singleton cloudprovider.Interface
-	stop      context.CancelFunc // stops the singleton
+	// world, and before the shared world is made.
+	shared any
 }
-
-// world is the value that Target.World has returned.
-type world struct{ any }
 
 func newSuite(target Target, options Options, child func(context.Context) *exec.Cmd) (*suite, error) {
 	if target.Name == "" || target.New == nil {
 		return nil, errors.New("a Target needs a Name and a New")
 	}
-	target.Shared = target.Shared || target.Singleton
 	if target.EventuallyWithin == 0 {
 		target.EventuallyWithin = 30 * time.Second
 	}
@@ -153,7 +144,13 @@ func (s *suite) try(ctx context.Context, check Check) (finding, error) {
 	checking, cancel := context.WithTimeoutCause(ctx, s.options.Timeout, fmt.Errorf("the check has taken %v", s.options.Timeout))
 	defer cancel()
 	t := newTrial(checking, s, check, around)
-	if t.guard(checking, check.ID, func() { t.start(); check.run(t) }) { //nolint:contextcheck // the provider lives as long as the check
+	start := func() {
+		if !check.bare {
+			t.restart()
+		}
+		check.run(t)
+	}
+	if t.guard(checking, check.ID, start) { //nolint:contextcheck // the provider lives as long as the check
 		s.hangs++
 	}
 	t.finish(context.WithoutCancel(ctx))
@@ -163,35 +160,33 @@ func (s *suite) try(ctx context.Context, check Check) (finding, error) {
 // world returns the world of a check.
 func (s *suite) world(ctx context.Context) (any, error) {
 	if s.shared != nil {
-		return s.shared.any, nil
+		return s.shared, nil
 	}
-	var made any
-	if s.target.World != nil {
-		var err error
-		if made, err = s.target.World(ctx); err != nil {
-			return nil, fmt.Errorf("world: %w", err)
-		}
+	if s.target.World == nil {
+		return nil, nil
+	}
+	made, err := s.target.World(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("world: %w", err)
 	}
 	if s.target.Shared {
-		s.shared = &world{made}
+		s.shared = made
 	}
 	return made, nil
 }
 
 // leave closes the world of a check, unless all checks share it.
 func (s *suite) leave(around any) {
-	if closer, ok := around.(io.Closer); ok && s.shared == nil {
-		_ = closer.Close() // nothing depends on the error
+	if s.shared == nil {
+		closeWorld(around)
 	}
 }
 
-// close closes the shared provider and the shared world.
-func (s *suite) close() {
-	if s.stop != nil {
-		s.stop()
-	}
-	if shared := s.shared; shared != nil {
-		s.shared = nil
-		s.leave(shared.any)
+// close closes the shared world.
+func (s *suite) close() { closeWorld(s.shared) }
+
+func closeWorld(world any) {
+	if closer, ok := world.(io.Closer); ok {
+		_ = closer.Close() // nothing depends on the error
 	}
 }

@@ -12,7 +12,6 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
-	"github.com/fairlead-k8s/fairlead/provider/conformance/internal/broken"
 )
 
 // The IDs of the checks are unique, and each check has all texts for a report.
@@ -86,27 +85,27 @@ func TestOutcomes(t *testing.T) {
 		},
 		"WorldWithoutIt": {
 			check: "instances/renamed", want: conformance.NotRun, why: "needs Renamer",
-			change: only(func(c *broken.Cloud) any { return machinesOnly{c} }),
+			change: only(func(c *brokenCloud) any { return machinesOnly{c} }),
 		},
 		"WorldThatCannot": {
 			check: "instances/deadline", want: conformance.NotRun, why: "none of the faults",
-			change: only(func(c *broken.Cloud) any { return incapable{c, cannot{}} }),
+			change: only(func(c *brokenCloud) any { return incapable{c, cannot{}} }),
 		},
 		"WorldWithoutFaults": {
 			check: "instances/kinds", want: conformance.NotRun, why: "none of the faults",
-			change: only(func(c *broken.Cloud) any { return incapable{c, cannot{}} }),
+			change: only(func(c *brokenCloud) any { return incapable{c, cannot{}} }),
 		},
 		"CloudThatNeverSaysHowLong": {
 			check: "instances/kinds", flaw: "instances/kinds", want: conformance.Failed, why: "fault throttled",
 			change: func(t *conformance.Target) {
-				cloud := broken.New("instances/kinds")
+				cloud := newBroken("instances/kinds")
 				t.World = func(context.Context) (any, error) { return neverSaysHowLong{cloud}, nil }
 				t.New = func(ctx context.Context, _ any) (cloudprovider.Interface, error) { return cloud.Provider(ctx) }
 			},
 		},
 		"CloudThatNeverAsksToWait": {
 			check: "instances/retry-after", want: conformance.NotRun, why: "none of the faults",
-			change: only(func(c *broken.Cloud) any { return neverSaysHowLong{c} }),
+			change: only(func(c *brokenCloud) any { return neverSaysHowLong{c} }),
 		},
 		"NoBatches":         {check: "fastpaths/batch", want: conformance.Unsupported, why: "InstanceMetadataBatcher", change: plainWithoutMachines},
 		"NoBatchesOfBadIDs": {check: "fastpaths/batch-bad-id", want: conformance.Unsupported, why: "InstanceMetadataBatcher", change: plainWithoutMachines},
@@ -136,9 +135,9 @@ func TestOutcomes(t *testing.T) {
 
 // only returns a function that changes a target. After the change, the target's world
 // offers only the part of a cloud that the given function returns.
-func only(part func(*broken.Cloud) any) func(*conformance.Target) {
+func only(part func(*brokenCloud) any) func(*conformance.Target) {
 	return func(t *conformance.Target) {
-		cloud := broken.New("")
+		cloud := newBroken("")
 		t.World = func(context.Context) (any, error) { return part(cloud), nil }
 		t.New = func(ctx context.Context, _ any) (cloudprovider.Interface, error) { return cloud.Provider(ctx) }
 	}
@@ -147,7 +146,7 @@ func only(part func(*broken.Cloud) any) func(*conformance.Target) {
 // plainWithoutMachines changes the target. After the change, the provider has no
 // fast paths for instances, and the world creates no machines.
 func plainWithoutMachines(t *conformance.Target) {
-	cloud := broken.New("")
+	cloud := newBroken("")
 	t.World = func(context.Context) (any, error) { return full{cloud}, nil }
 	t.New = func(ctx context.Context, _ any) (cloudprovider.Interface, error) {
 		p, err := cloud.Provider(ctx)
@@ -156,7 +155,7 @@ func plainWithoutMachines(t *conformance.Target) {
 }
 
 // full is a cloud without room for a machine.
-type full struct{ *broken.Cloud }
+type full struct{ *brokenCloud }
 
 func (full) CreateMachine(context.Context, string) (conformance.Machine, error) {
 	return conformance.Machine{}, errors.New("there is no room")
@@ -179,13 +178,13 @@ func (cannot) SetFault(context.Context, conformance.Fault) (func(), error) {
 
 // neverSaysHowLong is a cloud that does not name a time to wait when it
 // throttles. It has no other fault.
-type neverSaysHowLong struct{ *broken.Cloud }
+type neverSaysHowLong struct{ *brokenCloud }
 
 func (c neverSaysHowLong) SetFault(ctx context.Context, f conformance.Fault) (func(), error) {
 	if f.Kind != conformance.FaultThrottled || f.RetryAfter > 0 {
 		return nil, conformance.ErrCannot
 	}
-	return c.Cloud.SetFault(ctx, f)
+	return c.brokenCloud.SetFault(ctx, f)
 }
 
 // A correct provider passes with the default Timeout, although the cloud takes a third
@@ -199,7 +198,7 @@ func TestSlowCloud(t *testing.T) {
 			return slow{made}, err
 		}
 		target.PageSize = 0
-		report, err := conformance.RunSuite(t.Context(), target, conformance.Options{Only: group("instances/")}, nil)
+		report, err := conformance.RunSuite(t.Context(), target, conformance.Options{Only: checksOf("instances/")}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

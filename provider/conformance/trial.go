@@ -55,7 +55,7 @@ type cleanup struct {
 }
 
 func newTrial(ctx context.Context, s *suite, check Check, around any) *trial {
-	t := &trial{ctx: ctx, suite: s, check: check, world: around, provider: s.singleton}
+	t := &trial{ctx: ctx, suite: s, check: check, world: around}
 	t.found.Measurements = map[string]float64{}
 	t.cluster = cmp.Or(s.target.ClusterName, t.name("cluster"))
 	return t
@@ -186,27 +186,8 @@ func (t *trial) retry(pause time.Duration, f func() error, again func(error) boo
 	}
 }
 
-// start makes the provider, unless all checks share one provider or the check makes its
-// own.
-func (t *trial) start() {
-	if t.provider == nil && !t.check.bare {
-		t.restart()
-	}
-}
-
-// refresh replaces the provider with a new one, which remembers nothing. If the
-// target is a Singleton, refresh does nothing.
-func (t *trial) refresh() {
-	if !t.suite.target.Singleton {
-		t.restart()
-	}
-}
-
-// restart makes a new provider, as after a restart of the daemon.
+// restart makes a new provider, which remembers nothing, as after a restart of the daemon.
 func (t *trial) restart() {
-	if t.provider != nil && t.suite.target.Singleton {
-		t.notRunf("needs a provider that can be made twice in a process")
-	}
 	t.endProvider()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.ctx))
 	t.mu.Lock()
@@ -220,11 +201,6 @@ func (t *trial) restart() {
 		t.failf("New returned nil and no error")
 	}
 	t.provider = made
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.suite.target.Singleton && !t.abandoned {
-		t.suite.singleton, t.suite.stop, t.stop = made, stop, nil
-	}
 }
 
 // endProvider closes the stop channel of the provider.

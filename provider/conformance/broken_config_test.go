@@ -1,4 +1,4 @@
-package broken
+package conformance_test
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// Token is the secret of the provider's configuration.
-const Token = "t0ken-of-the-account"
+// brokenToken is the secret of the provider's configuration.
+const brokenToken = "t0ken-of-the-account"
 
 // Configured returns a provider with the configuration. Each line of the text has a
 // key and a value.
-func (c *Cloud) Configured(ctx context.Context, text string) (cloudprovider.Interface, error) {
+func (c *brokenCloud) Configured(ctx context.Context, text string) (cloudprovider.Interface, error) {
 	var problems []error
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
@@ -33,9 +33,9 @@ func (c *Cloud) Configured(ctx context.Context, text string) (cloudprovider.Inte
 	return c.Provider(ctx)
 }
 
-func (c *Cloud) configure(key, value string) error {
+func (c *brokenCloud) configure(key, value string) error {
 	switch {
-	case key == "token" && value != Token:
+	case key == "token" && value != brokenToken:
 		if c.has("process/bad-credentials") {
 			os.Exit(3) //nolint:forbidigo // this is the flaw
 		}
@@ -55,7 +55,7 @@ func (c *Cloud) configure(key, value string) error {
 // begin starts the background work of the provider. Some providers can do this only
 // once in a process, and panic the second time. With the flaw
 // process/twice-in-one-process, begin panics, too.
-func (c *Cloud) begin(ctx context.Context) error {
+func (c *brokenCloud) begin(ctx context.Context) error {
 	if c.starts > 1 && c.has("process/twice-in-one-process") {
 		panic("duplicate metrics collector registration attempted")
 	}

@@ -1,4 +1,4 @@
-package broken
+package conformance_test
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// Drain is the annotation of this provider. Its value is a number of seconds.
-const Drain = "broken.example/drain"
+// brokenDrain is the annotation of this provider. Its value is a number of seconds.
+const brokenDrain = "broken.example/drain"
 
 // invalidError means that the cloud cannot do what a Service asks for.
 type invalidError struct {
@@ -66,8 +66,8 @@ func (l *loadBalancers) seen(service *corev1.Service, m *remembered) *corev1.Ser
 	case l.has("static-ip") && !l.isReserved(s.Spec.LoadBalancerIP), l.has("static-ip-reserved") && l.isReserved(s.Spec.LoadBalancerIP):
 		s.Spec.LoadBalancerIP = ""
 	case l.has("annotations"):
-		if _, err := strconv.Atoi(s.Annotations[Drain]); err != nil {
-			delete(s.Annotations, Drain)
+		if _, err := strconv.Atoi(s.Annotations[brokenDrain]); err != nil {
+			delete(s.Annotations, brokenDrain)
 		}
 	}
 	return s
@@ -97,9 +97,9 @@ func (l *loadBalancers) wanted(cluster string, s *corev1.Service, nodes []*corev
 		w.AffinitySeconds = *s.Spec.SessionAffinityConfig.ClientIP.TimeoutSeconds
 	}
 	w.HealthCheckPort = s.Spec.HealthCheckNodePort
-	if drain, ok := s.Annotations[Drain]; ok {
+	if drain, ok := s.Annotations[brokenDrain]; ok {
 		if _, err := strconv.Atoi(drain); err != nil {
-			return w, invalidf("annotation %s: %q is not a number of seconds", Drain, drain)
+			return w, invalidf("annotation %s: %q is not a number of seconds", brokenDrain, drain)
 		}
 		w.Other = map[string]string{"drain": drain}
 	}
