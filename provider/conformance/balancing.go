@@ -190,10 +190,11 @@ func (b *balancing) only(when string, f func(LoadBalancer) error) LoadBalancer {
 	return found
 }
 
-// backendsAre requires that exactly these nodes are the backends.
-func (b *balancing) backendsAre(when string, nodes []*corev1.Node) {
+// backends requires that the backends agree with these nodes: sameSet requires exactly
+// them, and contains requires at least them.
+func (b *balancing) backends(when string, nodes []*corev1.Node, agree func(is, wanted []string) bool) {
 	b.only(when, func(l LoadBalancer) error {
-		if !sameSet(l.Backends, providerIDs(nodes)) {
+		if !agree(l.Backends, providerIDs(nodes)) {
 			return fmt.Errorf("has the backends %v and not %v", l.Backends, providerIDs(nodes))
 		}
 		return nil

@@ -3,13 +3,13 @@ package conformance
 import (
 	"reflect"
 	"slices"
-	"strings"
 )
 
 // Check is one check of the suite. Its ID is permanent: a check whose meaning
 // changes gets another ID.
 type Check struct {
-	// ID is the profile and the name, such as "instances/gone-by-id".
+	// ID is the group and the name, such as "instances/gone-by-id". Each check of the group
+	// "process" runs in a child process, because the provider may end the process.
 	ID    string
 	Level Level
 	// Title is the statement that is true if the check passes.
@@ -76,19 +76,6 @@ func (c Check) lacks(world any) reflect.Type {
 	}
 	return nil
 }
-
-// profile is the first part of the ID: a group of checks, such as those of load balancers.
-func (c Check) profile() string {
-	profile, _, _ := strings.Cut(c.ID, "/")
-	return profile
-}
-
-// name is the ID without the profile.
-func (c Check) name() string { return strings.TrimPrefix(c.ID, c.profile()+"/") }
-
-// alone reports whether the check runs in a child process, because the provider may end
-// the process.
-func (c Check) alone() bool { return c.profile() == "process" }
 
 // Checks returns all checks, in the order in which they run.
 func Checks() []Check {

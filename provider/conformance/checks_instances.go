@@ -94,7 +94,7 @@ var identityChecks = []Check{
 		Cost:  "In a cluster with machines of two clouds: " + costDeleted,
 		run: func(t *trial) {
 			ours, _, _ := strings.Cut(t.machine("a").ProviderID, "://")
-			for _, id := range foreignIDs() {
+			for _, id := range foreignIDs {
 				if !strings.HasPrefix(id, ours+"://") {
 					t.notAbsent(t.ctx, identified(t.name("foreign"), id), "another cloud")
 				}
@@ -165,18 +165,16 @@ var identityChecks = []Check{
 	},
 }
 
-// foreignIDs returns provider IDs as the providers of other clouds write them.
-func foreignIDs() []string {
-	return []string{
-		"aws:///eu-central-1a/i-0123456789abcdef0",
-		"azure:///subscriptions/0b1f6471-1bf0-4dda-aec3-cb9272f09590/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/vm-1",
-		"digitalocean://123456789",
-		"gce://project-1/europe-west1-b/vm-1",
-		"hcloud://12345678",
-		"k3s://server-1",
-		"kind://docker/kind/kind-worker",
-		"openstack:///7a2e4f5c-2a06-4a3e-8f38-0d6a2f0f5b0c",
-	}
+// foreignIDs are provider IDs as the providers of other clouds write them.
+var foreignIDs = []string{
+	"aws:///eu-central-1a/i-0123456789abcdef0",
+	"azure:///subscriptions/0b1f6471-1bf0-4dda-aec3-cb9272f09590/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/vm-1",
+	"digitalocean://123456789",
+	"gce://project-1/europe-west1-b/vm-1",
+	"hcloud://12345678",
+	"k3s://server-1",
+	"kind://docker/kind/kind-worker",
+	"openstack:///7a2e4f5c-2a06-4a3e-8f38-0d6a2f0f5b0c",
 }
 
 // mutate asks about Nodes whose provider IDs are random changes of the given one. Any answer

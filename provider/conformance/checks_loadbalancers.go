@@ -14,28 +14,25 @@ import (
 
 // The parts of the contract that the checks of load balancers cite.
 const (
-	sourceName     = "LoadBalancer.GetLoadBalancerName: returns the name of the load balancer"
-	sourceGet      = "LoadBalancer.GetLoadBalancer: whether the specified load balancer exists, and if so, what its status is"
-	sourceEnsure   = "LoadBalancer.EnsureLoadBalancer: creates a new load balancer 'name', or updates the existing one, and returns its status"
-	sourceRetry    = "LoadBalancer.EnsureLoadBalancer: a (possibly wrapped) api.RetryError when the load balancer is not ready yet"
-	sourceUpdate   = "LoadBalancer.UpdateLoadBalancer: updates hosts under the specified load balancer"
-	sourceDelete   = "LoadBalancer.EnsureLoadBalancerDeleted: deletes the specified load balancer if it exists, and returns nil if it did not exist or was deleted"
-	sourceParts    = "LoadBalancer.EnsureLoadBalancerDeleted: load balancers have multiple underlying components, some of which may still be there"
-	sourceReadOnly = "LoadBalancer: implementations must treat the Service and Node parameters as read-only"
-	sourceField    = "ServiceSpec: a field of the Service means for all clouds what the API says"
-	costLeak       = "The account pays for what no Service uses, and its quota fills up."
-	costFinalizer  = "The Service is never removed: its finalizer waits for a deletion that succeeds."
-	costSecond     = "A Service gets another address, and the former load balancer is never deleted."
-	costNoTraffic  = "Nodes of the Service get no traffic, and requests fail."
-	costTaken      = "A load balancer that somebody else needs is changed or deleted."
+	sourceGet     = "LoadBalancer.GetLoadBalancer: whether the specified load balancer exists, and if so, what its status is"
+	sourceEnsure  = "LoadBalancer.EnsureLoadBalancer: creates a new load balancer 'name', or updates the existing one, and returns its status"
+	sourceUpdate  = "LoadBalancer.UpdateLoadBalancer: updates hosts under the specified load balancer"
+	sourceDelete  = "LoadBalancer.EnsureLoadBalancerDeleted: deletes the specified load balancer if it exists, and returns nil if it did not exist or was deleted"
+	sourceField   = "ServiceSpec: a field of the Service means for all clouds what the API says"
+	costLeak      = "The account pays for what no Service uses, and its quota fills up."
+	costFinalizer = "The Service is never removed: its finalizer waits for a deletion that succeeds."
+	costSecond    = "A Service gets another address, and the former load balancer is never deleted."
+	costNoTraffic = "Nodes of the Service get no traffic, and requests fail."
+	costTaken     = "A load balancer that somebody else needs is changed or deleted."
 )
 
 // creationChecks are the checks of the creation of a load balancer.
 var creationChecks = []Check{
 	{
-		ID: "loadbalancers/name", Level: Core, Source: sourceName,
-		Title: "The name stays the same, and two Services have different names",
-		Cost:  "After a restart of the daemon the load balancer is not found, or two Services share one.",
+		ID: "loadbalancers/name", Level: Core,
+		Source: "LoadBalancer.GetLoadBalancerName: returns the name of the load balancer",
+		Title:  "The name stays the same, and two Services have different names",
+		Cost:   "After a restart of the daemon the load balancer is not found, or two Services share one.",
 		// It accepts the same name for two clusters, because UIDs of Services are unique.
 		run: balanced(func(b *balancing) {
 			ask := func(cluster string, s *corev1.Service) string {
@@ -130,9 +127,10 @@ var creationChecks = []Check{
 		}),
 	},
 	{
-		ID: "loadbalancers/arguments", Level: Core, Needs: needs(needMachines), Source: sourceReadOnly,
-		Title: "The Service and the Nodes of a call are not changed",
-		Cost:  "The daemon's own copy of the object changes, and decisions about it are wrong.",
+		ID: "loadbalancers/arguments", Level: Core, Needs: needs(needMachines),
+		Source: "LoadBalancer: implementations must treat the Service and Node parameters as read-only",
+		Title:  "The Service and the Nodes of a call are not changed",
+		Cost:   "The daemon's own copy of the object changes, and decisions about it are wrong.",
 		run: balanced(func(b *balancing) {
 			s, nodes := b.newService("a"), b.nodes(2)
 			s.Annotations = map[string]string{"example.com/kept": "yes"}
@@ -154,9 +152,10 @@ var creationChecks = []Check{
 		}),
 	},
 	{
-		ID: "loadbalancers/not-blocking", Level: Extended, Needs: needs(needMachines, needHolder), Source: sourceRetry,
-		Title: "A call does not wait until a load balancer is ready",
-		Cost:  "Other Services wait for minutes.",
+		ID: "loadbalancers/not-blocking", Level: Extended, Needs: needs(needMachines, needHolder),
+		Source: "LoadBalancer.EnsureLoadBalancer: a (possibly wrapped) api.RetryError when the load balancer is not ready yet",
+		Title:  "A call does not wait until a load balancer is ready",
+		Cost:   "Other Services wait for minutes.",
 		run: balanced(func(b *balancing) {
 			s, nodes := b.newService("a"), b.nodes(1)
 			defer b.hold(s)()
@@ -218,9 +217,10 @@ var deletionChecks = []Check{
 		}),
 	},
 	{
-		ID: "loadbalancers/delete", Level: Core, Needs: needs(needMachines, needInventory), Source: sourceParts,
-		Title: "The deletion leaves nothing behind, of any kind",
-		Cost:  costLeak,
+		ID: "loadbalancers/delete", Level: Core, Needs: needs(needMachines, needInventory),
+		Source: "LoadBalancer.EnsureLoadBalancerDeleted: load balancers have multiple underlying components, some of which may still be there",
+		Title:  "The deletion leaves nothing behind, of any kind",
+		Cost:   costLeak,
 		run: balanced(func(b *balancing) {
 			s := b.newService("a")
 			s.Spec.Ports = append(s.Spec.Ports, port("https", corev1.ProtocolTCP, 443, 30443))

@@ -146,7 +146,7 @@ func drifts(name string, what Drift) Check {
 			b.ensured(s, nodes)
 			when := fmt.Sprintf("after somebody has removed a %s and %s = nil", what, b.call("EnsureLoadBalancer", s, nodes))
 			b.only(when, b.hasPorts(s))
-			b.backendsAre(when, nodes)
+			b.backends(when, nodes, sameSet)
 		}),
 	}
 }

@@ -270,10 +270,8 @@ func (b *balancing) shaped(shape Shape, plain *corev1.Service, nodes []*corev1.N
 	case shape.Want == Refused && err == nil:
 		return errors.New("want an error")
 	case shape.Want == Refused:
-		for _, word := range shape.Mentions {
-			if !strings.Contains(err.Error(), word) {
-				return fmt.Errorf("want an error that names %q", word)
-			}
+		if word, missing := unmentioned(err, shape.Mentions); missing {
+			return fmt.Errorf("want an error that names %q", word)
 		}
 	case shape.Want == NotIgnored && err == nil:
 		with := b.only("for this Service", nil)

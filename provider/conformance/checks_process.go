@@ -12,10 +12,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-const (
-	sourceInitialize = "Interface.Initialize: any tasks started here should be cleaned up when the stop channel closes"
-	sourceGuest      = "the process is the daemon's; other parts live in it, too"
-)
+const sourceGuest = "the process is the daemon's; other parts live in it, too"
 
 // processChecks are the checks of the provider's effects on its process. Each check
 // runs in a child process.
@@ -56,9 +53,10 @@ var processChecks = []Check{
 		},
 	},
 	{
-		ID: "process/stop", Level: Extended, Source: sourceInitialize, bare: true,
-		Title: "When the stop channel closes, the goroutines of the provider end",
-		Cost:  "A daemon that has lost its lease goes on writing.",
+		ID: "process/stop", Level: Extended, bare: true,
+		Source: "Interface.Initialize: any tasks started here should be cleaned up when the stop channel closes",
+		Title:  "When the stop channel closes, the goroutines of the provider end",
+		Cost:   "A daemon that has lost its lease goes on writing.",
 		run: func(t *trial) {
 			before := goroutines()
 			t.restart()
@@ -161,11 +159,18 @@ func (t *trial) configs(flaws ...Flaw) []Config {
 
 // mentions fails the check if the error of New lacks a text that it must contain.
 func (t *trial) mentions(config Config, err error) {
-	for _, word := range config.Mentions {
-		if !strings.Contains(err.Error(), word) {
-			t.errorf("New with the flaw %s: the error %q does not name %s", config.Flaw, err, word)
-		}
+	if word, missing := unmentioned(err, config.Mentions); missing {
+		t.errorf("New with the flaw %s: the error %q does not name %s", config.Flaw, err, word)
 	}
+}
+
+// unmentioned returns the first word that the error does not name.
+func unmentioned(err error, words []string) (word string, missing bool) {
+	at := slices.IndexFunc(words, func(word string) bool { return !strings.Contains(err.Error(), word) })
+	if at < 0 {
+		return "", false
+	}
+	return words[at], true
 }
 
 // never returns a Node whose machine has never existed.

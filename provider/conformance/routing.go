@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
@@ -200,10 +199,4 @@ func showRoute(r *cloudprovider.Route) string {
 	return text
 }
 
-func routesText(all []*cloudprovider.Route) string {
-	texts := make([]string, len(all))
-	for n, r := range all {
-		texts[n] = showRoute(r)
-	}
-	return "[" + strings.Join(texts, "; ") + "]"
-}
+func routesText(all []*cloudprovider.Route) string { return "[" + joinedTexts(all, showRoute) + "]" }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os/exec"
+	"path"
 	"slices"
 	"strconv"
 	"time"
@@ -125,7 +126,7 @@ func (s *suite) decide(ctx context.Context, check Check) (finding, error) {
 		return concluded(Unsupported, "the target says that "+string(check.Feature)+" is not supported"), nil
 	case s.hangs >= maxHangs:
 		return concluded(NotRun, fmt.Sprintf("the provider has hung in %d checks, so no more checks are run", s.hangs)), nil
-	case check.alone() && childOf() == "":
+	case path.Dir(check.ID) == "process" && childOf() == "":
 		return s.runInChild(ctx, check)
 	}
 	return s.try(ctx, check)

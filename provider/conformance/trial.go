@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -65,10 +66,10 @@ func newTrial(ctx context.Context, s *suite, check Check, around any) *trial {
 func as[T any](t *trial) T { return t.world.(T) } //nolint:forcetypeassert // the check says that it needs one
 
 // name returns a name that is made of the run's random ID, the name of the check and the
-// role. Checks of two profiles may have the same name.
+// role. Checks of two groups may have the same name.
 func (t *trial) name(role string) string {
 	const longest = 63 // the name of a Service must be a DNS label
-	name := "fl-" + t.suite.id + "-" + t.check.name()
+	name := "fl-" + t.suite.id + "-" + path.Base(t.check.ID)
 	return strings.TrimRight(name[:min(len(name), longest-len(role)-1)], "-") + "-" + role
 }
 

@@ -110,14 +110,6 @@ const (
 	FaultFailWrite       FaultKind = "failWrite"       // changes fail with 500; reads work
 )
 
-// FaultKinds returns all kinds of faults.
-func FaultKinds() []FaultKind {
-	return []FaultKind{
-		FaultError, FaultUnavailable, FaultThrottled, FaultUnauthenticated, FaultForbidden, FaultNotFound, FaultReset,
-		FaultGarbage, FaultHang, FaultEmptyList, FaultTruncatedList, FaultLostReply, FaultFailWrite,
-	}
-}
-
 // Inventory is a world that lists all resources that the provider has created for a
 // cluster. The list must have every kind of resource that costs money or carries traffic.
 type Inventory interface {
