@@ -278,3 +278,7 @@ func ingress(status *corev1.LoadBalancerStatus) []string {
 func balancersText(all []LoadBalancer) string {
 	return fmt.Sprintf("%d load balancers [%s]", len(all), joinedTexts(all, func(l LoadBalancer) string { return fmt.Sprintf("%s (%s)", l.ID, l.Name) }))
 }
+
+func resourcesText(all []Resource) string {
+	return joinedTexts(all, func(r Resource) string { return fmt.Sprintf("%s %s (%s)", r.Kind, r.ID, r.Name) })
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -67,6 +68,14 @@ func (t *trial) described(n *corev1.Node) (*cloudprovider.InstanceMetadata, erro
 	return got, nil
 }
 
+// undescribed returns an error unless InstanceMetadata returns nil metadata and an error.
+func (t *trial) undescribed(n *corev1.Node) error {
+	if got, err := t.instances().InstanceMetadata(t.ctx, n); got != nil || err == nil {
+		return fmt.Errorf("InstanceMetadata(%s) = %+v, %w; want nil and an error", show(n), got, shown(err))
+	}
+	return nil
+}
+
 // metadata returns the metadata of a Node's instance.
 func (t *trial) metadata(n *corev1.Node) *cloudprovider.InstanceMetadata {
 	got, err := t.described(n)
@@ -102,7 +111,7 @@ const soon = 100 * time.Millisecond
 // inTime calls f. If f does not return soon, inTime fails the check and ends the
 // context of f. The limit is generous, because the machine may be busy.
 func (t *trial) inTime(call, when string, f func(ctx context.Context)) {
-	limit := max(5*time.Second, min(t.suite.target.EventuallyWithin, 10*time.Second))
+	limit := max(5*time.Second, min(t.target.EventuallyWithin, 10*time.Second))
 	ctx, cancel := context.WithCancel(t.ctx)
 	defer cancel()
 	done := make(chan struct{})
@@ -139,6 +148,10 @@ func (t *trial) together(n, most int, what string, f func(int) error) []error {
 	return failed
 }
 
+// repeated calls f, and repeats the call while the error asks for that, but not for
+// longer than the target allows.
+func (t *trial) repeated(f func() error) error { return t.retry(time.Millisecond, f, t.asksAgain) }
+
 // asksAgain reports whether an error means that the same call may succeed later.
 func (t *trial) asksAgain(err error) bool {
 	var retry *api.RetryError
@@ -171,4 +184,28 @@ func shown(err error) error {
 		return errNone
 	}
 	return err
+}
+
+// show returns a Node's name and provider ID for the text of a failure.
+func show(n *corev1.Node) string {
+	if n.Spec.ProviderID == "" {
+		return fmt.Sprintf("node %q without provider ID", n.Name)
+	}
+	return fmt.Sprintf("node %q with provider ID %q", n.Name, n.Spec.ProviderID)
+}
+
+func showNodes(nodes []*corev1.Node) string {
+	if len(nodes) > 4 {
+		return fmt.Sprintf("%d nodes", len(nodes))
+	}
+	return "[" + joinedTexts(nodes, show) + "]"
+}
+
+// joinedTexts returns the texts of all elements, with commas.
+func joinedTexts[T any](all []T, text func(T) string) string {
+	texts := make([]string, len(all))
+	for n, one := range all {
+		texts[n] = text(one)
+	}
+	return strings.Join(texts, ", ")
 }

@@ -1,9 +1,6 @@
 package conformance
 
-import (
-	"reflect"
-	"slices"
-)
+import "reflect"
 
 // Check is one check of the suite. Its ID is permanent: a check whose meaning
 // changes gets another ID.
@@ -75,13 +72,4 @@ func (c Check) lacks(world any) reflect.Type {
 		}
 	}
 	return nil
-}
-
-// Checks returns all checks, in the order in which they run.
-func Checks() []Check {
-	return slices.Concat(
-		identityChecks, goneChecks, changeChecks, faultChecks, answerChecks, timeChecks, costChecks,
-		creationChecks, deletionChecks, nodeChecks, fieldChecks(), troubleChecks, routeChecks,
-		fastInstanceChecks, fastChangeChecks, processChecks,
-	)
 }

@@ -180,7 +180,7 @@ func (t *trial) asAlone(call string, alone error, f func(result func(n int, err 
 // configuration returns the reader for Reload. It is nil if the target has no
 // Configuration.
 func (t *trial) configuration() io.Reader {
-	content := t.suite.target.Configuration
+	content := t.target.Configuration
 	if content == nil {
 		return nil
 	}

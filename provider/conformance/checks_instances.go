@@ -19,6 +19,7 @@ const (
 	sourceNotFound = "cloudprovider.InstanceNotFound, and InstanceExists: false without an error deletes the Node"
 	sourceID       = "InstanceMetadata.ProviderID: its format must not change in any incompatible way"
 	sourceContext  = "the ctx of each method, as package context says"
+	sourceNone     = "not part of the contract"
 )
 
 // These texts are the Cost of more than one check.
@@ -26,6 +27,7 @@ const (
 	costDeleted   = "The Node of a running machine is deleted, together with its pods."
 	costNeverGone = "The Node of a machine that is gone is never deleted, and its pods are not started elsewhere."
 	costConfused  = "A Node gets addresses and labels of another machine."
+	costQuota     = "The cloud's quota of calls bounds how large a cluster can be."
 	costStuck     = "Workers wait for a cloud that does not answer, and nothing is done for any Node."
 )
 
@@ -77,11 +79,11 @@ var identityChecks = []Check{
 		Title: "Older forms of the provider ID are still understood",
 		Cost:  "Nodes lose their instances with the next version of the provider.",
 		run: func(t *trial) {
-			if t.suite.target.LegacyProviderIDs == nil {
+			if t.target.LegacyProviderIDs == nil {
 				t.unsupportedf("the target has no older forms of the provider ID")
 			}
 			m := t.machine("a")
-			for _, id := range t.suite.target.LegacyProviderIDs(m) {
+			for _, id := range t.target.LegacyProviderIDs(m) {
 				n := identified(m.Name, id)
 				t.awaitPresent(n)
 				t.metadata(n)
@@ -150,7 +152,7 @@ var identityChecks = []Check{
 		Title: "All instances are found, even if the cloud's list has several pages",
 		Cost:  "In a large cluster: " + costDeleted,
 		run: func(t *trial) {
-			size := t.suite.target.PageSize
+			size := t.target.PageSize
 			if size == 0 {
 				t.notRunf("needs Target.PageSize, the size of the cloud's pages")
 			}

@@ -171,11 +171,6 @@ func reserved(domain string) bool {
 	})
 }
 
-const (
-	sourceNone = "not part of the contract"
-	costQuota  = "The cloud's quota of calls bounds how large a cluster can be."
-)
-
 // costChecks are the checks that count calls to the cloud.
 var costChecks = []Check{
 	{
@@ -203,7 +198,7 @@ var costChecks = []Check{
 		Title: "How many reads it takes to ask about each of 100 Nodes",
 		Cost:  costQuota,
 		run: func(t *trial) {
-			if t.suite.target.Live {
+			if t.target.Live {
 				t.notRunf("creates 100 machines, which costs too much in a real account")
 			}
 			nodes := make([]*corev1.Node, 100)

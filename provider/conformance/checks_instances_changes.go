@@ -67,14 +67,6 @@ func onGone(node func(Machine) *corev1.Node, question func(*trial, *corev1.Node)
 	}
 }
 
-// undescribed returns an error unless InstanceMetadata returns nil metadata and an error.
-func (t *trial) undescribed(n *corev1.Node) error {
-	if got, err := t.instances().InstanceMetadata(t.ctx, n); got != nil || err == nil {
-		return fmt.Errorf("InstanceMetadata(%s) = %+v, %w; want nil and an error", show(n), got, shown(err))
-	}
-	return nil
-}
-
 // changeChecks are the checks in which somebody changes a machine.
 var changeChecks = []Check{
 	{

@@ -112,11 +112,11 @@ var manyFieldChecks = []Check{
 		Title: "The vendor's annotations work, or are refused with an error that names them",
 		Cost:  costIgnored,
 		run: balanced(func(b *balancing) {
-			if len(b.suite.target.Services) == 0 {
+			if len(b.target.Services) == 0 {
 				b.notRunf("needs Target.Services, with the vendor's own annotations")
 			}
 			nodes := b.nodes(1)
-			for n, shape := range b.suite.target.Services {
+			for n, shape := range b.target.Services {
 				s := b.newService(fmt.Sprintf("s%d", n))
 				plain := s.DeepCopy()
 				shape.Change(s)
@@ -224,7 +224,7 @@ func asFamilies(s *corev1.Service, _ LoadBalancer, status *corev1.LoadBalancerSt
 
 // supports reports whether the target declares the feature as supported.
 func (t *trial) supports(f Feature) bool {
-	return f != "" && slices.Contains(t.suite.target.Features.Supported, f)
+	return f != "" && slices.Contains(t.target.Features.Supported, f)
 }
 
 // mustSupport ends the check unless the target declares the feature as supported.
@@ -270,7 +270,7 @@ func (b *balancing) shaped(shape Shape, plain *corev1.Service, nodes []*corev1.N
 	case shape.Want == Refused && err == nil:
 		return errors.New("want an error")
 	case shape.Want == Refused:
-		if word, missing := unmentioned(err, shape.Mentions); missing {
+		if word := unmentioned(err, shape.Mentions); word != "" {
 			return fmt.Errorf("want an error that names %q", word)
 		}
 	case shape.Want == NotIgnored && err == nil:

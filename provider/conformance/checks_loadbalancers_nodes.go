@@ -83,7 +83,7 @@ var nodeChecks = []Check{
 		Title: "If there are more nodes than the cloud allows, an error says so",
 		Cost:  "Some nodes get no traffic, and no event says so.",
 		run: balanced(func(b *balancing) {
-			most := b.suite.target.MaxTargets
+			most := b.target.MaxTargets
 			if most == 0 {
 				b.notRunf("needs Target.MaxTargets, the cloud's limit of backends")
 			}

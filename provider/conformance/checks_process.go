@@ -99,11 +99,11 @@ var processChecks = []Check{
 		Title: "No log line and no error has a secret of the configuration",
 		Cost:  "Anybody who can read logs and events can use the account.",
 		run: func(t *trial) {
-			if len(t.suite.target.Secrets) == 0 {
+			if len(t.target.Secrets) == 0 {
 				t.notRunf("needs Target.Secrets")
 			}
 			t.noSecret("InstanceExists", t.ask(t.ctx, t.provider))
-			for _, config := range t.suite.target.Configs {
+			for _, config := range t.target.Configs {
 				made, err := config.New(t.ctx, t.world)
 				t.noSecret("New with the flaw "+string(config.Flaw), err)
 				if made != nil && err == nil {
@@ -131,7 +131,7 @@ var processChecks = []Check{
 			t.restart()
 			ctx, stop := context.WithCancel(t.ctx)
 			defer stop()
-			second, err := t.suite.target.New(ctx, t.world)
+			second, err := t.target.New(ctx, t.world)
 			if err != nil || second == nil {
 				t.failf("the second New = %v, %v; want a provider and nil", second, shown(err))
 			}
@@ -150,7 +150,7 @@ var processChecks = []Check{
 
 // configs returns the configurations of the target that have one of the flaws.
 func (t *trial) configs(flaws ...Flaw) []Config {
-	found := slices.DeleteFunc(slices.Clone(t.suite.target.Configs), func(c Config) bool { return !slices.Contains(flaws, c.Flaw) })
+	found := slices.DeleteFunc(slices.Clone(t.target.Configs), func(c Config) bool { return !slices.Contains(flaws, c.Flaw) })
 	if len(found) == 0 {
 		t.notRunf("needs Target.Configs with %v", flaws)
 	}
@@ -159,18 +159,19 @@ func (t *trial) configs(flaws ...Flaw) []Config {
 
 // mentions fails the check if the error of New lacks a text that it must contain.
 func (t *trial) mentions(config Config, err error) {
-	if word, missing := unmentioned(err, config.Mentions); missing {
+	if word := unmentioned(err, config.Mentions); word != "" {
 		t.errorf("New with the flaw %s: the error %q does not name %s", config.Flaw, err, word)
 	}
 }
 
-// unmentioned returns the first word that the error does not name.
-func unmentioned(err error, words []string) (word string, missing bool) {
-	at := slices.IndexFunc(words, func(word string) bool { return !strings.Contains(err.Error(), word) })
-	if at < 0 {
-		return "", false
+// unmentioned returns the first word that the error does not name, or "".
+func unmentioned(err error, words []string) string {
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			return word
+		}
 	}
-	return words[at], true
+	return ""
 }
 
 // never returns a Node whose machine has never existed.
@@ -206,7 +207,7 @@ func (t *trial) noSecret(call string, err error) {
 	if err == nil {
 		return
 	}
-	if n := secretIn(t.suite.target, err.Error()); n > 0 {
+	if n := secretIn(t.target, err.Error()); n > 0 {
 		t.errorf("%s: the error has secret %d of Target.Secrets", call, n)
 	}
 }

@@ -151,7 +151,7 @@ var routeChecks = []Check{
 		Title: "If the route table is full, the error has the kind QuotaExceeded",
 		Cost:  "Events do not show the cause, and the daemon tries to create the route again and again.",
 		run: routed(func(r *routing) {
-			most := r.suite.target.MaxRoutes
+			most := r.target.MaxRoutes
 			if most == 0 {
 				r.notRunf("needs Target.MaxRoutes, the cloud's limit of routes")
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"time"
 )
@@ -20,43 +21,21 @@ const (
 // childOf returns the ID of the check that this process runs for its parent, or "".
 func childOf() string { return os.Getenv(childCheck) }
 
-// runAsChild runs the check and writes what it finds to the parent's file.
-func (s *suite) runAsChild(ctx context.Context, id string) error {
-	defer s.close()
-	for _, check := range Checks() {
-		if check.ID != id {
-			continue
-		}
-		found, err := s.try(ctx, check)
-		if err != nil {
-			return err
-		}
-		text, err := json.Marshal(found)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(os.Getenv(childResult), text, 0o600) //nolint:gosec // the parent has named the file
-	}
-	return fmt.Errorf("there is no check %q", id)
-}
-
-// runInChild runs the check in a child process, and judges the output of the process.
-func (s *suite) runInChild(run context.Context, check Check) (finding, error) {
+// runInChild runs the check in a child process, and judges the output of the process. The
+// function child returns the command for the process.
+func runInChild(run context.Context, check Check, target Target, timeout time.Duration, child func(context.Context) *exec.Cmd) (finding, error) {
 	file, err := os.CreateTemp("", "conformance-")
 	if err != nil {
 		return finding{}, err
 	}
 	defer func() { _, _ = file.Close(), os.Remove(file.Name()) }() // a file that stays does no harm
-	ctx, cancel := context.WithTimeout(run, 2*s.options.Timeout)
+	ctx, cancel := context.WithTimeout(run, 2*timeout)
 	defer cancel()
-	command := s.child(ctx)
+	command := child(ctx)
 	command.Env = append(command.Environ(), childCheck+"="+check.ID, childResult+"="+file.Name())
 	command.WaitDelay = grace
 	began := time.Now()
 	output, ended := command.CombinedOutput()
-	if time.Since(began) >= s.options.Timeout {
-		s.hangs++
-	}
 	var found finding
 	err = json.NewDecoder(file).Decode(&found)
 	switch {
@@ -72,7 +51,7 @@ func (s *suite) runInChild(run context.Context, check Check) (finding, error) {
 	}
 	problems := []string{dataRace(string(output))}
 	if check.judge != nil {
-		problems = append(problems, check.judge(s.target, string(output)))
+		problems = append(problems, check.judge(target, string(output)))
 	}
 	for _, why := range problems { // An expected failure of the check must not hide these problems.
 		if why != "" {

@@ -17,9 +17,6 @@ type expectation struct {
 	issue string
 }
 
-// ofWorld is the prefix of a failure of the world, such as "world: set fault garbage: …".
-const ofWorld = "world: "
-
 // covers reports whether the failure is expected. A failure of the world says nothing
 // about the provider. So an expectation covers it only if its text is empty or begins
 // with ofWorld.

@@ -24,7 +24,7 @@ func (t *trial) guard(ctx context.Context, what string, f func()) (hung bool) {
 		return false
 	case <-ctx.Done():
 	}
-	late := time.NewTimer(min(grace, t.suite.options.Timeout))
+	late := time.NewTimer(min(grace, t.timeout))
 	defer late.Stop()
 	select {
 	case <-done:

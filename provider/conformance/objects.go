@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -176,32 +175,4 @@ func (t *trial) newService(role string) *corev1.Service {
 // port returns a port of a Service.
 func port(name string, protocol corev1.Protocol, number, nodePort int32) corev1.ServicePort {
 	return corev1.ServicePort{Name: name, Protocol: protocol, Port: number, NodePort: nodePort}
-}
-
-// show returns a Node's name and provider ID for the text of a failure.
-func show(n *corev1.Node) string {
-	if n.Spec.ProviderID == "" {
-		return fmt.Sprintf("node %q without provider ID", n.Name)
-	}
-	return fmt.Sprintf("node %q with provider ID %q", n.Name, n.Spec.ProviderID)
-}
-
-func showNodes(nodes []*corev1.Node) string {
-	if len(nodes) > 4 {
-		return fmt.Sprintf("%d nodes", len(nodes))
-	}
-	return "[" + joinedTexts(nodes, show) + "]"
-}
-
-func resourcesText(all []Resource) string {
-	return joinedTexts(all, func(r Resource) string { return fmt.Sprintf("%s %s (%s)", r.Kind, r.ID, r.Name) })
-}
-
-// joinedTexts returns the texts of all elements, with commas.
-func joinedTexts[T any](all []T, text func(T) string) string {
-	texts := make([]string, len(all))
-	for n, one := range all {
-		texts[n] = text(one)
-	}
-	return strings.Join(texts, ", ")
 }

@@ -18,10 +18,12 @@ import (
 // trial is one run of a check. The function of the check uses it as a test uses
 // testing.T. To end the check, methods such as failf call runtime.Goexit.
 type trial struct {
-	ctx   context.Context
-	suite *suite
-	check Check
-	world any // the value that Target.World has returned
+	ctx     context.Context
+	check   Check
+	target  Target
+	timeout time.Duration // of the check, and of its cleanup
+	run     string        // the ID of the run
+	world   any           // the value that Target.World has returned
 	// provider is the provider that the check uses.
 	provider cloudprovider.Interface
 	// cluster is the name of the check's cluster.
@@ -55,13 +57,6 @@ type cleanup struct {
 	undo func(context.Context) error
 }
 
-func newTrial(ctx context.Context, s *suite, check Check, around any) *trial {
-	t := &trial{ctx: ctx, suite: s, check: check, world: around}
-	t.found.Measurements = map[string]float64{}
-	t.cluster = cmp.Or(s.target.ClusterName, t.name("cluster"))
-	return t
-}
-
 // as returns the world as one of the interfaces that the check needs.
 func as[T any](t *trial) T { return t.world.(T) } //nolint:forcetypeassert // the check says that it needs one
 
@@ -69,7 +64,7 @@ func as[T any](t *trial) T { return t.world.(T) } //nolint:forcetypeassert // th
 // role. Checks of two groups may have the same name.
 func (t *trial) name(role string) string {
 	const longest = 63 // the name of a Service must be a DNS label
-	name := "fl-" + t.suite.id + "-" + path.Base(t.check.ID)
+	name := "fl-" + t.run + "-" + path.Base(t.check.ID)
 	return strings.TrimRight(name[:min(len(name), longest-len(role)-1)], "-") + "-" + role
 }
 
@@ -114,6 +109,9 @@ func (t *trial) unsupportedf(format string, args ...any) {
 	t.end(Unsupported, fmt.Sprintf(format, args...))
 }
 
+// ofWorld is the prefix of a failure of the world, such as "world: set fault garbage: …".
+const ofWorld = "world: "
+
 // must ends the check if the world has failed. If the error wraps ErrCannot, the
 // check does not fail: its outcome is NotRun.
 func (t *trial) must(what string, err error) {
@@ -130,6 +128,9 @@ func (t *trial) measure(key string, value float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.abandoned {
+		if t.found.Measurements == nil {
+			t.found.Measurements = map[string]float64{}
+		}
 		t.found.Measurements[key] = value
 	}
 }
@@ -163,14 +164,10 @@ func (t *trial) await(f func() error) error {
 	return t.retry(10*time.Millisecond, f, func(err error) bool { return err != nil })
 }
 
-// repeated calls f, and repeats the call while the error asks for that, but not for
-// longer than the target allows.
-func (t *trial) repeated(f func() error) error { return t.retry(time.Millisecond, f, t.asksAgain) }
-
 // retry calls f again while the given function asks for that, with growing pauses, but not
 // for longer than the target allows. Even on a slow machine, f gets a second call.
 func (t *trial) retry(pause time.Duration, f func() error, again func(error) bool) error {
-	ctx, cancel := context.WithTimeout(t.ctx, t.suite.target.EventuallyWithin)
+	ctx, cancel := context.WithTimeout(t.ctx, t.target.EventuallyWithin)
 	defer cancel()
 	for n := 0; ; n, pause = n+1, min(2*pause, time.Second) {
 		last := n > 0 && ctx.Err() != nil
@@ -194,7 +191,7 @@ func (t *trial) restart() {
 	t.mu.Lock()
 	t.stop = stop
 	t.mu.Unlock()
-	made, err := t.suite.target.New(ctx, t.world)
+	made, err := t.target.New(ctx, t.world)
 	switch {
 	case err != nil:
 		t.failf("New: %v", err)
@@ -220,7 +217,7 @@ func part[T comparable](t *trial, name string, accessor func() (T, bool)) T {
 	var none T
 	found, ok := accessor()
 	if !ok {
-		t.unsupportedf("the provider %s offers no %s", t.suite.target.Name, name)
+		t.unsupportedf("the provider %s offers no %s", t.target.Name, name)
 	}
 	if found == none {
 		t.failf("%s() = nil, true", name)
@@ -240,7 +237,7 @@ func (t *trial) routes() cloudprovider.Routes { return part(t, "Routes", t.provi
 
 // finish runs the cleanups, the last one first, and asks the world what is left.
 func (t *trial) finish(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, t.suite.options.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
 	t.mu.Lock()
 	cleanups := slices.Clone(t.cleanups)
@@ -274,7 +271,7 @@ func (t *trial) result() finding {
 	found := t.found
 	found.Outcome, found.Why = cmp.Or(found.Outcome, Passed), slices.Clone(found.Why)
 	for n := range found.Why { // so that reports can be compared
-		found.Why[n] = strings.ReplaceAll(found.Why[n], "fl-"+t.suite.id+"-", "fl-…-")
+		found.Why[n] = strings.ReplaceAll(found.Why[n], "fl-"+t.run+"-", "fl-…-")
 	}
 	return found
 }
