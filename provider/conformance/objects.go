@@ -14,12 +14,8 @@ import (
 // machine creates a machine and terminates it after the check. The machine's name ends
 // with the role.
 func (t *trial) machine(role string) Machine {
-	machines, ok := t.world.(Machines)
-	if !ok {
-		t.notRunf("needs Machines")
-	}
 	name := t.name(role)
-	m, err := machines.CreateMachine(t.ctx, name)
+	m, err := as[Machines](t).CreateMachine(t.ctx, name)
 	t.must("create machine "+name, err)
 	t.terminateAfterwards(m)
 	if m.Name != name {
