@@ -71,8 +71,9 @@ type fault struct {
 	cleared chan struct{}
 }
 
-// newBroken returns a cloud whose provider has the flaw. If the argument is empty, the
-// provider has no flaw.
+// newBroken returns a cloud whose provider keeps the whole contract, except for the flaw. A
+// flaw has the ID of the check that must find it. If the argument is empty, the provider has
+// no flaw.
 func newBroken(flaw string) *brokenCloud {
 	return &brokenCloud{flaw: flaw, labels: map[string]string{"broken.example/rack": "r1"}, busy: make(chan struct{}, 1)}
 }
