@@ -67,7 +67,7 @@ const (
 	Unsupported Outcome = "unsupported"
 )
 
-// newReport returns the report of a run. The last argument says whether the race detector
+// newReport returns the report of a run. The last argument reports whether the race detector
 // was on.
 func newReport(checks []CheckResult, race bool) *Report { //nolint:revive // a fact and not a mode
 	core := map[Outcome]int{}
