@@ -232,9 +232,6 @@ func (l *loadBalancers) families(s *corev1.Service) error {
 	}
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()
-	if l.cloud.warnings == nil {
-		l.cloud.warnings = map[types.UID][]string{}
-	}
 	l.cloud.warnings[s.UID] = []string{"there is no IPv6: the load balancer has an IPv4 address only"}
 	return nil
 }

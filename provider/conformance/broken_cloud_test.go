@@ -75,7 +75,10 @@ type fault struct {
 // flaw has the ID of the check that must find it. If the argument is empty, the provider has
 // no flaw.
 func newBroken(flaw string) *brokenCloud {
-	return &brokenCloud{flaw: flaw, labels: map[string]string{"broken.example/rack": "r1"}, busy: make(chan struct{}, 1)}
+	return &brokenCloud{
+		flaw: flaw, labels: map[string]string{"broken.example/rack": "r1"}, busy: make(chan struct{}, 1),
+		warnings: map[types.UID][]string{}, memory: map[types.UID]*remembered{},
+	}
 }
 
 // has reports whether the provider has the flaw.

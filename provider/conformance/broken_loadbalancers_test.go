@@ -41,9 +41,6 @@ func (l *loadBalancers) has(flaw string) bool { return l.cloud.has("loadbalancer
 func (l *loadBalancers) memory(uid types.UID) *remembered {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()
-	if l.cloud.memory == nil {
-		l.cloud.memory = map[types.UID]*remembered{}
-	}
 	if l.cloud.memory[uid] == nil {
 		l.cloud.memory[uid] = &remembered{}
 	}
@@ -120,9 +117,6 @@ func (l *loadBalancers) EnsureLoadBalancer(ctx context.Context, cluster string, 
 func (l *loadBalancers) full(uid types.UID) bool {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()
-	if l.slots == nil {
-		l.slots = map[types.UID]bool{}
-	}
 	if len(l.slots) < 10 || !l.has("sixteen-services") {
 		l.slots[uid] = true
 	}
@@ -134,9 +128,6 @@ func (l *loadBalancers) full(uid types.UID) bool {
 func (l *loadBalancers) told(uid types.UID, status *corev1.LoadBalancerStatus) *corev1.LoadBalancerStatus {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()
-	if l.answers == nil {
-		l.answers = map[types.UID]int{}
-	}
 	l.answers[uid]++
 	if l.has("create") || l.has("again") && l.answers[uid] == 2 {
 		return &corev1.LoadBalancerStatus{}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
 )
 
@@ -28,7 +29,8 @@ func (c *brokenCloud) Provider(ctx context.Context) (cloudprovider.Interface, er
 	if err := c.begin(ctx); err != nil {
 		return nil, err
 	}
-	return &brokenProvider{cloud: c, start: c.starts, loadBalancers: &loadBalancers{cloud: c, number: c.starts}}, nil
+	balancers := &loadBalancers{cloud: c, number: c.starts, answers: map[types.UID]int{}, slots: map[types.UID]bool{}}
+	return &brokenProvider{cloud: c, start: c.starts, loadBalancers: balancers}, nil
 }
 
 func (p *brokenProvider) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}

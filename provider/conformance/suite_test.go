@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
@@ -195,7 +194,10 @@ func TestSlowCloud(t *testing.T) {
 		inner := target.New
 		target.New = func(ctx context.Context, world any) (cloudprovider.Interface, error) {
 			made, err := inner(ctx, world)
-			return slow{made}, err
+			return wrapped{made, func(ctx context.Context, call func(context.Context)) {
+				time.Sleep(time.Second / 3)
+				call(ctx)
+			}}, err
 		}
 		target.PageSize = 0
 		report, err := conformance.RunSuite(t.Context(), target, conformance.Options{Only: checksOf("instances/")}, nil)
@@ -210,31 +212,6 @@ func TestSlowCloud(t *testing.T) {
 	})
 }
 
-// slow is a provider whose instances are in a slow cloud.
-type slow struct{ cloudprovider.Interface }
-
-func (s slow) InstancesV2() (cloudprovider.InstancesV2, bool) {
-	v2, ok := s.Interface.InstancesV2()
-	return slowInstances{v2}, ok
-}
-
-type slowInstances struct{ cloudprovider.InstancesV2 }
-
-func (s slowInstances) InstanceExists(ctx context.Context, n *corev1.Node) (bool, error) {
-	time.Sleep(time.Second / 3)
-	return s.InstancesV2.InstanceExists(ctx, n)
-}
-
-func (s slowInstances) InstanceShutdown(ctx context.Context, n *corev1.Node) (bool, error) {
-	time.Sleep(time.Second / 3)
-	return s.InstancesV2.InstanceShutdown(ctx, n)
-}
-
-func (s slowInstances) InstanceMetadata(ctx context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
-	time.Sleep(time.Second / 3)
-	return s.InstancesV2.InstanceMetadata(ctx, n)
-}
-
 // A provider that makes only one call to the cloud at a time fails the check, although
 // all callers get their answers in the end.
 func TestOneCallerAtATime(t *testing.T) {
@@ -243,7 +220,15 @@ func TestOneCallerAtATime(t *testing.T) {
 		inner := target.New
 		target.New = func(ctx context.Context, world any) (cloudprovider.Interface, error) {
 			made, err := inner(ctx, world)
-			return queue{made, make(chan struct{}, 1)}, err
+			lock := make(chan struct{}, 1)
+			// Each call waits for the cloud for at most 15 seconds, and ignores the caller's context.
+			return wrapped{made, func(_ context.Context, call func(context.Context)) {
+				lock <- struct{}{}
+				defer func() { <-lock }()
+				ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+				defer cancel()
+				call(ctx)
+			}}, err
 		}
 		report, err := conformance.RunSuite(t.Context(), target, conformance.Options{Only: []string{"instances/others-hang"}}, nil)
 		if err != nil {
@@ -253,31 +238,4 @@ func TestOneCallerAtATime(t *testing.T) {
 			t.Errorf("got %s: %s; want failed, because of the time", got.Outcome, got.Why)
 		}
 	})
-}
-
-// queue is a provider with one lock for all calls of InstanceExists. Each call waits for
-// the cloud for at most 15 seconds.
-type queue struct {
-	cloudprovider.Interface
-
-	lock chan struct{}
-}
-
-func (q queue) InstancesV2() (cloudprovider.InstancesV2, bool) {
-	v2, ok := q.Interface.InstancesV2()
-	return queuedInstances{v2, q.lock}, ok
-}
-
-type queuedInstances struct {
-	cloudprovider.InstancesV2
-
-	lock chan struct{}
-}
-
-func (q queuedInstances) InstanceExists(_ context.Context, n *corev1.Node) (bool, error) {
-	q.lock <- struct{}{}
-	defer func() { <-q.lock }()
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
-	defer cancel()
-	return q.InstancesV2.InstanceExists(ctx, n) //nolint:contextcheck // the flaw: it ignores the caller's context
 }
