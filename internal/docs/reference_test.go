@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-k8s/fairlead/internal/daemon"
-	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
 var generate = flag.Bool("generate", false, "write the pages that are made from code")
@@ -26,7 +25,7 @@ func TestReference(t *testing.T) {
 	for path, page := range map[string]string{
 		"internal/explain/reasons.json":         string(reasons) + "\n",
 		"docs/reference/doctor.md":              doctorPage(),
-		"docs/reference/conformance.md":         conformance.Page(),
+		"docs/reference/conformance.md":         conformancePage(),
 		"docs/reference/events.md":              events(),
 		"docs/reference/metrics.md":             metricsPage(t),
 		"docs/reference/provider-interfaces.md": interfacesPage(t),

@@ -1,4 +1,4 @@
-package broken
+package conformance_test
 
 import (
 	"context"
@@ -11,8 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// Leftovers implements conformance.Inventory.
-func (c *Cloud) Leftovers(_ context.Context, cluster string) ([]conformance.Resource, error) {
+func (c *brokenCloud) Leftovers(_ context.Context, cluster string) ([]conformance.Resource, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var left []conformance.Resource
@@ -28,14 +27,13 @@ func (c *Cloud) Leftovers(_ context.Context, cluster string) ([]conformance.Reso
 	}
 	for _, g := range c.groups {
 		if g.cluster == cluster {
-			left = append(left, conformance.Resource{Kind: "group", ID: g.id, Owner: string(g.uid)})
+			left = append(left, conformance.Resource{Kind: "group", ID: g.id})
 		}
 	}
 	return left, nil
 }
 
-// LoadBalancers implements conformance.Viewer.
-func (c *Cloud) LoadBalancers(_ context.Context, cluster string) ([]conformance.LoadBalancer, error) {
+func (c *brokenCloud) LoadBalancers(_ context.Context, cluster string) ([]conformance.LoadBalancer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []conformance.LoadBalancer
@@ -47,8 +45,7 @@ func (c *Cloud) LoadBalancers(_ context.Context, cluster string) ([]conformance.
 	return all, nil
 }
 
-// HoldLoadBalancers implements conformance.Holder.
-func (c *Cloud) HoldLoadBalancers(context.Context) (release func(), err error) {
+func (c *brokenCloud) HoldLoadBalancers(context.Context) (release func(), err error) {
 	hold := func(held bool) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -58,8 +55,7 @@ func (c *Cloud) HoldLoadBalancers(context.Context) (release func(), err error) {
 	return func() { hold(false) }, nil
 }
 
-// ReserveAddress implements conformance.Reserver.
-func (c *Cloud) ReserveAddress(context.Context, string) (conformance.Address, error) {
+func (c *brokenCloud) ReserveAddress(context.Context, string) (conformance.Address, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.created++
@@ -68,8 +64,7 @@ func (c *Cloud) ReserveAddress(context.Context, string) (conformance.Address, er
 	return conformance.Address{ID: ip, IP: ip}, nil
 }
 
-// ReleaseAddress implements conformance.Reserver.
-func (c *Cloud) ReleaseAddress(_ context.Context, a conformance.Address) error {
+func (c *brokenCloud) ReleaseAddress(_ context.Context, a conformance.Address) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reserved = slices.DeleteFunc(c.reserved, func(ip string) bool { return ip == a.IP })
@@ -78,18 +73,17 @@ func (c *Cloud) ReleaseAddress(_ context.Context, a conformance.Address) error {
 
 // Warnings implements conformance.Announcer. The provider writes a warning if it ignores a
 // field without an error.
-func (c *Cloud) Warnings(_ context.Context, service *corev1.Service) ([]string, error) {
+func (c *brokenCloud) Warnings(_ context.Context, service *corev1.Service) ([]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.warnings[service.UID], nil
 }
 
-// Drift implements conformance.Drifter.
-func (c *Cloud) Drift(_ context.Context, cluster string, what conformance.Drift) error {
+func (c *brokenCloud) Drift(_ context.Context, cluster string, what conformance.Drift) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := slices.IndexFunc(c.balancers, func(b *balancer) bool { return b.cluster == cluster })
-	b := c.balancers[at]
+	at := slices.IndexFunc(c.balancers, func(b balancer) bool { return b.cluster == cluster })
+	b := &c.balancers[at]
 	switch what {
 	case conformance.DriftListener:
 		b.Listeners = b.Listeners[1:]
@@ -101,8 +95,7 @@ func (c *Cloud) Drift(_ context.Context, cluster string, what conformance.Drift)
 	return nil
 }
 
-// CreateForeign implements conformance.Foreigner.
-func (c *Cloud) CreateForeign(_ context.Context, kind conformance.ResourceKind, what string) (conformance.Resource, error) {
+func (c *brokenCloud) CreateForeign(_ context.Context, kind conformance.ResourceKind, what string) (conformance.Resource, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.created++
@@ -111,23 +104,21 @@ func (c *Cloud) CreateForeign(_ context.Context, kind conformance.ResourceKind, 
 		c.routes = append(c.routes, entry{Route: cloudprovider.Route{Name: made.ID, DestinationCIDR: what}})
 		return made, nil
 	}
-	c.balancers = append(c.balancers, &balancer{LoadBalancer: conformance.LoadBalancer{ID: made.ID, Name: what}, ready: true})
+	c.balancers = append(c.balancers, balancer{LoadBalancer: conformance.LoadBalancer{ID: made.ID, Name: what}, ready: true})
 	return made, nil
 }
 
-// ForeignExists implements conformance.Foreigner.
-func (c *Cloud) ForeignExists(_ context.Context, r conformance.Resource) (bool, error) {
+func (c *brokenCloud) ForeignExists(_ context.Context, r conformance.Resource) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.ContainsFunc(c.balancers, func(b *balancer) bool { return b.ID == r.ID && b.cluster == "" && len(b.Backends) == 0 }) ||
+	return slices.ContainsFunc(c.balancers, func(b balancer) bool { return b.ID == r.ID && b.cluster == "" && len(b.Backends) == 0 }) ||
 		slices.ContainsFunc(c.routes, func(e entry) bool { return e.Name == r.ID }), nil
 }
 
-// DeleteForeign implements conformance.Foreigner.
-func (c *Cloud) DeleteForeign(_ context.Context, r conformance.Resource) error {
+func (c *brokenCloud) DeleteForeign(_ context.Context, r conformance.Resource) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.balancers = slices.DeleteFunc(c.balancers, func(b *balancer) bool { return b.ID == r.ID })
+	c.balancers = slices.DeleteFunc(c.balancers, func(b balancer) bool { return b.ID == r.ID })
 	c.routes = slices.DeleteFunc(c.routes, func(e entry) bool { return e.Name == r.ID })
 	return nil
 }

@@ -1,4 +1,4 @@
-package broken
+package conformance_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 
 // loadBalancers implements cloudprovider.LoadBalancer.
 type loadBalancers struct {
-	cloud *Cloud
+	cloud *brokenCloud
 	// number is 1 for the first provider of the cloud, and 2 for the second.
 	number int
 
@@ -41,19 +41,14 @@ func (l *loadBalancers) has(flaw string) bool { return l.cloud.has("loadbalancer
 func (l *loadBalancers) memory(uid types.UID) *remembered {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()
-	if l.cloud.memory == nil {
-		l.cloud.memory = map[types.UID]*remembered{}
-	}
 	if l.cloud.memory[uid] == nil {
 		l.cloud.memory[uid] = &remembered{}
 	}
 	return l.cloud.memory[uid]
 }
 
-// MaxConcurrentServices implements provider.ConcurrentLoadBalancer.
 func (l *loadBalancers) MaxConcurrentServices() int { return 16 }
 
-// GetLoadBalancerName implements cloudprovider.LoadBalancer.
 func (l *loadBalancers) GetLoadBalancerName(_ context.Context, cluster string, s *corev1.Service) string {
 	if l.has("name") {
 		return fmt.Sprintf("%s-%d", balancerName(cluster, s.UID), l.number)
@@ -63,7 +58,6 @@ func (l *loadBalancers) GetLoadBalancerName(_ context.Context, cluster string, s
 
 func balancerName(cluster string, uid types.UID) string { return cluster + "-" + string(uid) }
 
-// GetLoadBalancer implements cloudprovider.LoadBalancer.
 func (l *loadBalancers) GetLoadBalancer(ctx context.Context, cluster string, s *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
 	is, err := l.find(ctx, cluster, s.UID)
 	switch {
@@ -85,14 +79,13 @@ func (b *balancer) status() *corev1.LoadBalancerStatus {
 
 // find returns the load balancer of a Service, or nil if there is none.
 func (l *loadBalancers) find(ctx context.Context, cluster string, uid types.UID) (*balancer, error) {
-	found, err := l.cloud.listBalancers(ctx, func(b balancer) bool { return b.cluster == cluster && b.uid == uid })
+	found, err := listed(ctx, l.cloud, &l.cloud.balancers, func(b balancer) bool { return b.cluster == cluster && b.uid == uid })
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
 	return &found[0], nil
 }
 
-// EnsureLoadBalancer implements cloudprovider.LoadBalancer.
 func (l *loadBalancers) EnsureLoadBalancer(ctx context.Context, cluster string, s *corev1.Service, nodes []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
 	if l.has("cancel") {
 		ctx = context.WithoutCancel(ctx)
@@ -124,9 +117,6 @@ func (l *loadBalancers) EnsureLoadBalancer(ctx context.Context, cluster string, 
 func (l *loadBalancers) full(uid types.UID) bool {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()
-	if l.slots == nil {
-		l.slots = map[types.UID]bool{}
-	}
 	if len(l.slots) < 10 || !l.has("sixteen-services") {
 		l.slots[uid] = true
 	}
@@ -138,9 +128,6 @@ func (l *loadBalancers) full(uid types.UID) bool {
 func (l *loadBalancers) told(uid types.UID, status *corev1.LoadBalancerStatus) *corev1.LoadBalancerStatus {
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()
-	if l.answers == nil {
-		l.answers = map[types.UID]int{}
-	}
 	l.answers[uid]++
 	if l.has("create") || l.has("again") && l.answers[uid] == 2 {
 		return &corev1.LoadBalancerStatus{}
@@ -205,7 +192,7 @@ func (l *loadBalancers) ready(ctx context.Context, id string) error {
 // create creates the load balancer. The name may already belong to another load balancer.
 func (l *loadBalancers) create(ctx context.Context, wanted balancer) (*balancer, error) {
 	if l.has("new-uid") {
-		found, err := l.cloud.listBalancers(ctx, func(b balancer) bool { return b.cluster == wanted.cluster && b.service == wanted.service })
+		found, err := listed(ctx, l.cloud, &l.cloud.balancers, func(b balancer) bool { return b.cluster == wanted.cluster && b.service == wanted.service })
 		if err != nil || len(found) > 0 {
 			return nil, fmt.Errorf("the load balancer of another Service %s is there: %w", wanted.service, errTaken)
 		}
@@ -221,7 +208,7 @@ func (l *loadBalancers) create(ctx context.Context, wanted balancer) (*balancer,
 }
 
 func (l *loadBalancers) adopt(ctx context.Context, wanted balancer) (*balancer, error) {
-	found, err := l.cloud.listBalancers(ctx, func(b balancer) bool { return b.Name == wanted.Name })
+	found, err := listed(ctx, l.cloud, &l.cloud.balancers, func(b balancer) bool { return b.Name == wanted.Name })
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -230,7 +217,7 @@ func (l *loadBalancers) adopt(ctx context.Context, wanted balancer) (*balancer, 
 
 // ensureGroups makes a group for each port, and removes all other groups.
 func (l *loadBalancers) ensureGroups(ctx context.Context, wanted balancer) error {
-	is, err := l.cloud.listGroups(ctx, wanted.cluster, wanted.uid)
+	is, err := l.groups(ctx, wanted.cluster, wanted.uid)
 	if err != nil {
 		return err
 	}
@@ -246,14 +233,13 @@ func (l *loadBalancers) ensureGroups(ctx context.Context, wanted balancer) error
 		if slices.ContainsFunc(wanted.Listeners, func(listener conformance.Listener) bool { return g.port == listener.Port }) {
 			continue
 		}
-		if err := l.cloud.deleteGroup(ctx, g.id); err != nil {
+		if err := l.deleteGroup(ctx, g.id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// UpdateLoadBalancer implements cloudprovider.LoadBalancer.
 func (l *loadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, s *corev1.Service, nodes []*corev1.Node) error {
 	is, err := l.find(ctx, cluster, s.UID)
 	switch {
@@ -295,21 +281,20 @@ func (l *loadBalancers) backends(nodes []*corev1.Node) ([]string, error) {
 			return nil, fmt.Errorf("node %s has the provider ID %q", node.Name, id)
 		}
 	}
-	if l.has("too-many") && len(ids) > MaxBackends {
-		ids = ids[:MaxBackends]
+	if l.has("too-many") && len(ids) > brokenMaxBackends {
+		ids = ids[:brokenMaxBackends]
 	}
 	slices.Sort(ids)
 	return ids, nil
 }
 
-// EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer.
 func (l *loadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, cluster string, s *corev1.Service) error {
 	if l.has("elsewhere") && s.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return cloudprovider.ImplementedElsewhere
 	}
 	m := l.memory(s.UID)
 	uid := l.uid(s.UID, m)
-	found, err := l.cloud.listBalancers(ctx, func(b balancer) bool {
+	found, err := listed(ctx, l.cloud, &l.cloud.balancers, func(b balancer) bool {
 		return b.cluster == cluster && b.uid == uid || l.has("two-clusters") && b.service == s.Name
 	})
 	if err != nil {
@@ -319,7 +304,7 @@ func (l *loadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, cluster s
 		return err
 	}
 	for _, b := range found {
-		if err := l.cloud.deleteBalancer(ctx, b.ID); err != nil && !isNotFound(err) {
+		if err := removed(ctx, l.cloud, &l.cloud.balancers, func(other balancer) bool { return other.ID == b.ID }); err != nil && !isNotFound(err) {
 			return err
 		}
 	}
@@ -342,7 +327,7 @@ func (l *loadBalancers) gone(ctx context.Context, uid types.UID, found int, m *r
 	case l.has("delete-none") && m.service == nil && l.fresh(uid), l.has("delete-twice") && m.deleted:
 		return true, errors.New("load balancer not found")
 	case l.has("delete-none-writes"):
-		if err := l.cloud.deleteBalancer(ctx, "lb-none"); !isNotFound(err) {
+		if err := removed(ctx, l.cloud, &l.cloud.balancers, func(other balancer) bool { return other.ID == "lb-none" }); !isNotFound(err) {
 			return true, err
 		}
 	}
@@ -350,7 +335,7 @@ func (l *loadBalancers) gone(ctx context.Context, uid types.UID, found int, m *r
 }
 
 func (l *loadBalancers) deleteGroups(ctx context.Context, cluster string, uid types.UID) error {
-	groups, err := l.cloud.listGroups(ctx, cluster, uid)
+	groups, err := l.groups(ctx, cluster, uid)
 	if err != nil {
 		return err
 	}
@@ -358,7 +343,7 @@ func (l *loadBalancers) deleteGroups(ctx context.Context, cluster string, uid ty
 		if n > 0 && l.has("delete") {
 			continue
 		}
-		if err := l.cloud.deleteGroup(ctx, g.id); err != nil {
+		if err := l.deleteGroup(ctx, g.id); err != nil {
 			return err
 		}
 	}
@@ -373,8 +358,17 @@ func (l *loadBalancers) fresh(uid types.UID) bool {
 	return !l.slots[uid] && l.number == 1
 }
 
-func (c *Cloud) isHeld() bool {
+func (c *brokenCloud) isHeld() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.held
+}
+
+// groups returns the groups of a Service.
+func (l *loadBalancers) groups(ctx context.Context, cluster string, uid types.UID) ([]group, error) {
+	return listed(ctx, l.cloud, &l.cloud.groups, func(g group) bool { return g.cluster == cluster && g.uid == uid })
+}
+
+func (l *loadBalancers) deleteGroup(ctx context.Context, id string) error {
+	return removed(ctx, l.cloud, &l.cloud.groups, func(g group) bool { return g.id == id })
 }

@@ -1,4 +1,4 @@
-package broken
+package conformance_test
 
 import (
 	"cmp"
@@ -24,16 +24,14 @@ var (
 	_ provider.RouteApplier            = (*routes)(nil)
 	_ provider.BackendSetter           = (*loadBalancers)(nil)
 	_ provider.ConcurrentLoadBalancer  = (*loadBalancers)(nil)
-	_ provider.Reloader                = (*Provider)(nil)
+	_ provider.Reloader                = (*brokenProvider)(nil)
 )
 
 // fast reports whether the provider has this flaw in a fast path.
-func (c *Cloud) fast(flaw string) bool { return c.has("fastpaths/" + flaw) }
+func (c *brokenCloud) fast(flaw string) bool { return c.has("fastpaths/" + flaw) }
 
-// MaxInstanceMetadataBatch implements provider.InstanceMetadataBatcher.
 func (i instances) MaxInstanceMetadataBatch() int { return 100 }
 
-// InstanceMetadataBatch implements provider.InstanceMetadataBatcher.
 func (i instances) InstanceMetadataBatch(ctx context.Context, nodes []*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
 	answers := make([]provider.InstanceMetadataAnswer, len(nodes))
 	good := true
@@ -57,7 +55,6 @@ func (i instances) InstanceMetadataBatch(ctx context.Context, nodes []*corev1.No
 	return answers, nil
 }
 
-// ListInstances implements provider.InstanceLister.
 func (i instances) ListInstances(ctx context.Context, token string) (provider.InstancePage, error) {
 	found, next, err := i.cloud.page(ctx, token)
 	if err != nil {
@@ -85,7 +82,7 @@ func (i instances) ListInstances(ctx context.Context, token string) (provider.In
 
 // changed records in the cloud's log that a machine has changed. The caller holds
 // mu.
-func (c *Cloud) changed(id string) {
+func (c *brokenCloud) changed(id string) {
 	c.log = append(c.log, id)
 	if c.news != nil {
 		close(c.news)
@@ -96,7 +93,7 @@ func (c *Cloud) changed(id string) {
 // since returns the IDs of the machines that have changed after a place in the log,
 // and the place of the last change. The returned channel is closed at the next
 // change.
-func (c *Cloud) since(place int) (ids []string, now int, news <-chan struct{}) {
+func (c *brokenCloud) since(place int) (ids []string, now int, news <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.news == nil {
@@ -105,7 +102,6 @@ func (c *Cloud) since(place int) (ids []string, now int, news <-chan struct{}) {
 	return slices.Clone(c.log[min(place, len(c.log)):]), len(c.log), c.news
 }
 
-// WatchInstances implements provider.InstanceWatcher.
 func (i instances) WatchInstances(ctx context.Context, token string) (provider.InstanceChanges, error) {
 	place, err := strconv.Atoi(token)
 	ids, now, news := i.cloud.since(place)
@@ -135,7 +131,6 @@ func (i instances) WatchInstances(ctx context.Context, token string) (provider.I
 	return changes, nil
 }
 
-// MaxRouteChanges implements provider.RouteApplier.
 func (r *routes) MaxRouteChanges() int {
 	if r.cloud.fast("limits") {
 		return 0
@@ -143,7 +138,6 @@ func (r *routes) MaxRouteChanges() int {
 	return 100
 }
 
-// ApplyRoutes implements provider.RouteApplier.
 func (r *routes) ApplyRoutes(ctx context.Context, cluster string, changes []provider.RouteChange) ([]provider.RouteResult, error) {
 	var results []provider.RouteResult
 	for n, change := range changes {
@@ -161,10 +155,8 @@ func (r *routes) ApplyRoutes(ctx context.Context, cluster string, changes []prov
 	return results, nil
 }
 
-// MaxBackendServices implements provider.BackendSetter.
 func (l *loadBalancers) MaxBackendServices() int { return 100 }
 
-// SetBackends implements provider.BackendSetter.
 func (l *loadBalancers) SetBackends(ctx context.Context, cluster string, services []*corev1.Service, nodes []*corev1.Node) ([]provider.BackendResult, error) {
 	results := make([]provider.BackendResult, len(services))
 	failed := false
@@ -180,7 +172,7 @@ func (l *loadBalancers) SetBackends(ctx context.Context, cluster string, service
 }
 
 // Reload implements provider.Reloader. It accepts only a nil reader.
-func (p *Provider) Reload(_ context.Context, config io.Reader) error {
+func (p *brokenProvider) Reload(_ context.Context, config io.Reader) error {
 	switch {
 	case config != nil && p.cloud.fast("reload-bad"):
 		p.cloud.unusable.Store(true)

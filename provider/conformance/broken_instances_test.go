@@ -1,4 +1,4 @@
-package broken
+package conformance_test
 
 import (
 	"context"
@@ -17,16 +17,15 @@ const scheme = "broken"
 
 func providerID(id string) string { return scheme + "://" + id }
 
-// LegacyProviderID is an older form of a provider ID.
-func LegacyProviderID(id string) string { return scheme + ":///zone-a/" + id }
+// brokenLegacyProviderID is an older form of a provider ID.
+func brokenLegacyProviderID(id string) string { return scheme + ":///zone-a/" + id }
 
 // instances implements cloudprovider.InstancesV2.
 type instances struct {
-	cloud *Cloud
+	cloud *brokenCloud
 	start int
 }
 
-// InstanceExists implements cloudprovider.InstancesV2.
 func (i instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
 	found, err := i.find(ctx, node)
 	byID := node.Spec.ProviderID != ""
@@ -47,7 +46,6 @@ func (i instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool,
 	return err == nil, err
 }
 
-// InstanceShutdown implements cloudprovider.InstancesV2.
 func (i instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, error) {
 	found, err := i.find(ctx, node)
 	if err != nil {
@@ -56,7 +54,6 @@ func (i instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (boo
 	return found.state == stopped || found.state == starting && i.cloud.has("instances/in-between"), nil
 }
 
-// InstanceMetadata implements cloudprovider.InstancesV2.
 func (i instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	if i.cloud.unusable.Swap(false) {
 		return nil, errors.New("the configuration is not there")
@@ -86,7 +83,7 @@ func (i instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cl
 	case i.cloud.has("instances/by-name") && node.Spec.ProviderID == "":
 		metadata.ProviderID = ""
 	case i.cloud.has("instances/id-round-trip") && i.start > 1:
-		metadata.ProviderID = LegacyProviderID(found.id)
+		metadata.ProviderID = brokenLegacyProviderID(found.id)
 	case i.cloud.has("instances/addresses"):
 		metadata.NodeAddresses = append(metadata.NodeAddresses, metadata.NodeAddresses[0])
 	case i.cloud.has("instances/labels"):

@@ -1,7 +1,9 @@
-package broken
+package conformance_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,8 +14,110 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// Drain is the annotation of this provider. Its value is a number of seconds.
-const Drain = "broken.example/drain"
+// brokenMaxBackends is the largest number of backends of a load balancer.
+const brokenMaxBackends = 4
+
+// balancer is a load balancer of the cloud.
+type balancer struct {
+	conformance.LoadBalancer
+
+	cluster string
+	uid     types.UID
+	service string
+	ready   bool
+	address string
+}
+
+// group is a resource that the cloud has for each port of a load balancer.
+type group struct {
+	id, cluster string
+	uid         types.UID
+	port        int32
+}
+
+// quotaError is the cloud's answer that a quota is used up.
+type quotaError struct {
+	StatusCode int
+	Code       string
+}
+
+func (e *quotaError) Error() string {
+	return fmt.Sprintf("the cloud answered %d %s", e.StatusCode, e.Code)
+}
+
+var errQuota = &quotaError{StatusCode: http.StatusForbidden, Code: "QuotaExceeded"}
+
+// errTaken is the cloud's answer that another load balancer has the name, or that
+// another route has the destination.
+var errTaken = &apiError{StatusCode: http.StatusConflict}
+
+// createBalancer is the API's call to create a load balancer. Names are unique.
+func (c *brokenCloud) createBalancer(ctx context.Context, wanted balancer) (made balancer, err error) {
+	_, err = c.call(ctx, write, func() error {
+		if slices.ContainsFunc(c.balancers, func(b balancer) bool { return b.Name == wanted.Name }) {
+			return errTaken
+		}
+		if len(wanted.Backends) > brokenMaxBackends {
+			return errQuota
+		}
+		c.created++
+		wanted.ID, wanted.address = fmt.Sprintf("lb-%06d", c.created), fmt.Sprintf("198.51.100.%d", c.created%250+1)
+		if wanted.wantsAddress() {
+			wanted.address = wanted.Other["address"]
+		}
+		c.balancers = append(c.balancers, wanted)
+		made = wanted
+		return nil
+	})
+	return made, err
+}
+
+// wantsAddress reports whether the load balancer asks for a reserved address.
+func (b *balancer) wantsAddress() bool { return b.Other["address"] != "" }
+
+// updateBalancer is the API's call to change a load balancer.
+func (c *brokenCloud) updateBalancer(ctx context.Context, id string, change func(*balancer)) error {
+	_, err := c.call(ctx, write, func() error {
+		at := slices.IndexFunc(c.balancers, func(b balancer) bool { return b.ID == id })
+		if at < 0 {
+			return &apiError{StatusCode: http.StatusNotFound}
+		}
+		changed := c.balancers[at]
+		if change(&changed); len(changed.Backends) > brokenMaxBackends {
+			return errQuota
+		}
+		c.balancers[at] = changed
+		return nil
+	})
+	return err
+}
+
+func (c *brokenCloud) createGroup(ctx context.Context, g group) error {
+	_, err := c.call(ctx, write, func() error {
+		c.created++
+		g.id = fmt.Sprintf("g-%06d", c.created)
+		c.groups = append(c.groups, g)
+		return nil
+	})
+	return err
+}
+
+// provision makes the load balancer ready, unless a hold prevents that. It reports
+// whether the load balancer was ready before the call. This is the last step of
+// EnsureLoadBalancer, so a new load balancer is not ready at first.
+func (c *brokenCloud) provision(id string) (ready bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for n := range c.balancers {
+		if b := &c.balancers[n]; b.ID == id {
+			ready, b.ready = b.ready, !c.held
+		}
+	}
+	return ready
+}
+
+// brokenDrain is the annotation of this provider. Its value is a number of seconds.
+const brokenDrain = "broken.example/drain"
 
 // invalidError means that the cloud cannot do what a Service asks for.
 type invalidError struct {
@@ -66,8 +170,8 @@ func (l *loadBalancers) seen(service *corev1.Service, m *remembered) *corev1.Ser
 	case l.has("static-ip") && !l.isReserved(s.Spec.LoadBalancerIP), l.has("static-ip-reserved") && l.isReserved(s.Spec.LoadBalancerIP):
 		s.Spec.LoadBalancerIP = ""
 	case l.has("annotations"):
-		if _, err := strconv.Atoi(s.Annotations[Drain]); err != nil {
-			delete(s.Annotations, Drain)
+		if _, err := strconv.Atoi(s.Annotations[brokenDrain]); err != nil {
+			delete(s.Annotations, brokenDrain)
 		}
 	}
 	return s
@@ -97,9 +201,9 @@ func (l *loadBalancers) wanted(cluster string, s *corev1.Service, nodes []*corev
 		w.AffinitySeconds = *s.Spec.SessionAffinityConfig.ClientIP.TimeoutSeconds
 	}
 	w.HealthCheckPort = s.Spec.HealthCheckNodePort
-	if drain, ok := s.Annotations[Drain]; ok {
+	if drain, ok := s.Annotations[brokenDrain]; ok {
 		if _, err := strconv.Atoi(drain); err != nil {
-			return w, invalidf("annotation %s: %q is not a number of seconds", Drain, drain)
+			return w, invalidf("annotation %s: %q is not a number of seconds", brokenDrain, drain)
 		}
 		w.Other = map[string]string{"drain": drain}
 	}
@@ -128,9 +232,6 @@ func (l *loadBalancers) families(s *corev1.Service) error {
 	}
 	l.cloud.mu.Lock()
 	defer l.cloud.mu.Unlock()
-	if l.cloud.warnings == nil {
-		l.cloud.warnings = map[types.UID][]string{}
-	}
 	l.cloud.warnings[s.UID] = []string{"there is no IPv6: the load balancer has an IPv4 address only"}
 	return nil
 }

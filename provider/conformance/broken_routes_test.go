@@ -1,4 +1,4 @@
-package broken
+package conformance_test
 
 import (
 	"context"
@@ -9,12 +9,10 @@ import (
 	"strings"
 
 	cloudprovider "k8s.io/cloud-provider"
-
-	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// MaxRoutes is the largest number of routes in the cloud.
-const MaxRoutes = 210
+// brokenMaxRoutes is the largest number of routes in the cloud.
+const brokenMaxRoutes = 210
 
 // entry is a route of the cloud.
 type entry struct {
@@ -24,31 +22,14 @@ type entry struct {
 	machine string // the ID of its target
 }
 
-// listRoutes is the API's call to list routes. It returns those that the given function
-// accepts.
-func (c *Cloud) listRoutes(ctx context.Context, match func(entry) bool) (found []entry, err error) {
-	lies, err := c.call(ctx, list, func() error {
-		for _, r := range c.routes {
-			if match(r) {
-				found = append(found, r)
-			}
-		}
-		return nil
-	})
-	if lies == conformance.FaultEmptyList || lies == conformance.FaultTruncatedList {
-		found = nil
-	}
-	return found, err
-}
-
 // createRoute is the API's call to create a route to the machine whose name is
 // TargetNode. It returns an error if there is already a route to this destination.
-func (c *Cloud) createRoute(ctx context.Context, wanted entry) error {
+func (c *brokenCloud) createRoute(ctx context.Context, wanted entry) error {
 	_, err := c.call(ctx, write, func() error {
 		if slices.ContainsFunc(c.routes, func(r entry) bool { return r.DestinationCIDR == wanted.DestinationCIDR }) {
 			return errTaken
 		}
-		if len(c.routes) >= MaxRoutes {
+		if len(c.routes) >= brokenMaxRoutes {
 			return errQuota
 		}
 		at := slices.IndexFunc(c.machines, func(m *machine) bool { return m.name == string(wanted.TargetNode) })
@@ -63,27 +44,13 @@ func (c *Cloud) createRoute(ctx context.Context, wanted entry) error {
 	return err
 }
 
-// deleteRoute is the API's call to delete a route.
-func (c *Cloud) deleteRoute(ctx context.Context, name string) error {
-	_, err := c.call(ctx, write, func() error {
-		before := len(c.routes)
-		c.routes = slices.DeleteFunc(c.routes, func(r entry) bool { return r.Name == name })
-		if len(c.routes) == before {
-			return &apiError{StatusCode: http.StatusNotFound}
-		}
-		return nil
-	})
-	return err
-}
-
 // routes implements cloudprovider.Routes.
-type routes struct{ cloud *Cloud }
+type routes struct{ cloud *brokenCloud }
 
 func (r *routes) has(flaw string) bool { return r.cloud.has("routes/" + flaw) }
 
-// ListRoutes implements cloudprovider.Routes.
 func (r *routes) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovider.Route, error) {
-	found, err := r.cloud.listRoutes(ctx, func(e entry) bool {
+	found, err := listed(ctx, r.cloud, &r.cloud.routes, func(e entry) bool {
 		return e.cluster == cluster || r.has("two-clusters") && e.cluster != ""
 	})
 	if err != nil {
@@ -130,7 +97,6 @@ func (r *routes) isGone(id string) bool {
 	return r.cloud.machine(id) == nil
 }
 
-// CreateRoute implements cloudprovider.Routes.
 func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *cloudprovider.Route) error {
 	if strings.Contains(route.DestinationCIDR, ":") {
 		if r.has("ipv6") {
@@ -166,14 +132,13 @@ func (r *routes) creation() int {
 
 // same returns an error if the route for the destination is not the wanted one.
 func (r *routes) same(ctx context.Context, wanted entry) error {
-	found, err := r.cloud.listRoutes(ctx, func(e entry) bool { return e.DestinationCIDR == wanted.DestinationCIDR })
+	found, err := listed(ctx, r.cloud, &r.cloud.routes, func(e entry) bool { return e.DestinationCIDR == wanted.DestinationCIDR })
 	if err == nil && len(found) == 1 && found[0].TargetNode == wanted.TargetNode && found[0].cluster == wanted.cluster {
 		return nil
 	}
 	return errors.Join(err, invalidf("the route for %s is another one", wanted.DestinationCIDR))
 }
 
-// DeleteRoute implements cloudprovider.Routes.
 func (r *routes) DeleteRoute(ctx context.Context, cluster string, route *cloudprovider.Route) error {
 	if r.has("gone-target") && route.Blackhole {
 		return fmt.Errorf("target of the route: %w", cloudprovider.InstanceNotFound)
@@ -189,7 +154,7 @@ func (r *routes) DeleteRoute(ctx context.Context, cluster string, route *cloudpr
 		}
 		return false
 	}
-	found, err := r.cloud.listRoutes(ctx, func(e entry) bool { return e.Name == route.Name || also(e) })
+	found, err := listed(ctx, r.cloud, &r.cloud.routes, func(e entry) bool { return e.Name == route.Name || also(e) })
 	if err != nil {
 		return err
 	}
@@ -197,7 +162,7 @@ func (r *routes) DeleteRoute(ctx context.Context, cluster string, route *cloudpr
 		return errors.New("route not found")
 	}
 	for _, e := range found {
-		if err := r.cloud.deleteRoute(ctx, e.Name); err != nil && !isNotFound(err) {
+		if err := removed(ctx, r.cloud, &r.cloud.routes, func(other entry) bool { return other.Name == e.Name }); err != nil && !isNotFound(err) {
 			return err
 		}
 	}

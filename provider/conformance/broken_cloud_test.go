@@ -1,4 +1,4 @@
-package broken
+package conformance_test
 
 import (
 	"context"
@@ -16,11 +16,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
-// PageSize is the largest number of instances in one page.
-const PageSize = 3
+// brokenPageSize is the largest number of instances in one page.
+const brokenPageSize = 3
 
-// Cloud is a cloud in memory. It is also the world that the suite uses.
-type Cloud struct {
+// brokenCloud is a cloud in memory. It is also the world that the suite uses.
+type brokenCloud struct {
 	flaw string
 
 	mu       sync.Mutex
@@ -39,7 +39,7 @@ type Cloud struct {
 	log       []string      // IDs of machines that have changed
 	news      chan struct{} // closed at the next change; nil if nobody is waiting
 	unusable  atomic.Bool   // the configuration of the provider cannot be used
-	balancers []*balancer
+	balancers []balancer
 	groups    []group
 	routes    []entry
 	creations int      // number of calls of CreateRoute, for the flaw routes/two-hundred-at-once
@@ -71,14 +71,18 @@ type fault struct {
 	cleared chan struct{}
 }
 
-// New returns a cloud whose provider has the flaw. If the argument is empty, the
-// provider has no flaw.
-func New(flaw string) *Cloud {
-	return &Cloud{flaw: flaw, labels: map[string]string{"broken.example/rack": "r1"}, busy: make(chan struct{}, 1)}
+// newBroken returns a cloud whose provider keeps the whole contract, except for the flaw. A
+// flaw has the ID of the check that must find it. If the argument is empty, the provider has
+// no flaw.
+func newBroken(flaw string) *brokenCloud {
+	return &brokenCloud{
+		flaw: flaw, labels: map[string]string{"broken.example/rack": "r1"}, busy: make(chan struct{}, 1),
+		warnings: map[types.UID][]string{}, memory: map[types.UID]*remembered{},
+	}
 }
 
 // has reports whether the provider has the flaw.
-func (c *Cloud) has(flaw string) bool { return c.flaw == flaw }
+func (c *brokenCloud) has(flaw string) bool { return c.flaw == flaw }
 
 // apiError is an error in an answer of the cloud.
 type apiError struct {
@@ -110,7 +114,7 @@ const (
 // call makes one call of the API. It runs f under the lock, unless a fault prevents
 // that. If a fault only changes lists, the method returns the kind of that fault,
 // and its caller changes the list.
-func (c *Cloud) call(ctx context.Context, kind class, f func() error) (conformance.FaultKind, error) {
+func (c *brokenCloud) call(ctx context.Context, kind class, f func() error) (conformance.FaultKind, error) {
 	c.mu.Lock()
 	hit := c.count(kind)
 	c.mu.Unlock()
@@ -142,8 +146,32 @@ func (c *Cloud) call(ctx context.Context, kind class, f func() error) (conforman
 	return hit.Kind, err
 }
 
+// listed is the API's call to list resources. It returns those that match.
+func listed[T any](ctx context.Context, c *brokenCloud, all *[]T, match func(T) bool) (found []T, err error) {
+	lies, err := c.call(ctx, list, func() error {
+		found = slices.DeleteFunc(slices.Clone(*all), func(one T) bool { return !match(one) })
+		return nil
+	})
+	if lies == conformance.FaultEmptyList || lies == conformance.FaultTruncatedList {
+		found = nil
+	}
+	return found, err
+}
+
+// removed is the API's call to delete a resource.
+func removed[T any](ctx context.Context, c *brokenCloud, all *[]T, match func(T) bool) error {
+	_, err := c.call(ctx, write, func() error {
+		before := len(*all)
+		if *all = slices.DeleteFunc(*all, match); len(*all) == before {
+			return &apiError{StatusCode: http.StatusNotFound}
+		}
+		return nil
+	})
+	return err
+}
+
 // done returns a channel that is closed when a call has to return.
-func (c *Cloud) done(ctx context.Context) <-chan struct{} {
+func (c *brokenCloud) done(ctx context.Context) <-chan struct{} {
 	if !c.has("instances/cancel") && !c.has("instances/deadline") {
 		return ctx.Done()
 	}
@@ -157,7 +185,7 @@ func (c *Cloud) done(ctx context.Context) <-chan struct{} {
 }
 
 // count counts a call and returns the fault that hits it. The caller holds mu.
-func (c *Cloud) count(kind class) *fault {
+func (c *brokenCloud) count(kind class) *fault {
 	if kind == write {
 		c.calls.Writes++
 	} else {
@@ -186,45 +214,36 @@ func (c *Cloud) count(kind class) *fault {
 
 // hits reports whether the fault can hit a call of this kind.
 func (f *fault) hits(kind class) bool {
-	if f.Count < 0 {
-		return false
-	}
-	switch f.Kind {
+	switch f.Kind { //nolint:exhaustive // the others hit all calls
 	case conformance.FaultEmptyList, conformance.FaultTruncatedList:
-		return kind == list
+		return f.Count >= 0 && kind == list
 	case conformance.FaultFailWrite, conformance.FaultLostReply:
-		return kind == write
-	case conformance.FaultError, conformance.FaultUnavailable, conformance.FaultThrottled, conformance.FaultUnauthenticated, conformance.FaultForbidden, conformance.FaultNotFound, conformance.FaultReset, conformance.FaultGarbage, conformance.FaultHang:
+		return f.Count >= 0 && kind == write
 	}
-	return true
+	return f.Count >= 0
 }
 
-// err returns the error of a call that is not carried out.
+// err returns the error of a call that is not carried out, or nil.
 func (f *fault) err() error {
-	switch f.Kind {
-	case conformance.FaultError, conformance.FaultFailWrite:
-		return &apiError{StatusCode: http.StatusInternalServerError}
-	case conformance.FaultUnavailable:
-		return &apiError{StatusCode: http.StatusServiceUnavailable}
-	case conformance.FaultThrottled:
-		return &apiError{StatusCode: http.StatusTooManyRequests, RetryAfter: f.RetryAfter}
-	case conformance.FaultUnauthenticated:
-		return &apiError{StatusCode: http.StatusUnauthorized}
-	case conformance.FaultForbidden:
-		return &apiError{StatusCode: http.StatusForbidden}
-	case conformance.FaultNotFound:
-		return &apiError{StatusCode: http.StatusNotFound}
-	case conformance.FaultReset:
+	status := map[conformance.FaultKind]int{
+		conformance.FaultError: http.StatusInternalServerError, conformance.FaultFailWrite: http.StatusInternalServerError,
+		conformance.FaultUnavailable: http.StatusServiceUnavailable, conformance.FaultThrottled: http.StatusTooManyRequests,
+		conformance.FaultUnauthenticated: http.StatusUnauthorized, conformance.FaultForbidden: http.StatusForbidden,
+		conformance.FaultNotFound: http.StatusNotFound,
+	}
+	switch {
+	case status[f.Kind] > 0:
+		return &apiError{StatusCode: status[f.Kind], RetryAfter: f.RetryAfter}
+	case f.Kind == conformance.FaultReset:
 		return errReset
-	case conformance.FaultGarbage:
+	case f.Kind == conformance.FaultGarbage:
 		return errGarbage
-	case conformance.FaultHang, conformance.FaultEmptyList, conformance.FaultTruncatedList, conformance.FaultLostReply:
 	}
 	return nil
 }
 
 // instance is the API's call for one instance.
-func (c *Cloud) instance(ctx context.Context, id string) (found machine, err error) {
+func (c *brokenCloud) instance(ctx context.Context, id string) (found machine, err error) {
 	_, err = c.call(ctx, get, func() error {
 		m := c.machine(id)
 		if m == nil {
@@ -239,13 +258,13 @@ func (c *Cloud) instance(ctx context.Context, id string) (found machine, err err
 // page is the API's call for one page of instances. The page begins after the given
 // ID. The second result is the ID after which the next page begins, or "" if there
 // is none.
-func (c *Cloud) page(ctx context.Context, after string) (page []machine, next string, err error) {
+func (c *brokenCloud) page(ctx context.Context, after string) (page []machine, next string, err error) {
 	lies, err := c.call(ctx, list, func() error {
 		for _, m := range c.machines {
 			if m.id <= after {
 				continue
 			}
-			if len(page) == PageSize {
+			if len(page) == brokenPageSize {
 				next = page[len(page)-1].id
 				break
 			}
@@ -269,7 +288,7 @@ func (m *machine) clone() machine {
 }
 
 // machine returns the machine with the ID, or nil. The caller holds mu.
-func (c *Cloud) machine(id string) *machine {
+func (c *brokenCloud) machine(id string) *machine {
 	for _, m := range c.machines {
 		if m.id == id {
 			return m
@@ -278,8 +297,7 @@ func (c *Cloud) machine(id string) *machine {
 	return nil
 }
 
-// CreateMachine implements conformance.Machines.
-func (c *Cloud) CreateMachine(_ context.Context, name string) (conformance.Machine, error) {
+func (c *brokenCloud) CreateMachine(_ context.Context, name string) (conformance.Machine, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.created++
@@ -294,8 +312,7 @@ func (c *Cloud) CreateMachine(_ context.Context, name string) (conformance.Machi
 	}, nil
 }
 
-// TerminateMachine implements conformance.Machines.
-func (c *Cloud) TerminateMachine(_ context.Context, m conformance.Machine) error {
+func (c *brokenCloud) TerminateMachine(_ context.Context, m conformance.Machine) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changed(m.ID)
@@ -304,7 +321,7 @@ func (c *Cloud) TerminateMachine(_ context.Context, m conformance.Machine) error
 }
 
 // change changes a machine that exists.
-func (c *Cloud) change(m conformance.Machine, change func(*machine)) error {
+func (c *brokenCloud) change(m conformance.Machine, change func(*machine)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found := c.machine(m.ID)
@@ -315,36 +332,31 @@ func (c *Cloud) change(m conformance.Machine, change func(*machine)) error {
 	return nil
 }
 
-// StopMachine implements conformance.PowerSwitch.
-func (c *Cloud) StopMachine(_ context.Context, m conformance.Machine) error {
+func (c *brokenCloud) StopMachine(_ context.Context, m conformance.Machine) error {
 	return c.change(m, func(m *machine) { m.state = stopped })
 }
 
 // StartMachine implements conformance.PowerSwitch. It leaves the machine in the
 // state "starting".
-func (c *Cloud) StartMachine(_ context.Context, m conformance.Machine) error {
+func (c *brokenCloud) StartMachine(_ context.Context, m conformance.Machine) error {
 	return c.change(m, func(m *machine) { m.state = starting })
 }
 
-// RenameMachine implements conformance.Renamer.
-func (c *Cloud) RenameMachine(_ context.Context, m conformance.Machine, name string) error {
+func (c *brokenCloud) RenameMachine(_ context.Context, m conformance.Machine, name string) error {
 	return c.change(m, func(m *machine) { m.name = name })
 }
 
-// UntagMachine implements conformance.Retagger.
-func (c *Cloud) UntagMachine(_ context.Context, m conformance.Machine) error {
+func (c *brokenCloud) UntagMachine(_ context.Context, m conformance.Machine) error {
 	return c.change(m, func(m *machine) { m.tagged = false })
 }
 
-// Calls implements conformance.Meter.
-func (c *Cloud) Calls(context.Context) (conformance.Calls, error) {
+func (c *brokenCloud) Calls(context.Context) (conformance.Calls, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.calls, nil
 }
 
-// SetFault implements conformance.Faulter.
-func (c *Cloud) SetFault(_ context.Context, f conformance.Fault) (restore func(), err error) {
+func (c *brokenCloud) SetFault(_ context.Context, f conformance.Fault) (restore func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	set := &fault{Fault: f, cleared: make(chan struct{})}
