@@ -4,9 +4,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
 // TestOnlyABundleNeedsMore counts the requests for volumes and events. The checks
@@ -34,45 +31,6 @@ func TestOnlyABundleNeedsMore(t *testing.T) {
 			}
 			if s.asked["persistentvolumes"] != row.volumes || s.asked["events"] != row.events {
 				t.Errorf("%d requests for volumes and %d for events, want %d and %d", s.asked["persistentvolumes"], s.asked["events"], row.volumes, row.events)
-			}
-		})
-	}
-}
-
-func TestUnread(t *testing.T) {
-	v := healthy()
-	v.Missing[Nodes], v.Missing[Services] = string(Nodes), string(Services)+" (EOF)"
-	v.Partly[Volumes] = true
-	want := []string{
-		"Left out, because the right is missing: list nodes.",
-		"Left out, because it failed: list services (EOF).",
-		"Left out in part, because not all objects were read: list persistentvolumes.",
-	}
-	if d := cmp.Diff(want, v.Unread(Nodes, Services, Volumes, Requests)); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
-}
-
-func TestDaemonLease(t *testing.T) {
-	for name, row := range map[string]struct {
-		args   []string
-		leases []string
-		want   string
-	}{
-		"Usual":           {nil, []string{"cloud-controller-manager"}, "kube-system/cloud-controller-manager"},
-		"UsualComesFirst": {[]string{"--leader-elect-resource-name=acme"}, []string{"acme", "cloud-controller-manager"}, "kube-system/cloud-controller-manager"},
-		"OfTheManager":    {[]string{"--leader-elect-resource-name=acme"}, []string{"acme"}, "kube-system/acme"},
-		"NobodyElects":    {[]string{"--leader-elect=false"}, nil, "kube-system/cloud-controller-manager"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			v := healthy()
-			runsWith(row.args...)(v)
-			v.Leases = []coordinationv1.Lease{}
-			for _, name := range row.leases {
-				lease(name, 0)(v)
-			}
-			if got := v.DaemonLease(); got != row.want {
-				t.Errorf("got %s, want %s", got, row.want)
 			}
 		})
 	}

@@ -26,6 +26,12 @@ const (
 	LeftAlone State = "leftAlone"
 )
 
+// The sources of an answer.
+const (
+	Offline = "offline" // the API server only
+	Live    = "live"    // also the memory of the leading daemon
+)
+
 // Answer says why an object is in its state. Its JSON is stable: fields may be added,
 // but are never renamed.
 type Answer struct {

@@ -7,9 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fairlead-k8s/fairlead/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
-	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 // claim is a cause, with the state and the summary that follow from it.
@@ -72,25 +72,15 @@ func isSilent(n *corev1.Node) bool {
 	return ready != nil && ready.Status != corev1.ConditionTrue && nodefact.Condition(n, mark.InstanceMissing) == nil
 }
 
-// excludedBy returns the label that excludes the Node, or "" if there is none.
-func excludedBy(n *corev1.Node) string {
-	for _, key := range []string{ownership.LabelExcludeRestricted, ownership.LabelExclude} {
-		if nodefact.HasLabel(n, key) {
-			return key
-		}
-	}
-	return ""
-}
-
 // node explains a Node.
-func (all Reasons) node(v View) Answer {
-	n := v.Node
-	events := all.recorded("Node", v.Events)
+func (all Reasons) node(s subject) Answer {
+	n := s.of.(*corev1.Node)
+	events := all.recorded("Node", s.events)
 	claims := append(all.conditions(n), claimsOfEvents(n, events)...)
 	slices.SortStableFunc(claims, func(a, b claim) int { // In the first minute of a Node, only an event says that it is not initialised.
 		return cmp.Compare(a.rank(), b.rank())
 	})
-	a := v.answer(all, claims, events)
+	a := s.answer(all, claims, events)
 	switch {
 	case n.DeletionTimestamp != nil:
 		a.State, a.Summary = Deleting, "It is being deleted."
@@ -101,15 +91,13 @@ func (all Reasons) node(v View) Answer {
 		}
 	case nodefact.IsUninitialized(n):
 		a.State, a.Summary, a.Since = Unknown, uninitialized+" No daemon has said why.", &n.CreationTimestamp.Time
-	case excludedBy(n) != "":
-		a.State, a.Summary = LeftAlone, fmt.Sprintf("It has the label %s, so daemons leave it alone.", excludedBy(n))
+	case cluster.LeftAloneBy(n) != "":
+		a.State, a.Summary = LeftAlone, fmt.Sprintf("It has the label %s, so daemons leave it alone.", cluster.LeftAloneBy(n))
 	case n.Spec.ProviderID == "":
 		a.State, a.Summary = LeftAlone, "It has neither the taint of a Node that waits to be initialised nor a provider ID, so no cloud-controller-manager was asked to initialise it. Its kubelet needs --cloud-provider=external."
 	default:
 		a.State, a.Summary = Ready, fmt.Sprintf("It is initialised, with the provider ID %s.", n.Spec.ProviderID)
 	}
-	a.Writers = writers(n.ManagedFields, fieldsOfNode)
-	a.Next = append(a.Next, "kubectl describe node "+n.Name)
 	return a
 }
 
@@ -151,32 +139,4 @@ func claimsOfEvents(n *corev1.Node, events []event) []claim {
 		claims = append(claims, claim{cause: events[newest].cause, state: known.state, summary: known.summary})
 	}
 	return claims
-}
-
-// answer returns the answer that follows from the claims. The first claim is the most
-// important one.
-func (v View) answer(all Reasons, claims []claim, events []event) Answer {
-	a := Answer{Object: v.Object, Source: Offline, Daemon: all.daemon(v.Daemon, v.Now)}
-	var shown []Cause
-	for i, c := range claims {
-		shown = append(shown, c.cause)
-		if i > 0 {
-			a.Also = append(a.Also, c.cause)
-			continue
-		}
-		a.State, a.Summary, a.Why = c.state, c.summary, &shown[0]
-		if !c.cause.Since.IsZero() {
-			a.Since = &c.cause.Since
-		}
-	}
-	a.Reported = reported(events, shown, v.Now)
-	a.Others = all.byOthers(v.kindOfEvents(), v.Events, v.Now)
-	switch namespace, name := split(v.Daemon.Name); {
-	case a.Daemon.Problem == "":
-	case v.Daemon.Lease == nil && v.Daemon.Unread == "":
-		a.Next = append(a.Next, fmt.Sprintf("kubectl -n %s get leases", namespace))
-	default:
-		a.Next = append(a.Next, fmt.Sprintf("kubectl -n %s get lease %s -o yaml", namespace, name))
-	}
-	return a
 }

@@ -29,14 +29,14 @@ var conditionsOfService = []struct {
 var failuresOfService = []string{"SyncLoadBalancerFailed", "UpdateLoadBalancerFailed", "LoadBalancerQueued", "LoadBalancerCleanupHeld", "UnAvailableLoadBalancer"}
 
 // service explains a Service.
-func (all Reasons) service(v View) Answer {
-	s := v.Service
-	events := all.recorded("Service", v.Events)
+func (all Reasons) service(of subject) Answer {
+	s := of.of.(*corev1.Service)
+	events := all.recorded("Service", of.events)
 	claims := all.conditionsOf(s)
 	if len(claims) == 0 && len(s.Status.Conditions) == 0 {
 		claims = claimsOfFailures(events)
 	}
-	a := v.answer(all, claims, events)
+	a := of.answer(all, claims, events)
 	serving := meta.FindStatusCondition(s.Status.Conditions, mark.ServiceServing)
 	if serving != nil && serving.Status == metav1.ConditionFalse && a.State == Waits {
 		a.Since = &serving.LastTransitionTime.Time
@@ -59,8 +59,6 @@ func (all Reasons) service(v View) Answer {
 	default:
 		a.State, a.Summary, a.Since = Unknown, "It waits for its load balancer. No daemon has said why."+ofClass(s), &s.CreationTimestamp.Time
 	}
-	a.Writers = writers(s.ManagedFields, fieldsOfService)
-	a.Next = append(a.Next, fmt.Sprintf("kubectl -n %s describe service %s", s.Namespace, s.Name))
 	return a
 }
 
