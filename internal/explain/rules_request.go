@@ -6,6 +6,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
@@ -66,17 +67,11 @@ func (all Reasons) decided(r *certificatesv1.CertificateSigningRequest) []claim 
 	if c == nil || !isServing(r) {
 		return nil
 	}
-	reason, ok := all.find("CertificateSigningRequest", string(c.Type), c.Reason)
-	if !ok { // Others may decide, too.
+	if _, ours := all.find("CertificateSigningRequest", string(c.Type), c.Reason); !ours { // Others may decide, too.
 		return nil
 	}
-	is := claim{
-		cause: Cause{
-			Shown: fmt.Sprintf("condition %s=%s", c.Type, corev1.ConditionTrue), Reason: c.Reason, Text: c.Message, Do: reason.Do,
-			Since: c.LastTransitionTime.Time,
-		},
-		state: Ready, summary: "It is approved, and its certificate is signed.",
-	}
+	shown := metav1.Condition{Type: string(c.Type), Status: metav1.ConditionTrue, Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime}
+	is := claim{all.causeOf("CertificateSigningRequest", shown), Ready, "It is approved, and its certificate is signed."}
 	switch {
 	case c.Type == certificatesv1.CertificateDenied:
 		is.state, is.summary = LeftAlone, "It is denied. Its kubelet makes another request."

@@ -18,7 +18,7 @@ var eventsOfRoute = []string{"FailedToCreateRoute", "PodCIDRRejected", "PodCIDRO
 func (all Reasons) route(s subject) Answer {
 	owner := s.of.(*corev1.Node)
 	events := all.recorded("Node", s.events)
-	claims := slices.DeleteFunc(all.conditions(owner), func(c claim) bool { return c.summary != unreachable })
+	claims := slices.DeleteFunc(all.claimsOfConditions(owner), func(c claim) bool { return c.summary != unreachable })
 	if len(claims) > 0 { // An event says more than the condition.
 		of := slices.IndexFunc(events, func(e event) bool {
 			return slices.Contains(eventsOfRoute, e.Name) && strings.Contains(e.cause.Text, s.Object.Key) && e.cause.Text != claims[0].cause.Text

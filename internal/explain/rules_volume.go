@@ -10,22 +10,13 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/volumefact"
 )
 
-// eventsOfVolume has the reasons of events that stay true until the volume has
-// its labels.
-var eventsOfVolume = []string{"VolumeTopologyUnknown", "VolumeTopologyContradicted", "VolumeLabelsFailed"}
-
 // volume explains a PersistentVolume.
 func (all Reasons) volume(s subject) Answer {
 	of := s.of.(*corev1.PersistentVolume)
 	// Events about an earlier volume with the same name do not count.
 	s.events = slices.DeleteFunc(slices.Clone(s.events), func(e corev1.Event) bool { return e.InvolvedObject.UID != "" && e.InvolvedObject.UID != of.UID })
 	events := all.recorded("PersistentVolume", s.events)
-	var claims []claim
-	why := volumefact.LeftAlone(of)
-	newest := slices.IndexFunc(events, func(e event) bool { return slices.Contains(eventsOfVolume, e.Name) })
-	if newest >= 0 && why == "" {
-		claims = []claim{{cause: events[newest].cause, state: Waits, summary: "It waits for the labels of its zone and its region."}}
-	}
+	claims, why := all.claims(of, events), volumefact.LeftAlone(of)
 	a := s.answer(all, claims, events)
 	switch {
 	case of.DeletionTimestamp != nil:
