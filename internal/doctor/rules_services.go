@@ -80,7 +80,7 @@ func withoutAddress(v *cluster.View, s *corev1.Service) Finding {
 	cause := "No condition and no event says why."
 	if c != nil {
 		cause = c.Reason + ": " + c.Message
-	} else if e := lastWarning(v, "Service", s.Namespace, s.Name); e != nil {
+	} else if e := lastWarning(v, s); e != nil {
 		cause = quoted(e)
 	}
 	return found("It has had no address for %s. %s", v.Since(s.CreationTimestamp.Time), cause)
@@ -88,11 +88,11 @@ func withoutAddress(v *cluster.View, s *corev1.Service) Finding {
 
 const noNodes = "NoNodes"
 
-// lastWarning returns the newest warning of a cloud-controller-manager about an object.
+// lastWarning returns the newest warning of a cloud-controller-manager about a Service.
 // If there is none, it returns the newest warning of others. If there is none either, it
 // returns nil.
-func lastWarning(v *cluster.View, kind, namespace, name string) (last *corev1.Event) {
-	about := &corev1.ObjectReference{Kind: kind, Namespace: namespace, Name: name}
+func lastWarning(v *cluster.View, s *corev1.Service) (last *corev1.Event) {
+	about := &corev1.ObjectReference{Kind: "Service", Namespace: s.Namespace, Name: s.Name}
 	for i := range v.Events {
 		if e := &v.Events[i]; e.Type == corev1.EventTypeWarning && isAbout(e, about) && (last == nil || countsMore(e, last)) {
 			last = e

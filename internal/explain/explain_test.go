@@ -100,8 +100,7 @@ func ofRoute(owners []*corev1.Node, events ...corev1.Event) subject {
 		n.Spec.PodCIDR = cidr.String()
 		nodes = append(nodes, *n)
 	}
-	s.own(nodes)
-	return s
+	return s.owned(nodes)
 }
 
 func anEvent(r message.Reason, text string) corev1.Event {

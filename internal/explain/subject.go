@@ -35,7 +35,7 @@ func (r reader) one(ctx context.Context, o Object) (subject, error) {
 	if o.Kind == kindRoute {
 		from.Nodes(ctx)
 		err = from.View.Missing[cluster.Nodes]
-		s.own(from.View.Nodes)
+		s = s.owned(from.View.Nodes)
 	} else if s.of, err = r.get(ctx, o); err == nil {
 		s.Object = identified(o, s.of)
 	}
@@ -69,8 +69,8 @@ func identified(o Object, of metav1.Object) Object {
 	return o
 }
 
-// own finds the Nodes that have the CIDR of a route as a pod CIDR.
-func (s *subject) own(nodes []corev1.Node) {
+// owned returns a route with the oldest Node that has its CIDR as a pod CIDR.
+func (s subject) owned(nodes []corev1.Node) subject {
 	cidr, _ := netip.ParsePrefix(s.Object.Key) // checked as an argument
 	owners := slices.DeleteFunc(nodes, func(n corev1.Node) bool {
 		return !slices.ContainsFunc(append(n.Spec.PodCIDRs, n.Spec.PodCIDR), func(text string) bool {
@@ -82,6 +82,7 @@ func (s *subject) own(nodes []corev1.Node) {
 		oldest := slices.MinFunc(owners, func(a, b corev1.Node) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 		s.of = &oldest
 	}
+	return s
 }
 
 // eventsOn returns the kind of the object that the events are about.
@@ -98,7 +99,7 @@ func (o Object) eventsOn() string {
 
 // eventsAbout returns the object that the events are about. For a request, that is the
 // Node that has made it.
-func (s *subject) eventsAbout() (namespace, name string) {
+func (s subject) eventsAbout() (namespace, name string) {
 	switch of := s.of.(type) {
 	case nil:
 		return "", ""
