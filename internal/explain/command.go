@@ -35,7 +35,7 @@ const forms = "node/NAME, service/NAMESPACE/NAME, route/CIDR, volume/NAME or req
 type kind struct {
 	words    []string // other words for the kind in an argument
 	explain  func(Reasons, subject) Answer
-	fields   []field
+	fields   []string
 	describe string // a command; {namespace} and {name} are those of the object
 }
 

@@ -1,3 +1,9 @@
+// Package explain has the command `fairlead explain`, which says why an object waits,
+// in the words of the daemon.
+//
+// A subject has what was read about one object. The rules (rules_*.go) are pure functions
+// that turn a subject into an Answer. They do not invent reasons, because the daemon has
+// written the reason and the message on the object.
 package explain
 
 import (
