@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
@@ -121,10 +122,7 @@ func (v *View) IsRenewed(l *coordinationv1.Lease) bool {
 }
 
 // NameOf returns the namespace/name of an object.
-func NameOf(o interface {
-	GetNamespace() string
-	GetName() string
-}) string {
+func NameOf(o metav1.Object) string {
 	return o.GetNamespace() + "/" + o.GetName()
 }
 

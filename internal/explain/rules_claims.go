@@ -61,7 +61,9 @@ var eventsThatWait = []struct {
 	{[]string{"CIDRNotAvailable", "CIDRAssignmentHeld", "CIDRAllocatorConflict", "CIDRAssignmentFailed"}, aNodeThat(hasNoCIDR), nil, Waits, "It waits for the CIDRs of its pods."},
 	{
 		[]string{"SyncLoadBalancerFailed", "UpdateLoadBalancerFailed", "LoadBalancerQueued", "LoadBalancerCleanupHeld", "UnAvailableLoadBalancer"},
-		isServiceWithoutConditions, []string{"EnsuredLoadBalancer", "UpdatedLoadBalancer", "DeletedLoadBalancer"}, Waits, notInLine,
+		isServiceWithoutConditions,
+		[]string{"EnsuredLoadBalancer", "UpdatedLoadBalancer", "DeletedLoadBalancer"},
+		Waits, notInLine,
 	},
 	{
 		[]string{"VolumeTopologyUnknown", "VolumeTopologyContradicted", "VolumeLabelsFailed"},
