@@ -41,6 +41,7 @@ func TestBeside(t *testing.T) {
 		{"SelfDivides", ours, "--own-provider-id-schemes=x", []clustertest.Change{clustertest.NoWorkload, clustertest.Lease("old-ccm", 0)}, ""},
 		{"SelfDividesAndTwoOthersDoNot", ours, "--own-provider-id-schemes=x", []clustertest.Change{clustertest.NoWorkload, clustertest.Lease("old-ccm", 0), clustertest.Lease("older-ccm", 0)}, ""},
 		{"WritersInTurn", ours, "", []clustertest.Change{clustertest.NoWorkload, inTurn}, atWork + "Nodes were written by cloud-controller-manager and hcloud-cloud-controller-manager in turn in the last hour. cloud-controller-manager wrote 1 Node in the last hour; hcloud-"},
+		{"WritersInTurnThatDivide", ours, "", []clustertest.Change{inTurn, clustertest.Another("old-ccm", "--leader-elect=false", "--own-provider-id-schemes=x")}, ""},
 		{"OlderWriter", ours, "", []clustertest.Change{late, clustertest.Node("m", clustertest.Wrote(fromThem, 20*time.Minute))}, "hcloud-cloud-controller-manager wrote 2 Nodes in the last hour, most recently 10m0s ago. That is another manager than this one. If it still runs, end it; "},
 		{"WriterOfYesterday", ours, "", []clustertest.Change{clustertest.Node("n", clustertest.Wrote(fromThem, 24*time.Hour))}, ""},
 		{"WritersWhoseNamesAreText", ours, "", []clustertest.Change{clustertest.NoWorkload, forged}, ""},

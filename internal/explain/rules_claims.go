@@ -33,16 +33,16 @@ const (
 // conditionsThatWait has the conditions that say what an object waits for. The most
 // important condition comes first.
 var conditionsThatWait = []struct {
-	on, kind string
-	waits    []metav1.ConditionStatus
-	summary  string
+	kind    string
+	waits   []metav1.ConditionStatus
+	summary string
 }{
-	{"Node", string(mark.NodeInitialized), []metav1.ConditionStatus{metav1.ConditionFalse}, uninitialized},
-	{"Node", string(mark.InstanceMissing), []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionUnknown}, missing},
-	{"Node", string(corev1.NodeNetworkUnavailable), []metav1.ConditionStatus{metav1.ConditionTrue}, unreachable},
-	{"Service", mark.ServiceCleanupHeld, []metav1.ConditionStatus{metav1.ConditionTrue}, cleanupHeld},
-	{"Service", mark.ServiceProvisioning, []metav1.ConditionStatus{metav1.ConditionTrue}, notInLine},
-	{"Service", mark.ServiceServing, []metav1.ConditionStatus{metav1.ConditionFalse}, "Its load balancer does not serve it."},
+	{string(mark.NodeInitialized), []metav1.ConditionStatus{metav1.ConditionFalse}, uninitialized},
+	{string(mark.InstanceMissing), []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionUnknown}, missing},
+	{string(corev1.NodeNetworkUnavailable), []metav1.ConditionStatus{metav1.ConditionTrue}, unreachable},
+	{mark.ServiceCleanupHeld, []metav1.ConditionStatus{metav1.ConditionTrue}, cleanupHeld},
+	{mark.ServiceProvisioning, []metav1.ConditionStatus{metav1.ConditionTrue}, notInLine},
+	{mark.ServiceServing, []metav1.ConditionStatus{metav1.ConditionFalse}, "Its load balancer does not serve it."},
 }
 
 // eventsThatWait has events that say what an object waits for. The fields holds and over
@@ -122,7 +122,7 @@ func (all Reasons) claimsOfConditions(of metav1.Object) (claims []claim) {
 	}
 	for _, known := range conditionsThatWait {
 		c := meta.FindStatusCondition(shown, known.kind)
-		if known.on != on || c == nil || !slices.Contains(known.waits, c.Status) {
+		if c == nil || !slices.Contains(known.waits, c.Status) {
 			continue
 		}
 		if _, ours := all.find(on, c.Type, c.Reason); ours || on == "Service" { // Others write conditions of Nodes, too.

@@ -129,6 +129,11 @@ func TestStates(t *testing.T) {
 			})), Waits, "CloudDenied", []string{"NotProvisioned"},
 		},
 		"FailureWithoutConditions": {ofService(aService(), eventAt(time.Minute, corev1.EventTypeWarning, "SyncLoadBalancerFailed", "No.")), Waits, "SyncLoadBalancerFailed", nil},
+		"ConditionsCountMoreThanAFailure": {
+			ofService(change(aService(), func(s *corev1.Service) {
+				s.Status.Conditions = []metav1.Condition{{Type: service.ConditionServing, Status: metav1.ConditionTrue, Reason: "Ready", Message: "Yes."}}
+			}), eventAt(time.Minute, corev1.EventTypeWarning, "SyncLoadBalancerFailed", "No.")), Ready, "", nil,
+		},
 		"FailureThatIsOver": {
 			ofService(aService(), eventAt(2*time.Minute, corev1.EventTypeWarning, "SyncLoadBalancerFailed", "No."), eventAt(time.Minute, corev1.EventTypeNormal, "EnsuredLoadBalancer", "Ensured")), Unknown, "", nil,
 		},
