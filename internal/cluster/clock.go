@@ -1,4 +1,4 @@
-package doctor
+package cluster
 
 import (
 	"net/http"
@@ -56,9 +56,9 @@ func (c *Clock) note(header string, before, after time.Time) {
 	}
 }
 
-// server returns the time by the clock of the API server. It also returns how far the
+// Server returns the time by the clock of the API server. It also returns how far the
 // local clock is ahead of that clock.
-func (c *Clock) server() (time.Time, time.Duration) {
+func (c *Clock) Server() (time.Time, time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.Now().Add(-c.offset), c.offset

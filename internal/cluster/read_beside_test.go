@@ -1,7 +1,8 @@
-package doctor
+package cluster
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,9 +15,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestObserveBesideAsksForWhatIsAllowed counts requests. ObserveBeside makes no
+// TestReadBesideAsksForWhatIsAllowed counts requests. ReadBeside makes no
 // request that would be refused.
-func TestObserveBesideAsksForWhatIsAllowed(t *testing.T) {
+func TestReadBesideAsksForWhatIsAllowed(t *testing.T) {
 	rule := func(group string, resources ...string) authorizationv1.ResourceRule {
 		return authorizationv1.ResourceRule{Verbs: []string{"list"}, APIGroups: []string{group}, Resources: resources}
 	}
@@ -43,7 +44,7 @@ func TestObserveBesideAsksForWhatIsAllowed(t *testing.T) {
 			client.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, &corev1.NodeList{ListMeta: metav1.ListMeta{Continue: "more"}}, nil // Only the first page is read.
 			})
-			v, err := ObserveBeside(t.Context(), client, &Clock{Now: func() time.Time { return noon }})
+			v, err := ReadBeside(t.Context(), client, &Clock{Now: func() time.Time { return noon }})
 			if !errors.Is(err, row.err) || (v == nil) != (row.err != nil) || v != nil && !v.Now.Equal(noon) {
 				t.Errorf("got %+v, error %v", v, err)
 			}
@@ -53,6 +54,28 @@ func TestObserveBesideAsksForWhatIsAllowed(t *testing.T) {
 			}
 			if d := cmp.Diff(row.want, got); d != "" {
 				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+func TestMayList(t *testing.T) {
+	for name, row := range map[string]struct {
+		verbs, groups, resources, names string
+		want                            bool
+	}{
+		"Named":         {"get list", "apps", "daemonsets deployments", "", true},
+		"Everything":    {"*", "*", "*", "", true},
+		"OtherVerb":     {"get watch", "apps", "deployments", "", false},
+		"OtherGroup":    {"list", "extensions", "deployments", "", false},
+		"OtherResource": {"list", "apps", "replicasets", "", false},
+		"OnlyOneByName": {"list", "apps", "deployments", "ccm", false},
+		"NoRule":        {"", "", "", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rule := authorizationv1.ResourceRule{Verbs: strings.Fields(row.verbs), APIGroups: strings.Fields(row.groups), Resources: strings.Fields(row.resources), ResourceNames: strings.Fields(row.names)}
+			if got := mayList([]authorizationv1.ResourceRule{{}, rule}, "apps", "deployments"); got != row.want {
+				t.Errorf("got %t", got)
 			}
 		})
 	}
