@@ -37,7 +37,7 @@ func (c *Client) listInstances(ctx context.Context, query url.Values) ([]Instanc
 // InstancePage returns one page of the list of all instances. The token is empty for
 // the first page. For each later page, it is the field Continue of the previous
 // page.
-func (c *Client) InstancePage(ctx context.Context, token string) (InstanceList, error) {
+func (c *Client) InstancePage(ctx context.Context, token string) (List[Instance], error) {
 	query := url.Values{}
 	if c.pageSize > 0 {
 		query.Set("limit", strconv.Itoa(c.pageSize))
@@ -45,7 +45,7 @@ func (c *Client) InstancePage(ctx context.Context, token string) (InstanceList, 
 	if token != "" {
 		query.Set("continue", token)
 	}
-	var page InstanceList
+	var page List[Instance]
 	err := c.do(ctx, http.MethodGet, c.path+"/instances?"+query.Encode(), nil, &page)
 	return page, err
 }

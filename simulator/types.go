@@ -5,13 +5,14 @@ import "github.com/fairlead-k8s/fairlead/simulator/wire"
 // The types of the API are aliases of those in package wire, which documents their
 // fields.
 
+// List is one page of resources, ordered by ID.
+type List[T any] = wire.List[T]
+
 type (
 	// Instance is a machine of the cloud.
 	Instance = wire.Instance
 	// InstancePatch changes an instance. A field that is nil changes nothing.
 	InstancePatch = wire.InstancePatch
-	// InstanceList is one page of instances, ordered by ID.
-	InstanceList = wire.InstanceList
 	// InstanceChanges names the instances that have changed.
 	InstanceChanges = wire.InstanceChanges
 	// InstanceRef names an instance.
@@ -32,8 +33,6 @@ type (
 	// LoadBalancerPatch changes a load balancer. A field that is nil changes
 	// nothing.
 	LoadBalancerPatch = wire.LoadBalancerPatch
-	// LoadBalancerList is one page of load balancers, ordered by ID.
-	LoadBalancerList = wire.LoadBalancerList
 	// LoadBalancerState is the state of a load balancer.
 	LoadBalancerState = wire.LoadBalancerState
 	// Listener is a port of a load balancer.
@@ -58,15 +57,11 @@ type (
 	// StaticIP is an address that is kept until it is released, whether a load
 	// balancer uses it or not.
 	StaticIP = wire.StaticIP
-	// StaticIPList is one page of static IPs, ordered by ID.
-	StaticIPList = wire.StaticIPList
 )
 
 type (
 	// Route leads packets for a destination to an instance.
 	Route = wire.Route
-	// RouteList is one page of routes, ordered by ID.
-	RouteList = wire.RouteList
 	// RouteState reports whether a route forwards packets or drops them.
 	RouteState = wire.RouteState
 	// RouteChange is the creation or the deletion of one route.
@@ -78,8 +73,6 @@ type (
 type (
 	// Volume is a disk. Only instances in one of the volume's zones can use it.
 	Volume = wire.Volume
-	// VolumeList is one page of volumes, ordered by ID.
-	VolumeList = wire.VolumeList
 )
 
 type (

@@ -74,7 +74,7 @@ type lists struct{ cloud *Cloud }
 
 // ListInstances implements provider.InstanceLister.
 func (l lists) ListInstances(ctx context.Context, token string) (provider.InstancePage, error) {
-	found, err := ask(ctx, l.cloud, func(ctx context.Context, client *simulator.Client) (simulator.InstanceList, error) {
+	found, err := ask(ctx, l.cloud, func(ctx context.Context, client *simulator.Client) (simulator.List[simulator.Instance], error) {
 		return client.InstancePage(ctx, token)
 	})
 	if err != nil {

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
@@ -67,7 +65,6 @@ Created:      ` + local + `
 }
 `},
 		{"route show x", "simcloud: no route has the ID or the name \"x\"; `simcloud route list` shows all\n"},
-		{"route show a,b", "simcloud: \"a,b\" is neither the ID nor the name of any route\n"},
 		{"route delete lead", "Route rt-00000001 (lead) is deleted.\n"},
 		{"route delete rt-00000003 -o json", `
 {
@@ -103,27 +100,54 @@ Created:      ` + local + `
 	})
 }
 
-func TestCompletionOfRoutes(t *testing.T) {
-	newTerminal(t)
-	run(t, "create", "node-1")
-	run(t, "route", "create", "lead", "10.244.1.0/24")
-	for line, want := range map[string]string{
-		"route|show|":                   "lead\trt-00000001 10.244.1.0/24",
-		"route|delete|":                 "lead\trt-00000001 10.244.1.0/24",
-		"route|show|lead|":              ":4",
-		"route|create|x|y|--target|":    "node-1\ti-00000001 running",
-		"route|create|x|y|--address|":   "InternalIP=",
-		"fault|set|error|--match|lead|": ":4",
-	} {
-		got, _, _ := strings.Cut(run(t, append([]string{"__complete"}, strings.Split(line, "|")...)...), "\n")
-		if got != want {
-			t.Errorf("%s: got %q first, want %q", line, got, want)
-		}
-	}
-	if got := run(t, "__complete", "fault", "set", "error", "--match", ""); !strings.Contains(got, "lead\trt-00000001") {
-		t.Errorf("no route to match: %s", got)
-	}
-	if d := cmp.Diff("simcloud: unknown command \"x\" for \"simcloud route\"\n", run(t, "route", "x")); d != "" {
-		t.Error(d)
-	}
+func TestVolumeConversation(t *testing.T) {
+	newTerminal(t).converse(t, []struct{ command, want string }{
+		{"volume list", "No volumes. `simcloud volume create NAME` creates one.\n"},
+		{"volume create data", "Volume vol-00000001 (data) is created: sim-1a\n"},
+		{"volume create wide --zone sim-1b --zone sim-1a --region north", "Volume vol-00000002 (wide) is created: sim-1a,sim-1b\n"},
+		{"volume create data", "simcloud: the cloud answered 409 AlreadyExists: the name data belongs to volume vol-00000001\n"},
+		{"volume create bad --zone a__b", "simcloud: the cloud answered 400 Invalid: zones[0]: \"a__b\" must not contain two underscores, which separate the zones of a volume in labels\n"},
+		{"volume list", `
+ID            NAME  ZONES          REGION
+vol-00000001  data  sim-1a         sim-1
+vol-00000002  wide  sim-1a,sim-1b  north
+`},
+		{"volume list -o json", `
+{
+  "items": [
+    {
+      "id": "vol-00000001",
+      "name": "data",
+      "zones": [
+        "sim-1a"
+      ],
+      "region": "sim-1"
+    },
+    {
+      "id": "vol-00000002",
+      "name": "wide",
+      "zones": [
+        "sim-1a",
+        "sim-1b"
+      ],
+      "region": "north"
+    }
+  ]
+}
+`},
+		{"volume delete nothing", "simcloud: no volume has the ID or the name \"nothing\"; `simcloud volume list` shows all\n"},
+		{"volume delete data", "Volume vol-00000001 (data) is deleted.\n"},
+		{"volume delete vol-00000002 -o json", `
+{
+  "id": "vol-00000002",
+  "name": "wide",
+  "zones": [
+    "sim-1a",
+    "sim-1b"
+  ],
+  "region": "north"
+}
+`},
+		{"volume list -o json", "{\n  \"items\": []\n}\n"},
+	})
 }
