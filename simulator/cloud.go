@@ -9,7 +9,6 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/internal/api"
 	"github.com/fairlead-k8s/fairlead/simulator/internal/faults"
 	"github.com/fairlead-k8s/fairlead/simulator/internal/forward"
-	"github.com/fairlead-k8s/fairlead/simulator/internal/persistence"
 	"github.com/fairlead-k8s/fairlead/simulator/internal/state"
 )
 
@@ -84,8 +83,7 @@ func (config Config) limits() state.Limits {
 
 // store returns a store with the resources of the state file.
 func (config Config) store(claims *forward.Claims) (*state.Store, error) {
-	file := persistence.At(config.StateFile)
-	store := state.New(state.Config{
+	return state.New(state.Config{
 		Clock: config.Clock,
 		Delays: state.Delays{
 			Transition:   config.Transition,
@@ -93,17 +91,9 @@ func (config Config) store(claims *forward.Claims) (*state.Store, error) {
 			Provisioning: config.Provisioning,
 		},
 		Limits:    config.limits(),
-		Save:      file.Save,
+		File:      config.StateFile,
 		IsForeign: claims.IsForeign,
 	})
-	saved, err := file.Load()
-	if err != nil || saved == nil {
-		return store, err
-	}
-	if err := store.Restore(*saved); err != nil {
-		return nil, file.Broken(err)
-	}
-	return store, nil
 }
 
 // ServeHTTP implements http.Handler.

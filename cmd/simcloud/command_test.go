@@ -341,7 +341,7 @@ func TestServeRefuses(t *testing.T) {
 		"--seed x":                                 `invalid argument "x" for "--seed" flag: strconv.ParseUint: parsing "x": invalid syntax`,
 		"--listen 127.0.0.1:99999":                 "--listen: listen tcp: address 99999: invalid port",
 		"--state-file main.go/x":                   `--state-file: there is no folder "main.go"; create it, or choose another file`,
-		"--state-file main.go":                     `state file main.go: line 1, column 1: invalid character '/' looking for beginning of value; mend it, or move it away to start with an empty cloud`,
+		"--state-file main.go":                     `state file main.go: body: invalid character '/' looking for beginning of value; mend it, or move it away to start with an empty cloud`,
 		"--page-size -1":                           "--page-size must be at least 1, but got -1",
 		"--page-size 0":                            "--page-size must be at least 1, but got 0",
 		"--state-file no/x.json":                   `--state-file: there is no folder "no"; create it, or choose another file`,

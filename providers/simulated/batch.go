@@ -40,8 +40,8 @@ func (b batches) InstanceMetadataBatch(ctx context.Context, nodes []*corev1.Node
 
 // question returns the query for the instances of the nodes. Nodes with the
 // provider ID of another cloud are left out.
-func question(nodes []*corev1.Node) simulator.InstanceQuery {
-	var q simulator.InstanceQuery
+func question(nodes []*corev1.Node) simulator.Query {
+	var q simulator.Query
 	for _, node := range nodes {
 		if node.Spec.ProviderID == "" {
 			q.Names = append(q.Names, node.Name)

@@ -54,7 +54,7 @@ func (c *Cloud) machines() kit.Instances[simulator.Instance] {
 			return found, err
 		},
 		Named: func(ctx context.Context, name string) ([]simulator.Instance, error) {
-			return c.findInstances(ctx, simulator.InstanceQuery{Names: []string{name}})
+			return c.findInstances(ctx, simulator.Query{Names: []string{name}})
 		},
 		Identify: func(i simulator.Instance) kit.Identity {
 			return kit.Identity{ID: i.ID, Name: i.Name, Gone: i.State == simulator.Terminated}
@@ -62,7 +62,7 @@ func (c *Cloud) machines() kit.Instances[simulator.Instance] {
 	}
 }
 
-func (c *Cloud) findInstances(ctx context.Context, query simulator.InstanceQuery) ([]simulator.Instance, error) {
+func (c *Cloud) findInstances(ctx context.Context, query simulator.Query) ([]simulator.Instance, error) {
 	return ask(ctx, c, func(ctx context.Context, client *simulator.Client) ([]simulator.Instance, error) {
 		return client.FindInstances(ctx, query)
 	})

@@ -103,7 +103,7 @@ func (b *loadBalancers) resource(cluster string, service *corev1.Service) kit.Re
 			if service.UID == "" {
 				return nil, kit.Invalidf("metadata.uid: is empty")
 			}
-			return b.list(ctx, simulator.LoadBalancerQuery{Tags: ownership(cluster, service)})
+			return b.list(ctx, simulator.Query{Tags: ownership(cluster, service)})
 		},
 		Delete: b.delete,
 		State: func(l simulator.LoadBalancer) kit.ResourceState {
@@ -121,7 +121,7 @@ func (b *loadBalancers) resource(cluster string, service *corev1.Service) kit.Re
 func (b *loadBalancers) making(r kit.Resource[simulator.LoadBalancer], wanted simulator.LoadBalancer) kit.Resource[simulator.LoadBalancer] {
 	r.Create = func(ctx context.Context) (simulator.LoadBalancer, error) { return b.create(ctx, wanted) }
 	r.Holder = func(ctx context.Context) ([]simulator.LoadBalancer, error) {
-		found, err := b.list(ctx, simulator.LoadBalancerQuery{Names: []string{wanted.Name}})
+		found, err := b.list(ctx, simulator.Query{Names: []string{wanted.Name}})
 		for _, l := range found {
 			mark := map[string]string{TagCluster: wanted.Tags[TagCluster], TagServiceUID: wanted.Tags[TagServiceUID]}
 			err = kit.Join(err, checkOwner("load balancer "+l.ID+" has the name "+l.Name, l.Tags, mark))
@@ -134,7 +134,7 @@ func (b *loadBalancers) making(r kit.Resource[simulator.LoadBalancer], wanted si
 	return r
 }
 
-func (b *loadBalancers) list(ctx context.Context, query simulator.LoadBalancerQuery) ([]simulator.LoadBalancer, error) {
+func (b *loadBalancers) list(ctx context.Context, query simulator.Query) ([]simulator.LoadBalancer, error) {
 	return ask(ctx, b.cloud, func(ctx context.Context, client *simulator.Client) ([]simulator.LoadBalancer, error) {
 		return client.FindLoadBalancers(ctx, query)
 	})

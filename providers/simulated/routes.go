@@ -105,7 +105,7 @@ func (r *routes) targetNames(ctx context.Context, all []simulator.Route) (map[st
 	slices.Sort(ids)
 	names := map[string]string{}
 	for some := range slices.Chunk(slices.Compact(ids), r.cloud.connection().config.page()) {
-		found, err := r.cloud.findInstances(ctx, simulator.InstanceQuery{IDs: some})
+		found, err := r.cloud.findInstances(ctx, simulator.Query{IDs: some})
 		if err != nil {
 			return nil, fmt.Errorf("targets of routes: %w", err)
 		}
@@ -185,7 +185,7 @@ func (r *routes) checkExisting(ctx context.Context, wanted simulator.Route) erro
 	}
 	wanted.Name, wanted.Target = wanted.Name+"-"+target.ID, target.ID
 	found, err := ask(ctx, r.cloud, func(ctx context.Context, client *simulator.Client) ([]simulator.Route, error) {
-		return client.FindRoutes(ctx, simulator.RouteQuery{Names: []string{wanted.Name}})
+		return client.FindRoutes(ctx, simulator.Query{Names: []string{wanted.Name}})
 	})
 	if err != nil {
 		return fmt.Errorf("route %s exists: %w", wanted.Name, err)

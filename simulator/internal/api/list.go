@@ -98,9 +98,10 @@ func listing[T any](s *Server, list lister[T], extra ...string) reader {
 	}
 }
 
-// collection returns the collection with all resources of one kind.
-func collection[T any](name string, list lister[T]) view.Collection {
-	return view.Collection{Name: name, All: func(ctx context.Context) any {
+// collection returns the collection with all resources of one kind. Its name is that of
+// the path.
+func collection[T any](path string, list lister[T]) view.Collection {
+	return view.Collection{Name: strings.TrimPrefix(path, "/"), All: func(ctx context.Context) any {
 		items, _ := list(ctx, state.Query{}, state.Distortions{})
 		return wire.List[T]{Items: items}
 	}}

@@ -6,8 +6,7 @@
 // changed, only replaced, so it can still be used after the mutex is unlocked. A change
 // is saved before any caller sees it. If it cannot be saved, it is undone.
 //
-// It imports wire and input. It serves no requests, and opens no files and no sockets.
-// Config has a function that saves the state, and a function that recognises the
-// addresses of other clouds. Packages faults, forward, persistence, api and simulator
-// may import it.
+// It imports wire and input. It serves no requests and opens no sockets. Config has a
+// function that recognises the addresses of other clouds. Packages faults, forward, api
+// and simulator may import it.
 package state

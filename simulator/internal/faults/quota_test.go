@@ -1,4 +1,4 @@
-package quota
+package faults
 
 import (
 	"slices"
@@ -12,8 +12,8 @@ import (
 
 // Each profile must limit each call, and each of its buckets must be valid.
 func TestProfiles(t *testing.T) {
-	for _, name := range Profiles() {
-		buckets, known := Profile(name)
+	for _, name := range QuotaProfiles() {
+		buckets, known := QuotaProfile(name)
 		if !known {
 			t.Errorf("%s is not known", name)
 		}
@@ -34,7 +34,7 @@ func TestProfiles(t *testing.T) {
 			}
 		}
 	}
-	if _, known := Profile("nimbus"); known {
+	if _, known := QuotaProfile("nimbus"); known {
 		t.Error("nimbus is known")
 	}
 }
@@ -57,7 +57,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-func TestParse(t *testing.T) {
+func TestParseQuota(t *testing.T) {
 	one := func(lines string) string { return "buckets:\n- {name: x, calls: [all], rate: 1}\n- " + lines }
 	for name, row := range map[string]struct {
 		text string
@@ -72,7 +72,7 @@ func TestParse(t *testing.T) {
 			},
 		}, ""},
 		"Empty":         {"", nil, "buckets: is missing"},
-		"UnknownField":  {one("{name: z, calls: [all], rates: 1}"), nil, `json: unknown field "rates"`},
+		"UnknownField":  {one("{name: z, calls: [all], rates: 1}"), nil, "rates: is not a field here"},
 		"WrongType":     {one("{name: z, calls: [all], rate: fast}"), nil, "buckets.rate: must be a number, not string"},
 		"TwiceTheField": {one("{name: z, name: z}"), nil, `yaml: unmarshal errors:` + "\n" + `  line 3: key "name" already set in map`},
 		"NoName":        {one("{calls: [all], rate: 1}"), nil, "buckets[1].name: must not be empty"},
@@ -83,7 +83,7 @@ func TestParse(t *testing.T) {
 		"TooManyTokens": {one("{name: z, calls: [all], rate: 1, burst: 2, tokens: 3}"), nil, "buckets[1].tokens: must be between 0 and the burst, which is 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Parse([]byte(row.text))
+			got, err := ParseQuota([]byte(row.text))
 			text := ""
 			if err != nil {
 				text = err.Error()
