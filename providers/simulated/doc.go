@@ -7,16 +7,12 @@
 //
 //	endpoint: http://127.0.0.1:7640
 //	pageSize: 100 # optional: items in one call, at most the page size of the cloud
-//	timeout: 10s  # optional: limit for each call; without it only the caller's deadline counts
 //	routeAddresses: true # optional: store the addresses of Nodes with their routes
-//	batchRoutes: true    # optional: let concurrent changes of routes share calls
 //	withoutBatches: true # optional: do not offer provider.InstanceMetadataBatcher
-//	withoutLists: true   # optional: do not offer provider.InstanceLister
-//	withoutWatches: true # optional: do not offer provider.InstanceWatcher
+//	withoutLists: true   # optional: do not offer provider.InstanceLister and provider.InstanceWatcher
 //	withoutBackendSetter: true # optional: do not offer provider.BackendSetter
 //	withoutRouteApplier: true # optional: do not offer provider.RouteApplier
-//	withoutConcurrentCalls: true    # optional: do not offer provider.ConcurrentCaller
-//	withoutConcurrentServices: true # optional: do not offer provider.ConcurrentLoadBalancer
+//	withoutConcurrentCalls: true # optional: do not offer provider.ConcurrentCaller and provider.ConcurrentLoadBalancer
 //
 // The file may change while the daemon runs. A valid configuration is used from the
 // next call on. The interfaces that the provider offers stay the same until the

@@ -90,8 +90,8 @@ type Setup struct {
 }
 
 // plain has the lines of the cloud config that switch fast paths off.
-const plain = "withoutBatches: true\nwithoutLists: true\nwithoutWatches: true\nwithoutRouteApplier: true\n" +
-	"withoutBackendSetter: true\nwithoutConcurrentCalls: true\nwithoutConcurrentServices: true\n"
+const plain = "withoutBatches: true\nwithoutLists: true\nwithoutRouteApplier: true\n" +
+	"withoutBackendSetter: true\nwithoutConcurrentCalls: true\n"
 
 // cloudConfig is the content of the provider's configuration file.
 func (s Setup) cloudConfig() string {
