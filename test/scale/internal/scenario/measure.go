@@ -18,31 +18,11 @@ func (t *trial) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	calls, err := t.balancerTime(ctx)
-	if err != nil {
-		return err
-	}
 	cpu, _, err := t.usage()
-	t.began = mark{at: t.clock.Now(), audit: audit, cpu: cpu, calls: calls}
+	t.began = mark{at: t.clock.Now(), audit: audit, cpu: cpu}
 	t.series.stop()
 	t.series = t.sample(ctx)
 	return err
-}
-
-// balancerTime returns the total time of all calls about load balancers so far. It
-// returns 0 if several calls may be made at the same time.
-func (t *trial) balancerTime(ctx context.Context) (sum time.Duration, err error) {
-	if !t.scenario.OneWorker {
-		return 0, nil
-	}
-	for _, d := range t.daemons {
-		took, err := d.BalancerTime(ctx, t.plane.Token)
-		if err != nil {
-			return 0, err
-		}
-		sum += took
-	}
-	return sum, nil
 }
 
 // usage returns the CPU time of all daemons together, and the peak memory of the largest
@@ -110,7 +90,7 @@ func (t *trial) end(ctx context.Context) error {
 	}
 	t.row.APIWrites, t.row.APIReads = requests.Writes, requests.Reads
 	t.row.APIRefused, t.row.Events = requests.Refused, requests.Events
-	alive, err := t.cloud.Alive(ctx)
+	alive, err := t.alive(ctx)
 	if err != nil {
 		return err
 	}
@@ -122,6 +102,18 @@ func (t *trial) end(ctx context.Context) error {
 	}
 	t.row.HealthyNodesDeleted = len(deleted)
 	return t.failure()
+}
+
+// alive returns the names of all instances that are not terminated.
+func (t *trial) alive(ctx context.Context) (map[string]bool, error) {
+	all, err := t.cloud.Instances(ctx)
+	alive := map[string]bool{}
+	for _, i := range all {
+		if i.State != simulator.Terminated {
+			alive[i.Name] = true
+		}
+	}
+	return alive, err
 }
 
 func (t *trial) count(calls simulator.CallReport) {
