@@ -83,3 +83,9 @@ func (b *Bed) NewCloudWithoutTraffic(t *testing.T, flags ...string) *Cloud {
 	t.Helper()
 	return b.NewCloud(t, append([]string{"--traffic=false"}, flags...)...)
 }
+
+// Misbehaving returns an instance with a label that makes the provider of testccm fail
+// for the instance's Node. The argument how is the kind of failure.
+func Misbehaving(how string) *simulator.Instance {
+	return &simulator.Instance{Labels: map[string]string{"provider-fault": how}}
+}

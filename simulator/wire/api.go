@@ -1,3 +1,8 @@
+// Package wire holds the types of the simulated cloud's HTTP API as they are
+// encoded in JSON, and the errors and paths of the API.
+//
+// It imports no other package of the simulator. All of them may import it. Programs use
+// package simulator, which has an alias for each type that they need.
 package wire
 
 import (
@@ -5,6 +10,16 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+)
+
+// The paths of the API. Both serve the same resources.
+const (
+	// CustomerPath is for customers. Calls are counted, and the quota and the
+	// faults apply to them.
+	CustomerPath = "/v1"
+	// OperatorPath is for the operator. Calls are not counted, and no faults apply
+	// to them.
+	OperatorPath = "/operator/v1"
 )
 
 // The codes of errors in an answer.
@@ -84,4 +99,32 @@ type ErrorBody struct {
 type ErrorDetail struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+}
+
+// List is one page of resources, ordered by ID.
+type List[T any] struct {
+	Items []T `json:"items"`
+	// Continue is the value of the query parameter "continue" in a request for the
+	// next page. It is empty on the last page.
+	Continue string `json:"continue,omitempty"`
+}
+
+// Duration is a time.Duration that is written in Go's notation, such as
+// "1m30s".
+type Duration time.Duration
+
+// String returns the duration in Go's notation.
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is not a duration such as 30ms or 1m", text)
+	}
+	*d = Duration(parsed)
+	return nil
 }
