@@ -2,6 +2,7 @@ package docs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,9 +49,9 @@ var placeholders = strings.NewReplacer("{kind}", "KIND", "{namespace}", "NAMESPA
 
 func needs(c doctor.Check) string {
 	var all []string
-	for _, s := range c.Needs {
-		if text := "`" + string(s) + "`"; !strings.Contains(strings.Join(all, ", "), text) {
-			all = append(all, text)
+	for i, s := range c.Needs {
+		if !slices.Contains(c.Needs[:i], s) {
+			all = append(all, "`"+string(s)+"`")
 		}
 	}
 	return strings.Join(all, ", ")

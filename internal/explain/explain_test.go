@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"flag"
 	"fmt"
 	"net/netip"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,9 +20,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
+	"github.com/fairlead-k8s/fairlead/internal/golden"
 )
-
-var generate = flag.Bool("generate", false, "write the golden files")
 
 var (
 	noon    = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -167,7 +164,7 @@ func views(r message.Reason) []View {
 // golden file. If the answer says that the object waits, the test also checks that the
 // answer has the daemon's message word for word.
 func TestEveryReason(t *testing.T) {
-	golden := map[string]*strings.Builder{}
+	texts := map[string]*strings.Builder{}
 	seen := map[string]bool{}
 	for _, r := range all() {
 		name := r.On + "-" + r.Condition
@@ -182,11 +179,11 @@ func TestEveryReason(t *testing.T) {
 		}
 		seen[name+r.Name] = true
 		for _, v := range views(r) {
-			if golden[name] == nil {
-				golden[name] = &strings.Builder{}
+			if texts[name] == nil {
+				texts[name] = &strings.Builder{}
 			}
 			a := all().Explain(v)
-			fmt.Fprintf(golden[name], "# %s\n%s\n", r.Name, a.text(noon))
+			fmt.Fprintf(texts[name], "# %s\n%s\n", r.Name, a.text(noon))
 			if a.State == Waits && a.Why == nil {
 				t.Errorf("%s %s: it waits and does not say why", name, r.Name)
 			}
@@ -199,20 +196,8 @@ func TestEveryReason(t *testing.T) {
 			}
 		}
 	}
-	for name, text := range golden {
-		file := filepath.Join("testdata", name+".txt")
-		if *generate {
-			if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(string(want), text.String()); d != "" {
-			t.Errorf("%s (-want +got):\n%s", file, d)
-		}
+	for name, text := range texts {
+		golden.Compare(t, filepath.Join("testdata", name+".txt"), text.String(), "the rules of this package, or a message.Reason in the events.go of its controller")
 	}
 }
 

@@ -3,7 +3,6 @@ package simulated
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,9 +11,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+	"github.com/fairlead-k8s/fairlead/internal/golden"
+)
 
 // Each file testdata/config/NAME.yaml is refused with the text in NAME.error.
 func TestConfigIsRefused(t *testing.T) {
@@ -32,20 +31,7 @@ func TestConfigIsRefused(t *testing.T) {
 			if err == nil {
 				t.Fatal("was accepted")
 			}
-			got := err.Error() + "\n"
-			golden := strings.TrimSuffix(file, ".yaml") + ".error"
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), got); d != "" {
-				t.Errorf("-want +got:\n%s", d)
-			}
+			golden.Compare(t, strings.TrimSuffix(file, ".yaml")+".error", err.Error()+"\n", "providers/simulated/config.go")
 		})
 	}
 }
