@@ -32,10 +32,10 @@ The guides explain the rules: [nodes that are removed](../guides/node-deletion.m
 // kinds has the kinds of objects, in the order of the page.
 var kinds = []struct{ kind, plural, intro string }{
 	{"Node", "Nodes", "`kubectl describe node NAME` shows both."},
-	{"Service", "Services", "`kubectl describe service NAME` shows the events, and `kubectl get service NAME -o yaml` the conditions."},
+	{"Service", "Services", "`kubectl describe service NAME` shows events, `kubectl get service NAME -o yaml` conditions."},
 	{"CertificateSigningRequest", "CertificateSigningRequests", "The event `ServingCertificateHeld` on the Node begins with one of these reasons. `kubectl describe csr NAME` shows a condition: `Approved`, or, with `--deny-foreign-csr`, `Denied`."},
-	{"PersistentVolume", "PersistentVolumes", "`kubectl describe pv NAME` shows the events. Only the [controller for labels of volumes](../guides/volumes.md) records them, which is off by default."},
-	{"Lease", "the Lease", "Events about the daemon itself: `kubectl -n kube-system get events --field-selector involvedObject.name=cloud-controller-manager`."},
+	{"PersistentVolume", "PersistentVolumes", "`kubectl describe pv NAME` shows the events of the [controller for labels of volumes](../guides/volumes.md)."},
+	{"Lease", "the Lease", "`kubectl -n kube-system get events --field-selector involvedObject.name=cloud-controller-manager`"},
 }
 
 // eventsPage returns the page of events and conditions.
