@@ -2,13 +2,14 @@ package docs
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fairlead-k8s/fairlead/internal/golden"
 )
 
 const (
@@ -25,7 +26,7 @@ type value struct {
 }
 
 // TestChartValues compares the table of the chart's README with the comments in
-// values.yaml that begin with "# --". With -generate it writes the table.
+// values.yaml that begin with "# --".
 func TestChartValues(t *testing.T) {
 	all := valuesOfChart(t)
 	if len(all) < 60 {
@@ -36,23 +37,7 @@ func TestChartValues(t *testing.T) {
 	for _, v := range all {
 		table.WriteString("| `" + strings.Join(v.path, ".") + "` | " + initial(t, v.initial) + " | " + sentence(v.description) + " |\n")
 	}
-	const begin, end = "from values.yaml; DO NOT EDIT. -->\n", "<!-- end -->\n"
-	page := read(t, chartReadme)
-	before, rest, found := strings.Cut(page, begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !found || !closed {
-		t.Fatalf("%s has no place for the table", chartReadme)
-	}
-	want := before + begin + table.String() + end + after
-	if *generate {
-		if err := os.WriteFile(filepath.Join(root, chartReadme), []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if page != want {
-		t.Errorf("the table in %s is stale, run make generate", chartReadme)
-	}
+	golden.CompareBetween(t, filepath.Join(root, chartReadme), "from values.yaml; DO NOT EDIT. -->", table.String(), chartValues)
 }
 
 // TestSchemaDescribesEachValue compares the descriptions in the schema with the
