@@ -21,11 +21,9 @@ import (
 // Service shows the failure.
 func (c *Controller) call(ctx context.Context, key string, p plan) error {
 	stop := c.reportSlowCall(ctx, p)
-	c.prepareNext(ctx)
 	began := c.clock.Now()
 	r, err := c.carryOut(ctx, p)
 	took := c.clock.Since(began)
-	c.short.Store(took < shortCall)
 	shown := stop()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -57,32 +55,6 @@ func (c *Controller) complete(ctx context.Context, key string, p plan) (plan, er
 	live.Status.LoadBalancer = p.service.Status.LoadBalancer // See withLastStatus.
 	p.whole = live
 	return p, nil
-}
-
-// prepareNext writes the finalizer of the Service that gets a worker next. It does so
-// while a call about another Service is under way, so that the next call waits less for
-// the API server. This matters if there are few workers. prepareNext does this only
-// after a short call. After a long call, the gain would be small, because a write takes
-// hardly any time compared with a long call. But the cost would be the same, because
-// the deletion of a Service with a finalizer has to wait for a worker and a call. A
-// Service whose last pass has failed is not prepared, because its passes have delays.
-func (c *Controller) prepareNext(ctx context.Context) {
-	key, waits := c.loop.Next()
-	if !waits || !c.short.Load() || !c.claims.prepare(key) {
-		return
-	}
-	c.preparing.Go(func() {
-		defer c.claims.release(key)
-		o, err := c.observe(key)
-		p := decide(o)
-		if err != nil || p.do != addFinalizer {
-			return
-		}
-		if err := c.write(ctx, key, o, p); err != nil {
-			return // The Service's own pass repeats the write.
-		}
-		c.store.rememberPrepared(key, p.memory)
-	})
 }
 
 // called is a finished call to the provider for one Service.

@@ -12,9 +12,6 @@ const (
 	longestRetry = 5 * time.Minute
 	// repeatEvent is the shortest time between two events with the same reason.
 	repeatEvent = 30 * time.Minute
-	// shortCall is the limit below which a call counts as short. After a short call,
-	// the next Service gets its finalizer during the following call.
-	shortCall = time.Second
 	// slowCallAfter is the time after which the Service shows that a call takes long.
 	slowCallAfter = 30 * time.Second
 	// queuedAfter is the time for which a Service waits behind others before an event

@@ -82,19 +82,6 @@ func (s *store) remember(key string, m memory) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.queued, key)
-	s.set(key, m)
-}
-
-// rememberPrepared is like remember, but for a Service that still waits for a worker.
-// The Service still counts as queued.
-func (s *store) rememberPrepared(key string, m memory) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.set(key, m)
-}
-
-// set replaces the memory of a Service. The caller holds mu.
-func (s *store) set(key string, m memory) {
 	if m.isEmpty() {
 		delete(s.memories, key)
 	} else {

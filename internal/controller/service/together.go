@@ -180,3 +180,32 @@ func (c *Controller) callTogether(ctx context.Context, g *group, set string) err
 	klog.FromContext(ctx).Info("Load balancers updated with one call", "services", len(services), "nodes", len(nodes.nodes), "failed", failures, "took", took)
 	return ctx.Err()
 }
+
+// claims has the Services that are in use, by key. A Service is used by one pass or by
+// one call that updates several load balancers, but never by both. So calls about one
+// Service never overlap (promise S3).
+type claims struct {
+	mu sync.Mutex
+	of map[string]bool // whether another claim of the Service was refused; guarded by mu
+}
+
+func newClaims() *claims { return &claims{of: map[string]bool{}} }
+
+// claim claims a Service and reports whether it was free.
+func (c *claims) claim(key string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, taken := c.of[key]
+	c.of[key] = taken
+	return !taken
+}
+
+// release ends a claim, and reports whether another claim of the Service was refused
+// during that time.
+func (c *claims) release(key string) (refused bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	refused = c.of[key]
+	delete(c.of, key)
+	return refused
+}
