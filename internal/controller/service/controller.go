@@ -141,9 +141,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		return c.loop.Run(ctx) // The context has ended, and the queue ends with it.
 	}
 	defer c.metrics.start()()
-	c.backends.remake()
-	c.backends.warn(ctx)
-	c.backends.isNews() // The first set need not be reported, because each Service gets a first pass anyway.
+	c.backends.start(ctx)
 	c.metrics.observeSet(c.backends.newest())
 	var background sync.WaitGroup
 	background.Go(func() { c.backends.follow(ctx, c.onNewSet) })

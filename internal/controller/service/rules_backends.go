@@ -1,8 +1,6 @@
 package service
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
@@ -57,21 +55,4 @@ func (b BackendPolicy) isLeaving(node *corev1.Node) bool {
 
 func isExcluded(node *corev1.Node) bool {
 	return nodefact.HasLabel(node, corev1.LabelNodeExcludeBalancers)
-}
-
-// nodeSet is one version of the Nodes behind all load balancers.
-type nodeSet struct {
-	// id is the ID of the set. Two sets with the same ID have the same instances.
-	id    string
-	nodes []*corev1.Node // in the order of their names; they belong to the informer and must not be changed
-	made  time.Time
-}
-
-// names returns the names of the set's Nodes.
-func (s nodeSet) names() []string {
-	names := make([]string, 0, len(s.nodes))
-	for _, node := range s.nodes {
-		names = append(names, node.Name)
-	}
-	return names
 }
