@@ -23,10 +23,7 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 		c.store.remember(key, p.memory)
 		return false, nil
 	case forget:
-		c.store.forget(key)
-		if o.service == nil {
-			c.store.forgetTried(key)
-		}
+		c.store.forget(key, o.service != nil)
 		return o.service != nil && o.memory.uid != "", nil
 	case wait:
 		return false, c.showWaiting(ctx, key, o, p)
@@ -42,7 +39,7 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 		}
 		logger.Info("Released the Service", "why", p.why)
 		c.record(o.subject(), p.writes.events)
-		c.store.forget(key)
+		c.store.forget(key, true)
 		return false, nil
 	case update, ensure, remove, find:
 		p, err := c.complete(ctx, key, p)
@@ -85,7 +82,6 @@ func (c *Controller) showWaiting(ctx context.Context, key string, o observed, p 
 		p.memory.written, p.memory.writtenAt = o.memory.written, o.memory.writtenAt
 	}
 	c.store.remember(key, p.memory)
-	c.store.noteShown(key, p.tried)
 	return err
 }
 

@@ -75,7 +75,6 @@ func (c *Controller) conclude(ctx context.Context, key string, p plan, call call
 	c.metrics.observeCall(measuredCall{p.do, r.result, call.err, call.took, c.clock.Since(r.nodes.made)})
 	c.record(p.service, events)
 	c.store.noteProvider(p, r, m)
-	c.store.noteTried(key, p, r.at)
 	c.store.remember(key, m)
 	logger := klog.FromContext(ctx).WithValues("service", key, "call", p.do, "why", p.why, "took", call.took)
 	if cloud.HeldFor(call.err) > 0 {

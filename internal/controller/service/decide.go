@@ -24,7 +24,6 @@ type observed struct {
 	// hosts is the number of nodes in that set.
 	hosts  int
 	memory memory
-	tried  tried
 	policy Policy
 	// shown is the last address that this process has seen on a Service with this
 	// name.
@@ -80,9 +79,6 @@ type plan struct {
 	// recorded as an event.
 	routine bool
 	writes  writes
-	// delays is the number of earlier failures. If this call fails, the delay after it
-	// grows with this number.
-	delays int
 	// shared means that one call may be made for this Service together with others.
 	shared bool
 	// fresh means that a new set of Nodes is made right before this call.
@@ -101,8 +97,6 @@ type plan struct {
 	// awaited means that a user waits for the next pass.
 	awaited bool
 	memory  memory
-	// tried replaces observed.tried, unless it is empty.
-	tried tried
 }
 
 // writes has what an action writes to the API server. The action first makes one patch,

@@ -21,12 +21,11 @@
 //     deletion the finalizer holds up
 //   - rules_shape.go: the fields from which a load balancer is built
 //   - rules_provide.go, rules_cleanup.go: the order of actions
-//   - rules_offer.go: updates of the backends while the load balancer cannot be ensured
 //   - rules_backends.go, rules_membership.go: which Nodes are behind load balancers, and
 //     how long a changed Node waits for other Nodes
 //   - rules_outcome.go: the memory and the events after a call
-//   - rules_wait.go: the time at which a failed call is made again
-//   - rules_edits.go: the limit of calls for edits
+//   - rules_wait.go: the time at which a failed call is made again, the limit of calls for
+//     edits, and updates of the backends meanwhile
 //   - rules_conditions.go: the conditions of a Service, and the pause between two
 //     changes of them
 //   - rules_wake.go: the changes after which a pass is due

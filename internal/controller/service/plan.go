@@ -45,8 +45,7 @@ func (c *Controller) Plan(_ context.Context, key string) ([]step.Step, error) {
 	}
 	if o.service == nil {
 		if decide(o).do == forget { // Otherwise its load balancer still has to be deleted.
-			c.store.forget(key)
-			c.store.forgetTried(key)
+			c.store.forget(key, false)
 		}
 		return nil, nil
 	}

@@ -18,7 +18,7 @@ func cleanUp(o observed) plan {
 		return p
 	case owned && !o.memory.deleted:
 		p := withBackoff(o, plan{do: remove, why: reasonToLeave(o.service), service: o.withLastStatus(o.builtFrom())})
-		p = withSearch(o, withPauseBetweenRemovals(o, p))
+		p = withSearch(o, p)
 		if shape := shapeFor(o.service); p.do == remove && o.memory.announced != shape {
 			p.memory.announced = shape
 			p.writes.events = []message.Event{deletingEvent()}
@@ -82,7 +82,7 @@ func (o observed) withLastStatus(service *corev1.Service) *corev1.Service {
 	// The shown address may be newer than the returned one if the provider itself has
 	// written it. This is possible if a call has failed since, or if the provider has
 	// accepted a changed address before.
-	mayBeNewer := len(status.Ingress) > 0 && (m.uncertain || !m.contested && m.askedAt.After(m.repairedAt))
+	mayBeNewer := len(status.Ingress) > 0 && (m.uncertain || m.accepted)
 	if m.status != nil && len(m.status.Ingress) > 0 && !mayBeNewer {
 		status = *m.status
 	}

@@ -149,7 +149,6 @@ func giveUp(o observed) plan {
 		return leaveAlone(o)
 	case had != nil && !o.memory.deleted:
 		p := withBackoff(o, plan{do: remove, why: "the Service belongs to another load balancer class now", service: o.withLastStatus(had)})
-		p = withPauseBetweenRemovals(o, p)
 		p.writes.conditions = nil
 		return p
 	case hasFinalizer(o.service), len(ownConditions(o.service)) > 0, o.stale() != nil:

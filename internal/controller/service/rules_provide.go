@@ -47,7 +47,6 @@ func provide(o observed) plan {
 	switch shape := shapeOf(o.service); {
 	case o.memory.shape != shape, o.memory.uncertain:
 		p := withBackoff(o, plan{do: ensure, why: difference(o), service: o.service, routine: isKnownFromBefore(o), fresh: o.memory.backends == ""})
-		p = withPauseBetweenEdits(o, p)
 		if p.do == ensure && !p.routine && o.memory.announced != shape {
 			p.memory.announced = shape
 			p.writes.events = []message.Event{ensuringEvent()}
@@ -80,7 +79,7 @@ func keepFinalizer(o observed) plan {
 		p.writes.events = []message.Event{contestedEvent("finalizer", managerOf(o.service, "f:finalizers"))}
 		return p
 	}
-	if after := untilEdit(o); after > 0 { // Without the finalizer, a change of the type needs no deletion in the cloud.
+	if after := o.memory.edits.used.Next(editLimit).Sub(o.now); after > 0 && o.memory.edits.have(o.service) { // Without the finalizer, a change of the type needs no deletion in the cloud.
 		return waitToEdit(o, after)
 	}
 	if !o.elsewhere {
@@ -139,14 +138,18 @@ func show(o observed) plan {
 	if differs && o.memory.published && len(o.memory.status.Ingress) == 0 {
 		o.memory.status, differs = &shown, false // The provider has returned no address, so the shown address may stay.
 	}
-	o.memory.published = o.memory.published || !differs
+	o.memory.published, o.memory.contested = o.memory.published || !differs, o.memory.contested && differs
 	if differs && o.memory.published {
 		return repairAddress(o)
 	}
 	p := plan{do: publish, why: "the address has changed", memory: o.memory}
 	if differs {
 		p.writes.ingress = &o.memory.status.Ingress
-		p.memory.published = true
+		p.memory.published, p.memory.contested = true, false
+	}
+	if o.memory.contested {
+		p.why = "somebody else has changed the address"
+		p.writes.events = []message.Event{contestedEvent("status", managerOf(o.service, "f:loadBalancer"))}
 	}
 	conditions, later := outdated(o, serving(o), provisioned())
 	p = p.withConditions(conditions, o.now)
@@ -161,28 +164,15 @@ func show(o observed) plan {
 	return p
 }
 
-// repairAddress restores an address that somebody else has changed, at most once in
-// repairPause. Before that, the provider is called with the current Service, because
-// the provider itself may have changed the address with a client of its own.
+// repairAddress returns the plan for an address that somebody else has changed, at most
+// once in repairPause. The provider is called with the current Service, because the
+// provider itself may have changed the address with a client of its own. Its answer
+// decides whether the address is put back (see memory.withStatus).
 func repairAddress(o observed) plan {
-	next := o.memory.repairedAt.Add(repairPause)
-	if asked := o.memory.askedAt.Add(repairPause); !o.memory.contested && asked.After(next) {
-		next = asked
+	if next := o.memory.repairedAt.Add(repairPause); o.now.Before(next) {
+		return plan{do: wait, why: "a change was put back or accepted a short time ago", after: next.Sub(o.now), memory: o.memory}
 	}
-	switch {
-	case o.now.Before(next):
-		return plan{do: wait, why: "the address was put back, or the provider was asked for it, a short time ago", after: next.Sub(o.now), memory: o.memory}
-	case !o.memory.contested:
-		p := withBackoff(o, plan{do: ensure, why: "somebody has changed the address, maybe the provider itself", service: o.service, routine: true})
-		p.memory.askedAt = o.now
-		return p
-	}
-	p := plan{do: publish, why: "somebody else has changed the address", memory: o.memory}
-	p.writes.ingress = &o.memory.status.Ingress
-	p.writes.events = []message.Event{contestedEvent("status", managerOf(o.service, "f:loadBalancer"))}
-	p.memory.repairedAt, p.memory.contested = o.now, false
-	conditions, _ := outdated(o, serving(o), provisioned())
-	return p.withConditions(conditions, o.now)
+	return withBackoff(o, plan{do: ensure, why: "somebody has changed the address, maybe the provider itself", service: o.service, routine: true})
 }
 
 // settled returns the plan to wait for a change, or for the next resync. But if

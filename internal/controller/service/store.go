@@ -1,7 +1,7 @@
 package service
 
 import (
-	"math/rand/v2"
+	"hash/fnv"
 	"sync"
 	"time"
 
@@ -22,8 +22,6 @@ type store struct {
 
 	mu       sync.Mutex
 	memories map[string]memory       // by key; guarded by mu
-	tries    map[string]tried        // by key; guarded by mu
-	jitters  map[string]float64      // by key; guarded by mu
 	foreign  map[string]types.UID    // see Policy.foreignAfter, by key; guarded by mu
 	shown    map[string]shownAddress // the last address that a Service of ours has shown, by key; guarded by mu
 	queued   map[string]time.Time    // the times at which Services began to wait behind others, by key; guarded by mu
@@ -35,8 +33,6 @@ func newStore(gauges *waiting.Gauges) *store {
 	return &store{
 		waiting:  gauges,
 		memories: map[string]memory{},
-		tries:    map[string]tried{},
-		jitters:  map[string]float64{},
 		foreign:  map[string]types.UID{},
 		shown:    map[string]shownAddress{},
 		queued:   map[string]time.Time{},
@@ -47,12 +43,11 @@ func newStore(gauges *waiting.Gauges) *store {
 func (s *store) recall(key string, o *observed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o.memory, o.tried, o.shown, o.elsewhere = s.memories[key], s.tries[key], s.shown[key], s.elsewhere
+	o.memory, o.shown, o.elsewhere = s.memories[key], s.shown[key], s.elsewhere
 	o.foreign = o.service != nil && s.foreign[key] == o.service.UID
-	if _, ok := s.jitters[key]; !ok {
-		s.jitters[key] = rand.Float64() //nolint:gosec // no secret
-	}
-	o.jitter = s.jitters[key]
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(o.memory.uid)) // A hash accepts all data.
+	o.jitter = float64(hash.Sum32()) / (1 << 32)
 }
 
 // memory returns the memory of a Service.
@@ -82,49 +77,28 @@ func (s *store) remember(key string, m memory) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.queued, key)
-	if m.isEmpty() {
+	s.memories[key] = m
+	if m.isEmpty() && m.edits.uid == "" {
 		delete(s.memories, key)
-	} else {
-		s.memories[key] = m
 	}
 	s.report(key)
 }
 
-func (s *store) forget(key string) {
+// forget drops the memory of a Service. If the Service still exists, the allowance for
+// its edits is kept.
+func (s *store) forget(key string, exists bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if uid := s.memories[key].uid; uid == "" || uid == s.shown[key].uid { // The address of a newer Service with this name stays.
 		delete(s.shown, key)
 	}
+	kept := memory{edits: s.memories[key].edits}
 	delete(s.memories, key)
-	delete(s.jitters, key)
+	if exists && kept.edits.uid != "" {
+		s.memories[key] = kept
+	}
 	delete(s.queued, key)
 	s.report(key)
-}
-
-// noteTried records the call of a plan. at is the time when the call ended.
-func (s *store) noteTried(key string, p plan, at time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tries[key] = s.tries[key].after(p, at)
-}
-
-// noteShown stores the times at which the Service and an event last reported that an
-// edit waits.
-func (s *store) noteShown(key string, t tried) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t.uid != "" {
-		s.tries[key] = t
-	}
-}
-
-// forgetTried drops the records of noteTried and noteShown. It may be called only if the
-// Service is gone.
-func (s *store) forgetTried(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.tries, key)
 }
 
 // note records whether a Service belongs to another class. For a Service that is or

@@ -59,7 +59,6 @@ type world struct {
 	now      time.Time
 	service  *corev1.Service // nil if the Service is gone
 	memory   memory
-	tried    tried
 	nodes    int
 	balancer bool // the cloud has the load balancer
 	has      int  // the number of nodes that the load balancer has
@@ -94,7 +93,7 @@ func (w *world) nodeSet() nodeSet {
 func (w *world) happens(t event) {
 	if t == processDies {
 		w.made = false
-		w.memory, w.tried, w.foreign = memory{}, tried{}, w.service != nil && w.service.Spec.LoadBalancerClass != nil
+		w.memory, w.foreign = memory{}, w.service != nil && w.service.Spec.LoadBalancerClass != nil
 		w.given = w.given || w.foreign
 	}
 	if t == nodesChange {
@@ -150,7 +149,7 @@ func (w *world) step(what turn) plan {
 	w.path = append(w.path, what)
 	w.happens(what.change)
 	p := decide(observed{
-		now: w.now, service: w.cached(), backends: w.nodeSet().id, hosts: len(w.nodeSet().nodes), memory: w.memory, tried: w.tried, policy: policy, foreign: w.foreign,
+		now: w.now, service: w.cached(), backends: w.nodeSet().id, hosts: len(w.nodeSet().nodes), memory: w.memory, policy: policy, foreign: w.foreign,
 	})
 	if p.why == "" {
 		w.t.Errorf("%v: %v without a why", w.path, p.do)
@@ -162,7 +161,7 @@ func (w *world) step(what turn) plan {
 		if w.balancer && w.memory.service != nil {
 			w.t.Errorf("%v: a load balancer is forgotten", w.path)
 		}
-		w.memory = memory{}
+		w.memory = memory{edits: w.memory.edits}
 	case addFinalizer:
 		w.service.Finalizers = append(w.service.Finalizers, Finalizer)
 		w.write(p)
@@ -170,9 +169,6 @@ func (w *world) step(what turn) plan {
 	case publish, wait:
 		w.write(p)
 		w.memory = p.memory
-		if p.tried.uid != "" {
-			w.tried = p.tried
-		}
 	case release:
 		if w.balancer && !w.tampered && !w.given {
 			w.t.Errorf("%v: the finalizer goes while the load balancer exists", w.path)
@@ -180,7 +176,7 @@ func (w *world) step(what turn) plan {
 		w.service.Finalizers = slices.DeleteFunc(w.service.Finalizers, func(f string) bool { return f == Finalizer })
 		w.write(p)
 		w.collect()
-		w.memory = memory{}
+		w.memory = memory{edits: w.memory.edits}
 	case doNothing:
 		w.memory = p.memory
 	}
@@ -238,7 +234,6 @@ func (w *world) call(what callOutcome, p plan) {
 		}
 	}
 	w.memory, _ = conclude(p, r)
-	w.tried = w.tried.after(p, w.now)
 }
 
 // TestWalk tries all sequences of a few turns, and checks at each step that no promise
