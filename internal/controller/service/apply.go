@@ -96,7 +96,10 @@ func (c *Controller) mustPatch(ctx context.Context, key string, o observed, p pl
 	if p.writes.ingress == nil { // The address that the Service shows is accepted, whatever becomes of the conditions.
 		m.status, m.published = p.memory.status, p.memory.published
 	}
-	m.uid, m.namedAt = o.service.UID, p.memory.namedAt // A refused annotation is tried again only after repairPause, so no call waits for it.
+	m.uid = o.service.UID
+	if p.writes.class != nil && kube.IsRejected(err) {
+		m.namedAt = o.now // The annotation is tried again only after repairPause, so no call waits for it.
+	}
 	if reason := e.Reason + " " + string(p.do); m.recorded.isNew(reason, o.now) {
 		m.recorded = m.recorded.with(reason, o.now)
 		c.record(o.service, []message.Event{e})

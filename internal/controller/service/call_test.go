@@ -178,7 +178,7 @@ func TestProviderIsGivenWholeServices(t *testing.T) {
 		{name: "LargeServiceAfterARestart", before: edits{bulky}, restart: true, want: "ensure s"},
 		{name: "LargeServiceThatIsOneNoLonger", before: edits{bulky}, after: edits{internal}, want: "delete s"},
 		{name: "LargeServiceThatIsDeleted", before: edits{bulky}, after: edits{deleted}, restart: true, want: "delete s"},
-		{name: "ServiceOfARetiredClass", before: edits{retired, finalized}, after: edits{deleted}, want: "delete s"},
+		{name: "ServiceOfARetiredClass", before: edits{retired, held}, after: edits{deleted}, want: "delete s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -28,8 +28,8 @@ type observed struct {
 	// shown is the last address that this process has seen on a Service with this
 	// name.
 	shown shownAddress
-	// foreign means that the class that the Service has, or had last, is not served
-	// here.
+	// foreign means that this process has last seen the Service with a class that is not
+	// served here.
 	foreign bool
 	// elsewhere means that somebody else provides load balancers, according to the last
 	// call about any Service that has shown this or the opposite.
@@ -131,11 +131,11 @@ func decide(o observed) plan {
 	switch {
 	case o.service == nil, o.memory.uid != "" && o.memory.uid != o.service.UID:
 		return removeOrphan(o)
-	case !o.policy.isOurs(o.service), o.foreign, o.policy.isGivenAway(o.service):
-		return giveUp(o)
-	case o.service.DeletionTimestamp != nil, o.service.Spec.Type != corev1.ServiceTypeLoadBalancer:
+	case !o.isOurs():
+		return leaveAlone(o)
+	case o.policy.isLeft(o.service):
 		return cleanUp(o)
 	default:
-		return provide(o)
+		return withClass(o, provide(o))
 	}
 }

@@ -16,9 +16,8 @@
 //
 // DESIGN.md has the states of a Service. The rules are in:
 //
-//   - rules_ours.go: which Services are served
-//   - rules_unserved.go: the report on a Service whose class is not served here, and whose
-//     deletion the finalizer holds up
+//   - rules_ours.go: which Services are served, and the report on a Service that the
+//     finalizer of another class holds up
 //   - rules_shape.go: the fields from which a load balancer is built
 //   - rules_provide.go, rules_cleanup.go: the order of actions
 //   - rules_backends.go, rules_membership.go: which Nodes are behind load balancers, and

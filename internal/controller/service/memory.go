@@ -62,9 +62,13 @@ type memory struct {
 	unwritten bool
 	// repairedAt is the time when a change by somebody else was last undone or accepted.
 	repairedAt time.Time
-	// namedAt is the time when AnnotationClass was last written in a patch of its own.
+	// namedAt is the time when AnnotationClass was last written without the finalizer, or
+	// was refused.
 	namedAt time.Time
-	edits   edits
+	// heldSince is the time when the Service, which is another controller's, was first
+	// seen to be held up by the finalizer.
+	heldSince time.Time
+	edits     edits
 }
 
 // unknownSet is no ID of a set.
@@ -127,7 +131,9 @@ func (n news) with(reason string, at time.Time) news {
 
 // isEmpty reports whether nothing is remembered that a decision could depend on, except
 // edits.
-func (m memory) isEmpty() bool { return m.uid == "" && m.service == nil && len(m.recorded) == 0 }
+func (m memory) isEmpty() bool {
+	return m.uid == "" && m.service == nil && len(m.recorded) == 0 && m.heldSince.IsZero()
+}
 
 // withFailure returns the memory after a call has failed. If the provider has asked for
 // a pause, the delay is that pause, and later delays do not become longer.

@@ -7,7 +7,9 @@ import (
 )
 
 // cleanUp removes the load balancer of a Service that is being deleted or that now
-// has another type. The finalizer is removed last (promise S2).
+// has another type or class. The finalizer is removed last (promise S2). If another
+// controller serves the Service now, it shows no conditions of this controller, and its
+// address stays, because it comes from the other one.
 func cleanUp(o observed) plan {
 	o.memory.uid = o.service.UID
 	owned := hasFinalizer(o.service) || o.memory.service != nil
@@ -23,31 +25,40 @@ func cleanUp(o observed) plan {
 			p.memory.announced = shape
 			p.writes.events = []message.Event{deletingEvent()}
 		}
+		if isGivenAway(o.service) {
+			p.writes.conditions = nil
+		}
 		return p
-	case hasFinalizer(o.service), len(ownConditions(o.service)) > 0:
+	case hasFinalizer(o.service), len(ownConditions(o.service)) > 0, o.memory.service != nil && unnamed(o.service) != nil:
 		return withoutBalancer(o, "the load balancer is gone")
 	default:
 		return plan{do: forget, why: "the Service has no load balancer"}
 	}
 }
 
+// isGivenAway reports whether a Service that does not want a load balancer from here any
+// more wants one from another controller.
+func isGivenAway(service *corev1.Service) bool {
+	return service.DeletionTimestamp == nil && service.Spec.Type == corev1.ServiceTypeLoadBalancer
+}
+
 // withoutBalancer returns the plan for a Service that has no load balancer any more.
 func withoutBalancer(o observed, why string) plan {
-	return plan{
-		do: release, why: why,
-		writes: writes{
-			release: hasFinalizer(o.service), class: unnamed(o.service), ingress: emptied(o.service), drop: ownConditions(o.service),
-		},
-		memory: o.memory,
+	p := plan{do: release, why: why, memory: o.memory}
+	p.writes = writes{release: hasFinalizer(o.service), class: unnamed(o.service), drop: ownConditions(o.service)}
+	if len(o.service.Status.LoadBalancer.Ingress) > 0 && !isGivenAway(o.service) {
+		p.writes.ingress = &[]corev1.LoadBalancerIngress{}
 	}
+	return p
 }
 
 // builtFrom returns the Service from which the provider may have built the load
-// balancer. If the Service has neither the type LoadBalancer nor the finalizer, that is
-// the Service of the last call, because somebody has removed the finalizer and may have
-// changed more.
+// balancer. That is the Service of the last call if another controller serves the Service
+// now. It is so, too, if the Service has neither the type LoadBalancer nor the finalizer,
+// because somebody has removed the finalizer and may have changed more.
 func (o observed) builtFrom() *corev1.Service {
-	if !hasFinalizer(o.service) && o.service.Spec.Type != corev1.ServiceTypeLoadBalancer {
+	isLost := !hasFinalizer(o.service) && o.service.Spec.Type != corev1.ServiceTypeLoadBalancer
+	if o.memory.service != nil && (isLost || isGivenAway(o.service)) {
 		return o.memory.service
 	}
 	return o.service
@@ -92,16 +103,12 @@ func (o observed) withLastStatus(service *corev1.Service) *corev1.Service {
 }
 
 func reasonToLeave(service *corev1.Service) string {
-	if service.DeletionTimestamp != nil {
+	switch {
+	case service.DeletionTimestamp != nil:
 		return "the Service is being deleted"
+	case isGivenAway(service):
+		return "the Service belongs to another load balancer class now"
+	default:
+		return "the Service has another type now"
 	}
-	return "the Service has another type now"
-}
-
-// emptied returns an empty list if the Service shows an address, and nil otherwise.
-func emptied(service *corev1.Service) *[]corev1.LoadBalancerIngress {
-	if len(service.Status.LoadBalancer.Ingress) == 0 {
-		return nil
-	}
-	return &[]corev1.LoadBalancerIngress{}
 }

@@ -41,9 +41,6 @@ func provide(o observed) plan {
 	if !hasFinalizer(o.service) {
 		return keepFinalizer(o)
 	}
-	if class := o.policy.named(o.service); class != nil && o.now.Sub(o.memory.namedAt) >= repairPause {
-		return nameClass(o, class)
-	}
 	switch shape := shapeOf(o.service); {
 	case o.memory.shape != shape, o.memory.uncertain:
 		p := withBackoff(o, plan{do: ensure, why: difference(o), service: o.service, routine: isKnownFromBefore(o), fresh: o.memory.backends == ""})
@@ -68,7 +65,7 @@ func provide(o observed) plan {
 // back, at most once in repairPause. Until then the load balancer still gets new sets of
 // nodes, because an update makes nothing that the finalizer would have to keep.
 func keepFinalizer(o observed) plan {
-	p := plan{do: addFinalizer, why: "a load balancer is about to exist", memory: o.memory, writes: writes{class: o.policy.named(o.service)}}
+	p := plan{do: addFinalizer, why: "a load balancer is about to exist", memory: o.memory}
 	if o.memory.service != nil && !o.memory.deleted {
 		if next := o.memory.repairedAt.Add(repairPause); o.now.Before(next) {
 			return offerBackends(o, plan{do: wait, why: "the finalizer was put back a short time ago", after: next.Sub(o.now), memory: o.memory})
@@ -86,16 +83,6 @@ func keepFinalizer(o observed) plan {
 		conditions, _ := outdated(o, provisioning(ensuringCause()))
 		p = p.withConditions(conditions, o.now)
 	}
-	return p
-}
-
-// nameClass corrects AnnotationClass on a Service that already has the finalizer. Such
-// a Service may have got the finalizer before "-" was added to --load-balancer-class.
-// If somebody else changes the annotation, it is corrected again, at most once in
-// repairPause.
-func nameClass(o observed, class *string) plan {
-	p := plan{do: publish, why: "the annotation with the class of the load balancer has to be corrected", memory: o.memory, writes: writes{class: class}}
-	p.memory.namedAt = o.now
 	return p
 }
 
@@ -182,9 +169,6 @@ func settled(o observed, why string) plan {
 	p := plan{do: doNothing, why: why, memory: o.memory}
 	if o.policy.Resync > 0 && !o.memory.elsewhere {
 		p.after = nextResync(o).Sub(o.now)
-	}
-	if next := o.memory.namedAt.Add(repairPause).Sub(o.now); o.policy.named(o.service) != nil && (p.after == 0 || next < p.after) {
-		p.after = next // Then the annotation is written.
 	}
 	if o.memory.elsewhere && len(ownConditions(o.service)) > 0 {
 		p.do, p.why = publish, "somebody else provides the load balancer, so our conditions are removed"

@@ -14,11 +14,11 @@ func TestProvide(t *testing.T) {
 	runRows(t, []row{
 		{
 			name: "FinalizerIsWrittenBeforeTheCloudIsCalled", service: fresh,
-			want: "add finalizer: a load balancer is about to exist | LoadBalancerProvisioning True Ensuring",
+			want: "add finalizer: a load balancer is about to exist | LoadBalancerProvisioning True Ensuring | annotated -",
 		},
 		{
 			name: "NoConditionIsWrittenIfSomebodyElseProvides", service: fresh, edit: func(o *observed) { o.elsewhere = true },
-			want: "add finalizer: a load balancer is about to exist",
+			want: "add finalizer: a load balancer is about to exist | annotated -",
 		},
 		{
 			name: "CloudIsCalledOnceTheFinalizerIsThere", service: balanced(finalized),
@@ -64,7 +64,7 @@ func TestProvide(t *testing.T) {
 		},
 		{
 			name: "RemovedFinalizerIsPutBack", service: balanced(addressed, conditioned), memory: known(ready),
-			want: "add finalizer: somebody has removed the finalizer | event LoadBalancerStatusContested",
+			want: "add finalizer: somebody has removed the finalizer | annotated - | event LoadBalancerStatusContested",
 		},
 		{
 			name: "RemovedFinalizerIsNotPutBackAgainWithinThePause", service: balanced(addressed, conditioned), memory: known(ready, func(m *memory) { m.repairedAt = noon.Add(-time.Minute) }),
@@ -82,7 +82,7 @@ func TestProvide(t *testing.T) {
 		},
 		{
 			name: "RemovedFinalizerIsPutBackAfterAFailedCall", service: balanced(), memory: memory{uid: "u1", service: fresh}.with(hasFailed(ensure, fresh, time.Second)),
-			want: "add finalizer: somebody has removed the finalizer | event LoadBalancerStatusContested",
+			want: "add finalizer: somebody has removed the finalizer | annotated - | event LoadBalancerStatusContested",
 		},
 		{
 			name: "ProviderIsAskedAboutAChangedAddress", service: balanced(finalized, conditioned), memory: known(ready),

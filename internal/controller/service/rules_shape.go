@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -87,15 +88,8 @@ func shapeOf(service *corev1.Service) string {
 // othersOf returns the annotations without AnnotationClass. No provider builds anything
 // from that annotation.
 func othersOf(annotations map[string]string) map[string]string {
-	if _, has := annotations[AnnotationClass]; !has {
-		return annotations
-	}
-	others := map[string]string{}
-	for key, value := range annotations {
-		if key != AnnotationClass {
-			others[key] = value
-		}
-	}
+	others := maps.Clone(annotations)
+	delete(others, AnnotationClass)
 	if len(others) == 0 {
 		return nil
 	}

@@ -101,21 +101,22 @@ func (s *store) forget(key string, exists bool) {
 	s.report(key)
 }
 
-// note records whether a Service belongs to another class. For a Service that is or
-// was served here, it also records the shown address. A nil Service no longer exists.
+// note records whether a Service belongs to another class. For a Service that is or was
+// served here, it also records the shown address. A nil Service no longer exists.
 func (s *store) note(key string, service *corev1.Service, p Policy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if service != nil && (p.isOurs(service) || p.isRetired(service)) && len(service.Status.LoadBalancer.Ingress) > 0 {
+	if service == nil {
+		delete(s.foreign, key)
+		return
+	}
+	if s.foreign[key] = p.foreignAfter(s.foreign[key], service); s.foreign[key] == "" {
+		delete(s.foreign, key)
+	}
+	isKnown := (p.isOurs(service) || p.isRetired(ownerOf(service))) && !p.isForeign(service)
+	if isKnown && len(service.Status.LoadBalancer.Ingress) > 0 {
 		s.shown[key] = shownAddress{service.UID, service.Status.LoadBalancer}
 	}
-	if service != nil {
-		if uid := p.foreignAfter(s.foreign[key], service); uid != "" {
-			s.foreign[key] = uid
-			return
-		}
-	}
-	delete(s.foreign, key)
 }
 
 // noteProvider records whether somebody else provides load balancers, if the call shows

@@ -66,7 +66,6 @@ type world struct {
 	made     bool // this process has called Ensure
 	tampered bool // somebody else has removed the finalizer
 	foreign  bool // this process knows that the last class of the Service was another class
-	given    bool // the Service was given to another class, and no process remembers its load balancer
 	path     []turn
 }
 
@@ -94,7 +93,6 @@ func (w *world) happens(t event) {
 	if t == processDies {
 		w.made = false
 		w.memory, w.foreign = memory{}, w.service != nil && w.service.Spec.LoadBalancerClass != nil
-		w.given = w.given || w.foreign
 	}
 	if t == nodesChange {
 		w.nodes++
@@ -113,12 +111,12 @@ func (w *world) happens(t event) {
 	case isGiven:
 		class("theirs")(w.service)
 		w.service.Spec.Type = corev1.ServiceTypeLoadBalancer
-		w.foreign, w.given = true, w.given || w.memory.uid == ""
+		w.foreign = true
 	case isDeleted:
 		w.service.DeletionTimestamp = &metav1.Time{Time: w.now}
 		w.collect()
 	case isTampered:
-		w.tampered = w.tampered || hasFinalizer(w.service) && w.balancer
+		w.tampered = w.tampered || hasFinalizer(w.service) && (w.balancer || !policy.IsServed(w.service))
 		w.service.Finalizers = nil
 		w.collect()
 	case isCleared:
@@ -170,7 +168,7 @@ func (w *world) step(what turn) plan {
 		w.write(p)
 		w.memory = p.memory
 	case release:
-		if w.balancer && !w.tampered && !w.given {
+		if w.balancer && !w.tampered {
 			w.t.Errorf("%v: the finalizer goes while the load balancer exists", w.path)
 		}
 		w.service.Finalizers = slices.DeleteFunc(w.service.Finalizers, func(f string) bool { return f == Finalizer })
@@ -187,6 +185,13 @@ func (w *world) step(what turn) plan {
 func (w *world) write(p plan) {
 	if w.service == nil {
 		return
+	}
+	switch class := p.writes.class; {
+	case class == nil:
+	case *class == "":
+		delete(w.service.Annotations, AnnotationClass)
+	default:
+		metav1.SetMetaDataAnnotation(&w.service.ObjectMeta, AnnotationClass, *class)
 	}
 	if p.writes.ingress != nil {
 		w.service.Status.LoadBalancer.Ingress = *p.writes.ingress
@@ -289,11 +294,11 @@ func (w *world) ends() {
 // isRight checks the state at the end of a walk.
 func (w *world) isRight(p plan) {
 	w.t.Helper()
-	switch wants := w.service != nil && policy.isOurs(w.service) && w.service.Spec.Type == corev1.ServiceTypeLoadBalancer; {
-	case p.memory.elsewhere || w.tampered || w.given:
-		// Nothing is checked, because the only trace of the load balancer may be lost.
-		// It is lost if somebody removes the finalizer, or gives the Service to another
-		// class, while no process runs.
+	switch wants := w.service != nil && policy.IsServed(w.service) && policy.isOurs(w.service); {
+	case p.memory.elsewhere || w.tampered:
+		// Nothing is checked, because the only trace of the load balancer, or of whose the
+		// Service was, may be lost: somebody has removed the finalizer, and the process may
+		// have died.
 	case wants && (!w.balancer || w.has != w.nodes || w.shape != shapeOf(w.service) || len(w.service.Status.LoadBalancer.Ingress) == 0):
 		w.t.Errorf("%v: load balancer %v with nodes %d of %d, status %+v", w.path, w.balancer, w.has, w.nodes, w.service.Status)
 	case wants && findCondition(w.service, ConditionProvisioning).Status != metav1.ConditionFalse:
