@@ -72,7 +72,7 @@ func (c *Controller) conclude(ctx context.Context, key string, p plan, call call
 	r := call.outcome
 	m, events := conclude(p, r)
 	m = m.withConditions(call.shown, c.clock.Now())
-	c.metrics.observeCall(measuredCall{p.do, r.result, call.err, call.took, c.clock.Since(r.nodes.made)})
+	c.metrics.observeCall(p.do, call, c.clock.Since(r.nodes.made))
 	c.record(p.service, events)
 	c.store.noteProvider(p, r, m)
 	c.store.remember(key, m)

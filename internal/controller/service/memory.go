@@ -48,11 +48,13 @@ type memory struct {
 	// offered is the ID of the node set in the last failed update. It is empty if no
 	// update has failed since the last call of Ensure.
 	offered string
+	// alone is the ID of the set for which the update needs a call of its own, because a
+	// call about several Services said nothing about this one.
+	alone string
 	// announced is the shape for which no more events announce a call.
 	announced string
-	// recorded has the events about failures since the last success, and recordedUpdate
-	// those about failed updates.
-	recorded, recordedUpdate news
+	// recorded has the events about failures since the last success.
+	recorded news
 	// written has the status with which each condition was last written. The map
 	// is never changed, only replaced.
 	written map[string]metav1.ConditionStatus
@@ -172,7 +174,7 @@ func (m memory) withFailure(p plan, r outcome) memory {
 // withoutFailure returns the memory after a call has succeeded.
 func (m memory) withoutFailure() memory {
 	m.failure, m.uncertain, m.unwritten, m.offered = failure{}, false, false, ""
-	m.recorded, m.recordedUpdate = nil, nil
+	m.recorded = nil
 	return m
 }
 

@@ -120,7 +120,7 @@ func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 		if m.failure.attempts == 0 {
 			m = m.withoutFailure()
 		}
-		m.backends, m.recordedUpdate = r.nodes.id, nil
+		m.backends = r.nodes.id
 		switch {
 		case isFirst: // An earlier process has recorded the event.
 			return m, nil
@@ -136,13 +136,14 @@ func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 	if r.nodes.id != m.backends && m.backends != "" {
 		m.backends = unknownSet
 	}
+	recordedAs := r.cause.Reason + " " + string(update)
 	if m.offered = r.nodes.id; m.failure.attempts == 0 {
 		m = m.withFailure(p, r)
 		m.announced, m.recorded = shapeOf(p.service), m.recorded.with(r.cause.Reason, r.at)
-	} else if !m.recordedUpdate.isNew(r.cause.Reason, r.at) {
+	} else if !m.recorded.isNew(recordedAs, r.at) {
 		return m, nil
 	}
-	m.recordedUpdate = m.recordedUpdate.with(r.cause.Reason, r.at)
+	m.recorded = m.recorded.with(recordedAs, r.at)
 	return m, []message.Event{updateFailedEvent(r.text)}
 }
 

@@ -61,7 +61,7 @@ func TestOutcome(t *testing.T) {
 	hadFailed := memory{uid: "u1", recorded: news{"CloudFailed": noon}}.with(hasFailed(ensure, ready, 5*time.Second))
 	ensureFails := inLine.with(hasFailed(ensure, ready, 2*time.Second))
 	offeredInVain := ensureFails.with(func(m *memory) {
-		m.offered, m.recordedUpdate = "new", news{"CloudFailed": noon.Add(-time.Minute)}
+		m.offered, m.recorded = "new", news{"CloudFailed update": noon.Add(-time.Minute)}
 	})
 	fromBefore := memory{uid: "u1"}.with(hasFailed(ensure, ready, 2*time.Second))
 	noNodes := func(_ *plan, r *outcome) { r.nodes.nodes = nil }
@@ -110,7 +110,7 @@ func TestOutcome(t *testing.T) {
 		{"UpdateElsewhereIsDone", update, inLine, elsewhere, nil, "in line | nodes new | published"},
 		{
 			"FailedUpdateIsEnsuredNext", update, inLine, failed, nil,
-			"in line | nodes unknown | uncertain | published | ensure failed with CloudFailed, retry in 5s | offered new | recorded CloudFailed | announced | event UpdateLoadBalancerFailed",
+			"in line | nodes unknown | uncertain | published | ensure failed with CloudFailed, retry in 5s | offered new | recorded CloudFailed, CloudFailed update | announced | event UpdateLoadBalancerFailed",
 		},
 		{
 			"UpdateWhileEnsureFailsLeavesTheFailure", update, ensureFails, succeeded, nil,
@@ -122,15 +122,15 @@ func TestOutcome(t *testing.T) {
 		},
 		{
 			"FailedUpdateWhileEnsureFailsDelaysNothing", update, ensureFails, failed, nil,
-			"in line | nodes unknown | uncertain | published | ensure failed with CloudFailed, retry in 3s | offered new | event UpdateLoadBalancerFailed",
+			"in line | nodes unknown | uncertain | published | ensure failed with CloudFailed, retry in 3s | offered new | recorded CloudFailed update | event UpdateLoadBalancerFailed",
 		},
 		{
 			"FailedUpdateWhileEnsureFailsIsRecordedOnce", update, offeredInVain, failed, nil,
-			"in line | nodes unknown | uncertain | published | ensure failed with CloudFailed, retry in 3s | offered new",
+			"in line | nodes unknown | uncertain | published | ensure failed with CloudFailed, retry in 3s | offered new | recorded CloudFailed update",
 		},
 		{
 			"SetIsOfferedAgainAfterEnsureHasFailedAgain", ensure, offeredInVain, failed, nil,
-			"in line | nodes unknown | uncertain | published | ensure failed with CloudFailed, retry in 10s",
+			"in line | nodes unknown | uncertain | published | ensure failed with CloudFailed, retry in 10s | recorded CloudFailed update",
 		},
 		{"RemovedLoadBalancerIsForgotten", remove, inLine, succeeded, nil, "shape unknown | nodes old | deleted | status unknown | event DeletedLoadBalancer"},
 		{"RemovedElsewhereIsRemoved", remove, inLine, elsewhere, nil, "shape unknown | nodes old | deleted | status unknown | event DeletedLoadBalancer"},
