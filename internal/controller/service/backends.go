@@ -120,18 +120,16 @@ func (b *backends) untilRemake() time.Duration {
 	return b.remade.Add(minQuiet).Sub(b.clock.Now())
 }
 
-// untilMove returns a channel for the Nodes that have joined and left the set too
-// often. The channel delivers when the first of them may do so again. If there is no
-// such Node, it never delivers.
-func (b *backends) untilMove() (moves <-chan time.Time, stop func()) {
+// nextMove returns a channel for the Nodes that have joined and left the set too often.
+// The channel delivers when the first of them may do so again. If there is no such Node,
+// it never delivers.
+func (b *backends) nextMove() <-chan time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	next := b.membership.next
-	if next.IsZero() {
-		return nil, func() {}
+	if b.membership.next.IsZero() {
+		return nil
 	}
-	timer := b.clock.NewTimer(next.Sub(b.clock.Now()))
-	return timer.C(), func() { timer.Stop() }
+	return b.clock.After(b.membership.next.Sub(b.clock.Now()))
 }
 
 // start makes the first set. It need not be reported, because each Service gets a first
@@ -148,15 +146,12 @@ func (b *backends) start(ctx context.Context) {
 // An early set alone causes no passes over other Services.
 func (b *backends) follow(ctx context.Context, changed func()) {
 	for {
-		moves, stop := b.untilMove()
 		select {
 		case <-b.changed:
-		case <-moves:
+		case <-b.nextMove():
 		case <-ctx.Done():
-			stop()
 			return
 		}
-		stop()
 		quiet := b.pause.next(b.clock.Now())
 		b.settle(ctx, quiet)
 		b.remake()
@@ -191,14 +186,11 @@ func (b *backends) settle(ctx context.Context, quiet time.Duration) {
 		if wait <= 0 {
 			return
 		}
-		timer := b.clock.NewTimer(wait)
 		select {
 		case <-b.changed:
-			timer.Stop()
-		case <-timer.C():
+		case <-b.clock.After(wait):
 			return
 		case <-ctx.Done():
-			timer.Stop()
 			return
 		}
 	}

@@ -3,7 +3,7 @@
 //
 // One Service is one key. A pass observes (observe.go) and decides on the next action
 // (decide.go and rules_*.go, which are pure functions). It applies the action
-// (apply.go, and call.go for calls to the provider), and decides again. It ends when
+// (apply.go), and decides again. It ends when
 // nothing is left to do, or when the Service has to wait. No key has two workers at a
 // time, so calls about one Service never overlap. Each call gets the newest set of
 // Nodes (promise S3).
@@ -20,7 +20,7 @@
 //     finalizer of another class holds up
 //   - rules_shape.go: the fields from which a load balancer is built
 //   - rules_provide.go, rules_cleanup.go: the order of actions
-//   - rules_backends.go, rules_membership.go: which Nodes are behind load balancers, and
+//   - rules_backends.go: which Nodes are behind load balancers, and
 //     how long a changed Node waits for other Nodes
 //   - rules_outcome.go: the memory and the events after a call
 //   - rules_wait.go: the time at which a failed call is made again, the limit of calls for

@@ -122,12 +122,9 @@ func (n news) next() time.Time {
 
 // with returns the news after an event.
 func (n news) with(reason string, at time.Time) news {
-	with := news{reason: at}
-	for other, before := range n {
-		if other != reason {
-			with[other] = before
-		}
-	}
+	with := news{}
+	maps.Copy(with, n)
+	with[reason] = at
 	return with
 }
 
