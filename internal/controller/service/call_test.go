@@ -3,6 +3,7 @@ package service
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -237,7 +238,7 @@ func TestServiceIsReadBeforeTheCall(t *testing.T) {
 					}
 					if obj, err := tracker.Get(services, "ns", "s"); err == nil && tt.edit != nil {
 						now := obj.(*corev1.Service).DeepCopy()
-						now.ResourceVersion = "2000"
+						l.change(func() { l.version++; now.ResourceVersion = strconv.Itoa(l.version) })
 						tt.edit(now)
 						return false, nil, tracker.Update(services, now, "ns")
 					}
