@@ -181,7 +181,7 @@ func (c *Controller) remove(ctx context.Context, o observed, p plan) error {
 	err := c.nodes.Delete(ctx, o.node)
 	for try := 1; kube.IsStale(err) && try < deleteTries; try++ {
 		node, unread := c.nodes.Live(ctx, name)
-		if unread != nil || wakes(c.claim, o.node, node) {
+		if unread != nil || wakes(c.limits, c.claim, o.node, node) {
 			c.remember(name, p.memory)
 			return nil //nolint:nilerr // the next pass sees the Node as it is now
 		}

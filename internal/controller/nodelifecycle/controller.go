@@ -203,7 +203,7 @@ func (c *Controller) handlers() cache.ResourceEventHandler {
 		},
 		UpdateFunc: func(before, now any) {
 			node := now.(*corev1.Node)
-			if wakes(c.claim, before.(*corev1.Node), node) {
+			if wakes(c.limits, c.claim, before.(*corev1.Node), node) {
 				c.suspects.Add(node.Name)
 			}
 		},

@@ -309,7 +309,7 @@ func (c *Controller) postpone(name string) {
 // countDeletion counts a deletion for the rate limit of Nodes like this one. A Node does
 // not count if a taint announces its removal.
 func (c *Controller) countDeletion(node *corev1.Node) {
-	if nodefact.IsAnnounced(node) {
+	if c.limits.isTainted(node) {
 		return
 	}
 	c.mu.Lock()

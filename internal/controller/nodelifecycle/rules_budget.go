@@ -4,10 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 )
 
 // tooManyAreAbsent implements promise S1 d. If many instances disappear at the same
@@ -17,7 +14,7 @@ import (
 func tooManyAreAbsent(o observed) *obstacle {
 	a := o.peers.absentees
 	switch {
-	case nodefact.IsAnnounced(o.node):
+	case o.limits.isTainted(o.node):
 		return nil
 	case o.limits.isAnnounced(o.node):
 		return tooManyAreDeleted(o, announcedRateLimited)
@@ -38,12 +35,6 @@ func tooManyAreDeleted(o observed, why func(absentees, int) message.Cause) *obst
 		return &obstacle{cause: why(a, rate), until: deleted[len(deleted)-rate].Add(time.Minute)}
 	}
 	return nil
-}
-
-// isAnnounced reports whether the removal of the Node is announced. An announced Node
-// does not count towards the budget.
-func (l Limits) isAnnounced(node *corev1.Node) bool {
-	return nodefact.IsAnnounced(node) || l.AnnouncedByConditions && nodefact.IsAnnouncedByCondition(node)
 }
 
 // doubtFor is the time for which the cloud's answers are doubtful after it has called an

@@ -141,7 +141,7 @@ func (s *snapshot) addSilent(g *group, node *corev1.Node, e evidence) {
 			g.absent++
 		}
 	}
-	s.anyStays = s.anyStays || !nodefact.IsAnnounced(node)
+	s.anyStays = s.anyStays || !s.limits.isTainted(node)
 	if e.presence != absent && !nodefact.IsUninitialized(node) {
 		g.silent = append(g.silent, node)
 	}

@@ -107,7 +107,7 @@ func TestWhateverChangesThePlanWakes(t *testing.T) {
 					was := effect(decideRow(s.of(before, c != nil), c))
 					if is := effect(decideRow(s.of(now, c != nil), c)); is != was {
 						differ++
-						if !wakes(ownership.Claim{}, before, now) {
+						if !wakes(DefaultLimits(), ownership.Claim{}, before, now) {
 							t.Errorf("%s, then %s, in %q (check %v): %q became %q without a pass", baseName, changeName, situation, c, was, is)
 						}
 					}
@@ -139,7 +139,7 @@ func TestWhatDoesNotWake(t *testing.T) {
 		"NewVersionWithoutAnyChange": {old("n1"), old("n1", func(n *corev1.Node) { n.ResourceVersion = "8" })},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if wakes(ownership.Claim{}, pair[0], pair[1]) {
+			if wakes(DefaultLimits(), ownership.Claim{}, pair[0], pair[1]) {
 				t.Error(fmt.Sprint(name, " wakes the Node"))
 			}
 		})
@@ -151,9 +151,9 @@ func TestHeartbeatIsAComparison(t *testing.T) {
 	before := old("n1", ready(corev1.ConditionTrue, time.Minute), taint("other"), says(corev1.ConditionFalse, "InstanceFound", time.Hour))
 	now := before.DeepCopy()
 	now.Status.Conditions[0].LastHeartbeatTime.Time = noon
-	claim := ownership.Claim{Schemes: []string{"p"}}
+	limits, claim := DefaultLimits(), ownership.Claim{Schemes: []string{"p"}}
 	allocated := testing.AllocsPerRun(100, func() {
-		if wakes(claim, before, now) {
+		if wakes(limits, claim, before, now) {
 			t.Error("the heartbeat wakes the Node")
 		}
 	})

@@ -327,7 +327,7 @@ func alone(o observed) plan {
 // others, and all kubelets are silent. A kubelet cannot write such a taint. While a
 // single other Node is left, the control plane may be cut off.
 func (o observed) clusterIsLeaving() bool {
-	return nodefact.IsAnnounced(o.node) && o.peers.allLeave
+	return o.limits.isTainted(o.node) && o.peers.allLeave
 }
 
 // isMarked reports whether a label that no kubelet can write says that this manager has
