@@ -180,6 +180,11 @@ func notDeleted(err error) message.Cause {
 		"Check the cloud-controller-manager's RBAC rules and admission webhooks. The deletion is retried. (" + message.Cut(err) + ")")
 }
 
+// ending adds to a cause the time from which it no longer holds the deletion.
+func ending(c message.Cause, at time.Time) message.Cause {
+	return c.Followed(" If nothing changes, the deletion goes on at " + at.UTC().Format(time.DateTime) + " UTC at the latest.")
+}
+
 func reportsAgain() message.Cause {
 	return kubeletReports.Cause("The kubelet reports again. The Node stays.")
 }

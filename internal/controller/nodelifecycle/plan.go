@@ -46,6 +46,9 @@ type plan struct {
 type obstacle struct {
 	cause message.Cause
 	until time.Time // the earliest time at which the deletion can go on; zero if it is not known
+	// ends is the time at which the obstacle is gone if nothing changes, for the message.
+	// It is zero if this is not known, or if the message would change with each pass.
+	ends time.Time
 }
 
 // Keys returns the names of all Nodes.

@@ -22,7 +22,7 @@ func tooManyAreAbsent(o observed) *obstacle {
 		return nil
 	}
 	if doubt := o.doubt(); doubt != "" && o.isOverBudget() {
-		return &obstacle{cause: overBudget(a, o.limits, doubt), until: o.overBudgetUntil()}
+		return &obstacle{cause: overBudget(a, o.limits, doubt), until: o.overBudgetUntil(), ends: o.overBudgetUntil()}
 	}
 	return tooManyAreDeleted(o, rateLimited)
 }
@@ -88,5 +88,5 @@ func zoneDecides(o observed, c check) *plan {
 		return new(askingWitness(o, w.next))
 	}
 	doubt := fmt.Sprintf("The cloud has confirmed only %d of %d other Nodes of its zone.", w.fresh, needed)
-	return new(heldInCheck(o, obstacle{cause: overBudget(o.peers.absentees, o.limits, doubt), until: o.overBudgetUntil()}))
+	return new(heldInCheck(o, obstacle{cause: overBudget(o.peers.absentees, o.limits, doubt), until: o.overBudgetUntil(), ends: o.overBudgetUntil()}))
 }

@@ -164,7 +164,7 @@ func absenceIsUnconfirmed(o observed) *obstacle {
 	if e.isConfirmed(o.limits, needed) {
 		return nil
 	}
-	return &obstacle{cause: notConfirmed(e, o.limits, needed)}
+	return &obstacle{cause: notConfirmed(e, o.limits, needed), ends: e.since.Add(needed)}
 }
 
 // pause returns the time between the last question and the next. Until an absence is

@@ -52,6 +52,9 @@ const repeatAfter = 10 * time.Minute
 // (promise V1). It records an event when the reason changes, and writes a condition
 // once the deletion has waited for a minute.
 func held(o observed, ob obstacle) plan {
+	if !ob.ends.IsZero() {
+		ob.cause = ending(ob.cause, ob.ends)
+	}
 	p := plan{do: hold, why: ob.cause.Message, after: o.untilRetry(ob), memory: o.memory}
 	h := &p.memory.holding
 	shown := nodefact.Condition(o.node, ConditionMissing)

@@ -185,6 +185,9 @@ func contradictionIsFresh(o observed) *obstacle {
 func (o observed) contradicted(w witnesses) *obstacle {
 	ob := &obstacle{cause: contradicts(w)}
 	r := w.contradicting.record
+	if !w.tooManyForeign {
+		ob.ends = r.since.Add(o.limits.ForeignAfter)
+	}
 	switch again, soon := r.tried.Add(contradictionFor), o.now.Add(lookAgainAfter); {
 	case w.tooManyForeign:
 	case o.now.Sub(r.since) < dyingFor && soon.Before(again):
@@ -315,7 +318,7 @@ func alone(o observed) plan {
 	case until.IsZero():
 		return heldInCheck(o, obstacle{cause: noNodeLeft()})
 	case o.now.Before(until):
-		return heldInCheck(o, obstacle{cause: noNodeLeft(), until: until})
+		return heldInCheck(o, obstacle{cause: noNodeLeft(), until: until, ends: until})
 	case isLeaving:
 		return removing(o, "the cloud says that the instance does not exist, and the removal of each Node is announced")
 	default:
