@@ -52,6 +52,7 @@ func TestSnapshot(t *testing.T) {
 		{name: "SameInstance", inCheck: true, other: unasked("x", providerID("p://n1")), want: "absent 0 of 1, silent 0, trusted 0, denied 0, foreign 0, IDs true"},
 		{name: "SameInstanceThatIsSilent", other: silentNode(present, true, providerID("p://n1")), want: "absent 0 of 1, silent 0, trusted 0, denied 0, foreign 0, IDs true"},
 		{name: "NodeItself", inCheck: true, other: unasked("n1"), want: "absent 0 of 1, silent 0, trusted 0, denied 0, foreign 0, IDs true"},
+		{name: "NodeItselfWithoutProviderID", inCheck: true, node: nameless, other: unasked("n1", providerID("")), want: "absent 0 of 1, silent 0, trusted 0, denied 0, foreign 0, IDs false"},
 		{name: "NodeItselfWithoutItsAnswer", other: other{node: n1, checked: true}, want: "absent 1 of 1, silent 0, trusted 0, denied 0, foreign 0, IDs true"},
 		{name: "NodeItselfWithItsAnswer", other: other{node: n1, presence: absent, checked: true}, want: "absent 1 of 1, silent 0, trusted 0, denied 0, foreign 0, IDs true"},
 		{name: "NodeOfAnotherRegion", other: unasked("x", another), want: "absent 0 of 1, silent 0, trusted 1, denied 0, foreign 0, IDs true, elsewhere"},
