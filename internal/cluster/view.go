@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
@@ -145,17 +144,11 @@ func (v *View) pods(wanted func(Pod) bool) []Pod {
 // LeftAloneBy returns the label that keeps every manager off the Node, or "" if there is
 // none.
 func LeftAloneBy(n *corev1.Node) string {
-	for _, key := range []string{ownership.LabelExcludeRestricted, ownership.LabelExclude} {
-		if nodefact.HasLabel(n, key) {
-			return key
-		}
+	label := ownership.Claim{}.Excludes(n)
+	if n.Labels[label] == "none" {
+		return label + "=none"
 	}
-	for _, key := range []string{ownership.LabelProviderRestricted, ownership.LabelProvider} {
-		if n.Labels[key] == "none" {
-			return key + "=none"
-		}
-	}
-	return ""
+	return label
 }
 
 // maxText bounds the length, in bytes, of a text that others might have written.

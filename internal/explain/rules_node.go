@@ -36,10 +36,10 @@ func (all Reasons) node(s subject) Answer {
 		if a.Summary == uninitialized { // The wait for initialisation begins with the creation of the Node.
 			a.Since = &n.CreationTimestamp.Time
 		}
-	case nodefact.IsUninitialized(n):
-		a.State, a.Summary, a.Since = Unknown, uninitialized+" No daemon has said why.", &n.CreationTimestamp.Time
 	case cluster.LeftAloneBy(n) != "":
 		a.State, a.Summary = LeftAlone, fmt.Sprintf("It has the label %s, so daemons leave it alone.", cluster.LeftAloneBy(n))
+	case nodefact.IsUninitialized(n):
+		a.State, a.Summary, a.Since = Unknown, uninitialized+" No daemon has said why.", &n.CreationTimestamp.Time
 	case n.Spec.ProviderID == "":
 		a.State, a.Summary = LeftAlone, "It has neither the taint of a Node that waits to be initialised nor a provider ID, so no cloud-controller-manager was asked to initialise it. Its kubelet needs --cloud-provider=external."
 	default:

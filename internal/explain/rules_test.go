@@ -99,6 +99,8 @@ func TestStates(t *testing.T) {
 				n.Labels = map[string]string{ownership.LabelExcludeRestricted: "true"}
 			})), LeftAlone, "", nil,
 		},
+		"Excluded":      {ofNode(change(aNode(), func(n *corev1.Node) { n.Labels = map[string]string{"fairlead.dev/exclude": ""} })), LeftAlone, "", nil},
+		"NoProvider":    {ofNode(change(aNode(), func(n *corev1.Node) { n.Labels = map[string]string{"fairlead.dev/provider": "none"} })), LeftAlone, "", nil},
 		"NeverAskedFor": {ofNode(change(aNode(), func(n *corev1.Node) { n.Spec.Taints = nil })), LeftAlone, "", nil},
 		"NodeBeingDeleted": {
 			ofNode(change(aNode(), func(n *corev1.Node) { n.DeletionTimestamp = &shownAt })), Deleting, "", nil,

@@ -196,7 +196,7 @@ func TestCostOfEachNodeIsFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	const few, many, most = 1000, 20000, 1.3
+	const few, many, most = 1000, 10000, 1.3
 	var small, large map[string]costs
 	synctest.Test(t, func(t *testing.T) { small = live(t, few) })
 	synctest.Test(t, func(t *testing.T) { large = live(t, many) })

@@ -20,9 +20,6 @@ import (
 // remove.
 const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
 
-// announcements are the taints by which autoscalers announce the removal of a Node.
-var announcements = []string{TaintToBeDeleted, "karpenter.sh/disrupted"}
-
 // announcingConditions are the conditions by which an admin announces the removal of
 // a Node (KEP-5683). The kubelet of the Node can write them, too.
 var announcingConditions = []corev1.NodeConditionType{corev1.NodeDrained, corev1.NodeMaintenanceInProgress}
@@ -48,11 +45,6 @@ func HasTaint(node *corev1.Node, key string) bool {
 // IsUninitialized reports whether the Node still waits to be initialised by a
 // cloud-controller-manager.
 func IsUninitialized(node *corev1.Node) bool { return HasTaint(node, api.TaintExternalCloudProvider) }
-
-// IsAnnounced reports whether an autoscaler has announced the removal of the Node.
-func IsAnnounced(node *corev1.Node) bool {
-	return slices.ContainsFunc(announcements, func(key string) bool { return HasTaint(node, key) })
-}
 
 // IsAnnouncedByCondition reports whether a condition of the Node says that it is
 // drained or that its maintenance is in progress.

@@ -30,20 +30,11 @@ func TestHasLabel(t *testing.T) {
 }
 
 func TestTaints(t *testing.T) {
-	for key, want := range map[string]struct{ uninitialized, announced bool }{
-		api.TaintExternalCloudProvider:   {uninitialized: true},
-		"ToBeDeletedByClusterAutoscaler": {announced: true},
-		"karpenter.sh/disrupted":         {announced: true},
-		"node.kubernetes.io/not-ready":   {},
-		"":                               {},
-	} {
+	for key, want := range map[string]bool{api.TaintExternalCloudProvider: true, "node.kubernetes.io/not-ready": false, "": false} {
 		t.Run(key, func(t *testing.T) {
 			node := &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "first"}, {Key: key, Value: "1"}}}}
-			if got := IsUninitialized(node); got != want.uninitialized {
-				t.Errorf("IsUninitialized: got %v, want %v", got, want.uninitialized)
-			}
-			if got := IsAnnounced(node); got != want.announced {
-				t.Errorf("IsAnnounced: got %v, want %v", got, want.announced)
+			if got := IsUninitialized(node); got != want {
+				t.Errorf("IsUninitialized: got %v, want %v", got, want)
 			}
 		})
 	}

@@ -92,7 +92,8 @@ type Controller struct {
 	mu       sync.Mutex
 	memories map[string]memory // by name; guarded by mu
 	enqueued map[string]bool   // names of Nodes whose final check is queued or running; guarded by mu
-	index    *index            // guarded by mu
+	ledger   *ledger           // guarded by mu
+	snapshot *snapshot         // the last one, or nil; guarded by mu
 }
 
 // New returns a controller that does not run yet.
@@ -114,7 +115,7 @@ func New(deps Deps, cfg Config) *Controller {
 		claim:     cfg.Claim,
 		memories:  map[string]memory{},
 		enqueued:  map[string]bool{},
-		index:     newIndex(cfg.Limits, cfg.Claim),
+		ledger:    newLedger(),
 	}
 	c.suspects = loop.New(silentQueue, c.Reconcile, loop.Config{Workers: cfg.Reads, Clock: cfg.Clock})
 	c.deletions = loop.New(deletionQueue, c.finalCheck, loop.Config{Workers: 1, Clock: cfg.Clock})
@@ -193,26 +194,21 @@ func (c *Controller) suspect(ctx context.Context, node *corev1.Node) (o observed
 	return o, decideSuspicion(o), nil
 }
 
-// handlers returns the event handlers for Nodes. The handlers keep the index up to
-// date. They queue a Node when it appears, when it disappears, and when a change of it
-// triggers a pass (see wakes).
+// handlers returns the event handlers for Nodes. They queue a Node when it appears, when it
+// disappears, and when a change of it triggers a pass (see wakes).
 func (c *Controller) handlers() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
-			node := obj.(*corev1.Node)
-			c.indexNode(node)
-			c.suspects.Add(node.Name)
+			c.suspects.Add(obj.(*corev1.Node).Name)
 		},
 		UpdateFunc: func(before, now any) {
 			node := now.(*corev1.Node)
-			c.indexNode(node)
-			if wakes(c.claim, before.(*corev1.Node), node) {
+			if wakes(c.limits, c.claim, before.(*corev1.Node), node) {
 				c.suspects.Add(node.Name)
 			}
 		},
 		DeleteFunc: func(obj any) {
 			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
-				c.unindexNode(name)
 				c.suspects.Add(name)
 			}
 		},

@@ -527,8 +527,8 @@ func TestWitnessOfANodeWithoutProviderIDIsAskedAboutByName(t *testing.T) {
 		r.change(func() { r.absent["n1"] = true })
 		r.after(3 * time.Minute)
 		r.expect("after three minutes", "w1", "w2", "w3")
-		if len(r.tested.index.confirmed) > 0 {
-			t.Errorf("schemes %v are confirmed, want none by a name", r.tested.index.confirmed)
+		if len(r.tested.ledger.confirmed) > 0 {
+			t.Errorf("schemes %v are confirmed, want none by a name", r.tested.ledger.confirmed)
 		}
 		for _, asked := range r.asked {
 			if !strings.HasSuffix(asked, " ") {
@@ -567,8 +567,8 @@ func TestNothingIsRememberedOfNodesThatAreGone(t *testing.T) {
 			}
 		}
 		r.after(time.Minute)
-		if l := r.tested; len(l.memories)+len(l.enqueued) > 0 || !l.index.isEmpty() {
-			t.Errorf("remembered: %v, %v, %+v", l.memories, l.enqueued, l.index)
+		if l := r.tested; len(l.memories)+len(l.enqueued)+len(l.ledger.answers) > 0 || l.snapshot != nil {
+			t.Errorf("remembered: %v, %v, %v, %v", l.memories, l.enqueued, l.ledger.answers, l.snapshot)
 		}
 	})
 }

@@ -180,6 +180,11 @@ func notDeleted(err error) message.Cause {
 		"Check the cloud-controller-manager's RBAC rules and admission webhooks. The deletion is retried. (" + message.Cut(err) + ")")
 }
 
+// ending adds to a cause the time from which it no longer holds the deletion.
+func ending(c message.Cause, at time.Time) message.Cause {
+	return c.Followed(" If nothing changes, the deletion goes on at " + at.UTC().Format(time.DateTime) + " UTC at the latest.")
+}
+
 func reportsAgain() message.Cause {
 	return kubeletReports.Cause("The kubelet reports again. The Node stays.")
 }
@@ -215,7 +220,7 @@ func announcedRateLimited(_ absentees, rate int) message.Cause {
 
 func contradicts(w witnesses) message.Cause {
 	if w.tooManyForeign {
-		return keepReporting(w.foreigners, w.foreign)
+		return keepReporting(w.foreign)
 	}
 	denied := w.contradicting.node
 	return cloudContradictsKubelet.Cause(fmt.Sprintf("The cloud says that the instance of Node %s does not exist either, although that Node's kubelet reports, "+
@@ -228,19 +233,19 @@ const maxNamed = 5
 
 // keepReporting explains why several other Nodes hold a deletion. The cloud calls their
 // instances absent, but their kubelets report. The message names some of these Nodes.
-func keepReporting(denied int, some []peer) message.Cause {
+func keepReporting(denied []*peer) message.Cause {
 	var names []string
-	for _, p := range some {
+	for _, p := range denied {
 		names = append(names, p.node.Name)
 	}
 	slices.Sort(names)
-	if rest := denied - len(names); rest > 0 {
-		names = append(names, fmt.Sprintf("%d more", rest))
+	if rest := len(names) - maxNamed; rest > 0 {
+		names = append(names[:maxNamed], fmt.Sprintf("%d more", rest))
 	}
 	return deniedNodesReport.Cause(fmt.Sprintf("The cloud keeps saying that the instances of %d other Nodes do not exist, although their kubelets report: %s. "+
 		"The Node is kept while this lasts. Check the credentials, project and region of the cloud-controller-manager. If they are right, each of these Nodes may belong to a kubelet that uses the credentials "+
 		"of a machine that is gone: find the kubelet and revoke its certificate. A Node with the label "+ownership.LabelExcludeRestricted+" does not count.",
-		denied, strings.Join(names, ", ")))
+		len(denied), strings.Join(names, ", ")))
 }
 
 func tooFewWitnesses(w witnesses) message.Cause {

@@ -90,7 +90,7 @@ func unasked(name string, edits ...func(*corev1.Node)) other {
 	return other{node: old(name, append([]func(*corev1.Node){reports}, edits...)...), checked: true}
 }
 
-// other is another Node, with the facts about it that the index has.
+// other is another Node, with the facts about it that decisions read.
 type other struct {
 	node     *corev1.Node
 	presence presence
@@ -107,18 +107,18 @@ type cluster struct {
 }
 
 // seenBy adds to the observation the facts about the cluster that a decision reads.
-func (c cluster) seenBy(o observed) observed {
-	r := newIndex(o.limits, o.claim)
+func (c cluster) seenBy(o observed, isFinal bool) observed {
+	l, s := newLedger(), newSnapshot(o.limits, o.claim, o.now)
+	l.confirmed, l.deleted[kinOf(o.node)], l.recanted[kinOf(o.node)] = c.confirmed, c.deleted, c.recanted
 	for _, n := range c.nodes {
-		r.set(n.node, evidence{}, o.now)
-		m := r.members[n.node.Name]
-		r.change(m, o.now, func() { m.presence, m.checked, m.byID, m.byName = n.presence, n.checked, n.record, n.record })
+		l.answers[n.node.Name] = answers{uid: n.node.UID, to: [2]*record{&n.record, &n.record}}
+		e := evidence{presence: n.presence}
+		if n.checked {
+			e.checkedAt = o.now
+		}
+		s.add(n.node, e, l)
 	}
-	r.confirmed, r.deleted = c.confirmed, map[kin][]time.Time{kinOf(o.node): c.deleted}
-	if !c.recanted.IsZero() {
-		r.recanted[kinOf(o.node)] = c.recanted
-	}
-	o.peers = r.peers(o.node, o.now)
+	o.peers = view{s, l, o.node, o.now, isFinal}.peers()
 	return o
 }
 
@@ -219,7 +219,7 @@ func checkRows(t *testing.T, rows []row) {
 				node = n1
 			}
 			before := node.DeepCopy()
-			got := decideRow(tt.peers.seenBy(observed{now: noon, node: node, answer: tt.answer, memory: tt.memory, limits: limits, claim: tt.claim}), tt.check)
+			got := decideRow(tt.peers.seenBy(observed{now: noon, node: node, answer: tt.answer, memory: tt.memory, limits: limits, claim: tt.claim}, tt.check != nil), tt.check)
 			if got := digest(got); got != tt.want {
 				t.Errorf("plan %q, want %q", got, tt.want)
 			}

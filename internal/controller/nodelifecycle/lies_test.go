@@ -14,55 +14,55 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// place is a Node of the cluster of TestCloudThatLiesDeletesNothing.
-type place struct {
+// machine is a Node of the cluster of TestCloudThatLiesDeletesNothing.
+type machine struct {
 	region, zone, n int
 	name            string
 }
 
-// places returns 60 Nodes in two regions with three zones each.
-func places() (all []place) {
+// machines returns 60 Nodes in two regions with three zones each.
+func machines() (all []machine) {
 	for region := range 2 {
 		for zone := range 3 {
 			for n := range 10 {
-				all = append(all, place{region, zone, n, fmt.Sprintf("r%d-z%d-%d", region, zone, n)})
+				all = append(all, machine{region, zone, n, fmt.Sprintf("r%d-z%d-%d", region, zone, n)})
 			}
 		}
 	}
 	return all
 }
 
-func (p place) node(edits ...func(*corev1.Node)) *corev1.Node {
+func (p machine) node(edits ...func(*corev1.Node)) *corev1.Node {
 	node := old(p.name, append(edits, located(corev1.LabelTopologyRegion, fmt.Sprint("r", p.region)), located(corev1.LabelTopologyZone, fmt.Sprint("z", p.zone)))...)
 	node.UID = types.UID(strconv.FormatUint(uint64(p.hash()), 16))
 	return node
 }
 
-func (p place) hash() uint32 {
+func (p machine) hash() uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(p.name))
 	return h.Sum32() * 2654435761 >> 8
 }
 
 // lacks says which instances a list lacks that has lost this percentage of them.
-func lacks(percent uint32) func(place) bool {
-	return func(p place) bool { return p.hash()%100 < percent }
+func lacks(percent uint32) func(machine) bool {
+	return func(p machine) bool { return p.hash()%100 < percent }
 }
 
-func firstOfZone(n int) func(place) bool { return func(p place) bool { return p.n < n } }
-func all(place) bool                     { return true }
+func firstOfZone(n int) func(machine) bool { return func(p machine) bool { return p.n < n } }
+func all(machine) bool                     { return true }
 
 // No machine has ended, but kubelets are silent, and the cloud denies instances that
 // exist. Before, the cloud was right: it has confirmed Nodes when a machine ended. No
 // Node may be deleted.
 func TestCloudThatLiesDeletesNothing(t *testing.T) {
 	const beforeTheWaitEnds = 9 * time.Minute
-	inZone := func(p place) bool { return p.region == 0 && p.zone == 0 }
-	inRegion := func(p place) bool { return p.region == 0 }
-	ofAccount := func(p place) bool { return p.n%2 == 0 }
+	inZone := func(p machine) bool { return p.region == 0 && p.zone == 0 }
+	inRegion := func(p machine) bool { return p.region == 0 }
+	ofAccount := func(p machine) bool { return p.n%2 == 0 }
 	for _, tt := range []struct {
 		name           string
-		silent, denied func(place) bool
+		silent, denied func(machine) bool
 		lasts          time.Duration
 		comeBack       bool // after ten minutes, the kubelets report again one by one
 	}{
@@ -91,7 +91,7 @@ func TestCloudThatLiesDeletesNothing(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				nodes := []*corev1.Node{old("dead-1"), old("dead-2", located(corev1.LabelTopologyRegion, "r0"), located(corev1.LabelTopologyZone, "z0"))}
-				for _, p := range places() {
+				for _, p := range machines() {
 					nodes = append(nodes, p.node(reports))
 				}
 				r := beginRemovals(t, DefaultLimits(), nodes...)
@@ -101,17 +101,17 @@ func TestCloudThatLiesDeletesNothing(t *testing.T) {
 				if got := r.count("dead"); got != 0 {
 					t.Fatalf("%d of 2 Nodes of dead machines are left", got)
 				}
-				for _, p := range places() {
+				for _, p := range machines() {
 					r.change(func() { r.absent[p.name] = tt.denied(p) })
 				}
-				for _, p := range places() {
+				for _, p := range machines() {
 					if tt.silent(p) {
 						r.update(p.name, ready(corev1.ConditionUnknown, time.Minute))
 					}
 				}
 				if tt.comeBack {
 					r.after(10 * time.Minute)
-					for _, p := range places() {
+					for _, p := range machines() {
 						r.after(5 * time.Second)
 						if slices.Contains(r.names(), p.name) {
 							r.update(p.name, reports)

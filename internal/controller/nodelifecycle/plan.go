@@ -3,12 +3,53 @@ package nodelifecycle
 import (
 	"context"
 	"slices"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
+
+// action is the next thing that a pass or a final check does.
+type action string
+
+const (
+	doNothing       action = "nothing"
+	ask             action = "ask the cloud" // then decide again
+	hold            action = "hold"          // keep the Node, and show why
+	enqueueDeletion action = "enqueue for the final check"
+	askWitness      action = "ask about a witness"          // then decide again
+	askAgain        action = "ask about the Node once more" // then decide again
+	remove          action = "delete"
+)
+
+// plan says what to do about one Node, and why.
+type plan struct {
+	do  action
+	why string
+	// condition replaces the Node's condition of the same type. taints replace all
+	// taints of the Node. For both fields, nil changes nothing.
+	condition *corev1.NodeCondition
+	taints    *[]corev1.Taint
+	events    []message.Event
+	// after is the time until the next decision; 0 means that only a change of the Node
+	// causes one.
+	after   time.Duration
+	witness *corev1.Node // to ask about
+	memory  memory
+}
+
+// obstacle is a reason for a deletion to wait.
+type obstacle struct {
+	cause message.Cause
+	until time.Time // the earliest time at which the deletion can go on; zero if it is not known
+	// ends is the time at which the obstacle is gone if nothing changes, for the message.
+	// It is zero if this is not known, or if the message would change with each pass.
+	ends time.Time
+}
 
 // Keys returns the names of all Nodes.
 func (c *Controller) Keys() []string { return c.informer.GetStore().ListKeys() }

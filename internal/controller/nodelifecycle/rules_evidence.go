@@ -164,7 +164,7 @@ func absenceIsUnconfirmed(o observed) *obstacle {
 	if e.isConfirmed(o.limits, needed) {
 		return nil
 	}
-	return &obstacle{cause: notConfirmed(e, o.limits, needed)}
+	return &obstacle{cause: notConfirmed(e, o.limits, needed), ends: e.since.Add(needed)}
 }
 
 // pause returns the time between the last question and the next. Until an absence is
@@ -212,4 +212,41 @@ func (o observed) untilDue() time.Duration {
 func (o observed) needsPeers() bool {
 	e := o.memory.of(o.node).evidence.with(o.answer, o.now)
 	return e.isConfirmed(o.limits, o.limits.absentFor(o.node, o.now)) || e.presence == absent && o.isAskedByName()
+}
+
+// isFound reports whether the last question was answered "present".
+func (o observed) isFound() bool {
+	return o.memory.evidence.presence != absent && o.memory.evidence.failure.IsZero()
+}
+
+func found(o observed) plan {
+	return stays(o, plan{
+		do: doNothing, why: "the cloud says that the instance exists",
+		after: o.untilDue(), taints: shutdownTaint(o.node, o.answer.power),
+	}, isFound())
+}
+
+// existenceIsUnknown holds a Node if the last answer of the cloud was not "absent".
+func existenceIsUnknown(o observed) *obstacle {
+	if o.memory.evidence.presence == absent {
+		return nil
+	}
+	return &obstacle{cause: notAnswered(o.memory.evidence.failure)}
+}
+
+// deletionIsSwitchedOff holds all Nodes.
+func deletionIsSwitchedOff(o observed) *obstacle {
+	if !o.limits.Off {
+		return nil
+	}
+	return &obstacle{cause: deletionIsOff()}
+}
+
+// lastQuestionHasFailed holds a Node if the cloud did not answer the last question
+// about the Node.
+func lastQuestionHasFailed(o observed) *obstacle {
+	if o.memory.evidence.failure.IsZero() {
+		return nil
+	}
+	return &obstacle{cause: notAnswered(o.memory.evidence.failure)}
 }

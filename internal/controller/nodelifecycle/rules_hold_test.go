@@ -1,6 +1,7 @@
 package nodelifecycle
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -129,6 +130,41 @@ func TestContestedConditionIsPutBackLater(t *testing.T) {
 			}
 			if p.after != tt.want || condition != tt.condition {
 				t.Errorf("after %v, condition %q, want %v and %q", p.after, condition, tt.want, tt.condition)
+			}
+		})
+	}
+}
+
+// A held Node says when its deletion goes on, if that is known. The time does not change
+// from pass to pass.
+func TestHeldNodeSaysWhenItsDeletionGoesOn(t *testing.T) {
+	const at = "If nothing changes, the deletion goes on at 2026-11-21 %s UTC at the latest."
+	withoutWitness := func(l *Limits) { l.WithoutWitnessAfter = time.Hour }
+	for _, tt := range []struct {
+		name   string
+		memory memory
+		peers  cluster
+		check  *check
+		limits func(*Limits)
+		want   string // the time; empty if it is not known
+	}{
+		{name: "AbsenceIsUnconfirmed", memory: gone(n1, 2, 10*time.Second, 0), want: "12:00:20"},
+		{name: "OverTheBudget", memory: complete, peers: absentOf(4, 10), want: "12:09:20"},
+		{name: "Contradiction", memory: complete, peers: peersOf(deniedFor(witness("w1", absent, 4*time.Second), time.Minute)), want: "12:09:00"},
+		{name: "ManyContradictions", memory: complete, peers: peersOf(rogue("r1"), rogue("r2"))},
+		{name: "WithoutWitness", memory: complete, peers: peersOf(), check: asked, limits: withoutWitness, want: "12:59:20"},
+		{name: "WithoutWitnessForEver", memory: complete, peers: peersOf(), check: asked},
+		{name: "TooFewWitnesses", memory: complete, peers: peersOf(witness("w1", unknown, 0)), check: asked},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			limits := DefaultLimits()
+			if tt.limits != nil {
+				tt.limits(&limits)
+			}
+			p := decideRow(tt.peers.seenBy(observed{now: noon, node: n1, memory: tt.memory, limits: limits}, tt.check != nil), tt.check)
+			said := strings.Contains(p.why, "goes on at")
+			if p.do != hold || said != (tt.want != "") || said && !strings.HasSuffix(p.why, fmt.Sprintf(at, tt.want)) {
+				t.Errorf("%s: %q, want the time %q", p.do, p.why, tt.want)
 			}
 		})
 	}

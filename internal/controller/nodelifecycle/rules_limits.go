@@ -2,6 +2,7 @@ package nodelifecycle
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,8 +37,10 @@ type Limits struct {
 	// ForeignAfter is the time after which a Node counts as foreign, if the cloud keeps
 	// calling it absent although its kubelet reports.
 	ForeignAfter time.Duration
+	// AnnouncedByTaints are the keys of the taints that announce the removal of a Node.
+	AnnouncedByTaints []string
 	// AnnouncedByConditions means that the conditions Drained and MaintenanceInProgress
-	// announce the removal of a Node, in addition to the taints of autoscalers.
+	// announce the removal of a Node, in addition to the taints.
 	AnnouncedByConditions bool
 	// Budget is the number of Nodes that may be absent at the same time. While more are
 	// absent, a Node is deleted only after it was absent for OverBudgetAfter, unless the
@@ -54,19 +57,39 @@ type Limits struct {
 // the reason for each.
 func DefaultLimits() Limits {
 	return Limits{
-		SilentAfter:     10 * time.Minute,
-		Absences:        3,
-		AbsentFor:       30 * time.Second,
-		YoungAge:        5 * time.Minute,
-		YoungAbsentFor:  2 * time.Minute,
-		Witnesses:       10,
-		ForeignAfter:    10 * time.Minute,
+		SilentAfter:    10 * time.Minute,
+		Absences:       3,
+		AbsentFor:      30 * time.Second,
+		YoungAge:       5 * time.Minute,
+		YoungAbsentFor: 2 * time.Minute,
+		Witnesses:      10,
+		ForeignAfter:   10 * time.Minute,
+		AnnouncedByTaints: []string{
+			nodefact.TaintToBeDeleted, // cluster-autoscaler
+			"karpenter.sh/disrupted",
+			"aws-node-termination-handler/spot-itn",
+			"aws-node-termination-handler/asg-lifecycle-termination",
+			"cloud.google.com/impending-node-termination", // the handler of Google Cloud
+			corev1.TaintNodeOutOfService,                  // an administrator: the machine is off and stays off
+		},
 		Budget:          Share{Nodes: 3, Percent: 10},
 		OverBudgetAfter: 10 * time.Minute,
 		OverBudgetRate:  Share{Nodes: 5, Percent: 10},
 		FirstPause:      5 * time.Second,
 		LongestPause:    2 * time.Minute,
 	}
+}
+
+// isAnnounced reports whether the removal of the Node is announced. An announced Node
+// does not count towards the budget.
+func (l Limits) isAnnounced(node *corev1.Node) bool {
+	return l.isTainted(node) || l.AnnouncedByConditions && nodefact.IsAnnouncedByCondition(node)
+}
+
+// isTainted reports whether a taint announces the removal of the Node. A kubelet cannot add
+// taints to its Node.
+func (l Limits) isTainted(node *corev1.Node) bool {
+	return slices.ContainsFunc(l.AnnouncedByTaints, func(key string) bool { return nodefact.HasTaint(node, key) })
 }
 
 // absentFor returns the time for which this Node has to be absent. The time is longer

@@ -37,6 +37,39 @@ func TestAbsentFor(t *testing.T) {
 	}
 }
 
+func TestAnnouncements(t *testing.T) {
+	byDefault, condition := DefaultLimits(), condition(corev1.NodeDrained, corev1.ConditionTrue)
+	byCondition := byDefault
+	byCondition.AnnouncedByConditions = true
+	for _, tt := range []struct {
+		name               string
+		limits             Limits
+		edit               func(*corev1.Node)
+		tainted, announced bool
+	}{
+		{"ClusterAutoscaler", byDefault, taint("ToBeDeletedByClusterAutoscaler"), true, true},
+		{"Karpenter", byDefault, taint("karpenter.sh/disrupted"), true, true},
+		{"SpotInterruptionOfAWS", byDefault, taint("aws-node-termination-handler/spot-itn"), true, true},
+		{"TerminationOfAGroupOfAWS", byDefault, taint("aws-node-termination-handler/asg-lifecycle-termination"), true, true},
+		{"RebalanceRecommendationIsNone", byDefault, taint("aws-node-termination-handler/rebalance-recommendation"), false, false},
+		{"ScheduledMaintenanceIsNone", byDefault, taint("aws-node-termination-handler/scheduled-maintenance"), false, false},
+		{"TerminationHandlerOfGoogleCloud", byDefault, taint("cloud.google.com/impending-node-termination"), true, true},
+		{"OutOfService", byDefault, taint("node.kubernetes.io/out-of-service"), true, true},
+		{"SilenceIsNone", byDefault, taint("node.kubernetes.io/unreachable"), false, false},
+		{"TaintOfTheFlag", Limits{AnnouncedByTaints: []string{"a", "b"}}, taint("b"), true, true},
+		{"EmptyFlag", Limits{}, taint("karpenter.sh/disrupted"), false, false},
+		{"ConditionIsNoneByDefault", byDefault, condition, false, false},
+		{"ConditionByFlag", byCondition, condition, false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			node := old("n1", tt.edit)
+			if tainted, announced := tt.limits.isTainted(node), tt.limits.isAnnounced(node); tainted != tt.tainted || announced != tt.announced {
+				t.Errorf("tainted %v and announced %v, want %v and %v", tainted, announced, tt.tainted, tt.announced)
+			}
+		})
+	}
+}
+
 func TestShare(t *testing.T) {
 	for _, tt := range []struct{ nodes, want int }{{0, 3}, {30, 3}, {39, 3}, {40, 4}, {500, 50}} {
 		if got := (Share{Nodes: 3, Percent: 10}).of(tt.nodes); got != tt.want {

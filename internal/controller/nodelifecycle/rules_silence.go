@@ -67,3 +67,32 @@ func silentFrom(from, now time.Time, why string) silence {
 	}
 	return silence{silent: true, why: why}
 }
+
+// spared returns the plan for a Node that is not suspected. Such a Node has been
+// deleted already, or the controller leaves it alone, or its kubelet reports. A report
+// of the kubelet resets all evidence. The plan for any other Node is nil.
+func spared(o observed) *plan {
+	if o.memory.deleted == o.node.UID {
+		return &plan{do: doNothing, why: "the Node is deleted", memory: o.memory}
+	}
+	if why, alone := o.claim.LeavesAlone(o.node); alone {
+		return &plan{do: doNothing, why: why, memory: memory{evidence: evidence{}.about(o.node), firsts: o.memory.firsts}}
+	}
+	s := silenceOf(o.node, o.now, o.limits.SilentAfter)
+	if s.silent {
+		return nil
+	}
+	p := plan{do: doNothing, why: "the kubelet is not silent: " + s.why, taints: shutdownTaint(o.node, running)}
+	if !s.from.IsZero() {
+		p.after = s.from.Sub(o.now)
+	}
+	o.memory.evidence = evidence{}.about(o.node)
+	o.memory.untainted = o.memory.untainted && p.taints != nil
+	p = stays(o, p, reportsAgain())
+	return &p
+}
+
+func asking(o observed) plan {
+	o.memory.evidence = o.memory.evidence.begun(o.node, o.now)
+	return plan{do: ask, why: "the kubelet is silent: " + silenceOf(o.node, o.now, o.limits.SilentAfter).why, memory: o.memory}
+}

@@ -14,7 +14,7 @@ import (
 // heartbeats change no decision, and every Node sends one every few minutes. Decisions
 // also read other Nodes. But a change of a Node triggers a pass only for that Node,
 // because each held Node has a pass within LongestPause anyway.
-func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
+func wakes(l Limits, claim ownership.Claim, before, now *corev1.Node) bool {
 	_, was := claim.Disowns(before)
 	_, is := claim.Disowns(now)
 	return was != is ||
@@ -25,7 +25,7 @@ func wakes(claim ownership.Claim, before, now *corev1.Node) bool {
 		before.Labels[corev1.LabelTopologyZone] != now.Labels[corev1.LabelTopologyZone] ||
 		before.Labels[nodefact.LabelIdentity] != now.Labels[nodefact.LabelIdentity] ||
 		nodefact.IsUninitialized(before) != nodefact.IsUninitialized(now) ||
-		nodefact.IsAnnounced(before) != nodefact.IsAnnounced(now) ||
+		l.isTainted(before) != l.isTainted(now) ||
 		nodefact.IsAnnouncedByCondition(before) != nodefact.IsAnnouncedByCondition(now) ||
 		slices.ContainsFunc(before.Spec.Taints, isShutdownTaint) != slices.ContainsFunc(now.Spec.Taints, isShutdownTaint) ||
 		!nodefact.SameCondition(nodefact.Condition(before, ConditionMissing), nodefact.Condition(now, ConditionMissing)) ||

@@ -1,8 +1,6 @@
 package nodelifecycle
 
 import (
-	"fmt"
-	"hash/fnv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,84 +39,98 @@ func (r record) with(a answer, now time.Time) record {
 	return r
 }
 
-// witnesses has the facts about other Nodes that show whether the cloud's answers can
+// witnesses sums up the facts about other Nodes that show whether the cloud's answers can
 // be trusted.
 type witnesses struct {
 	others    int // number of Nodes that can be witnesses, without foreign Nodes
 	reporting int // number of these Nodes whose kubelets report
 	seen      int // number of reporting Nodes that were confirmed after countedFrom
-	failed    int // number of the other reporting Nodes for which the last question failed after countedFrom
-	failing   int // number of the Nodes not in seen for which the last question failed, whenever that was
-	// newest is the time at which the newest question with the answer "present" began.
-	newest time.Time
-	// contradicting is a Node that the cloud calls absent although its kubelet reports.
-	// The field next is the witness about which the final check asks next.
+	fresh     int // number of reporting Nodes that were confirmed after the last absence
+	failed    int // number of reporting Nodes, not in seen, for which the last question failed after countedFrom
+	failing   int // the same, whenever the last question failed
+	// contradicting is a Node that the cloud calls absent although its kubelet reports. If
+	// there are several, it is the one that the cloud was asked about last. next is the
+	// witness to ask about next: the one that the cloud was asked about least recently.
 	contradicting, next *peer
-	// foreign has up to maxNamed foreign Nodes. Their kubelets report, although the
-	// cloud has called them absent for ForeignAfter or longer.
-	foreign []peer
-	// foreigners is the number of all foreign Nodes.
-	foreigners int
+	// foreign has the Nodes that the cloud has called absent for ForeignAfter or longer,
+	// although their kubelets report.
+	foreign []*peer
 	// tooManyForeign means that so many Nodes seem to be foreign that this is unlikely.
-	// In this case, the field contradicting has the foreign Node about which the cloud
-	// was asked last.
+	// In this case, contradicting is the one of them that the cloud was asked about last.
 	tooManyForeign bool
 }
 
-// witnesses sums up the answers about other Nodes. An answer "absent" is known to be
-// wrong only if the kubelet of the Node still reports. A silent Node is no witness,
-// because the control plane itself might be cut off from it.
-func (o observed) witnesses() witnesses {
-	c := o.candidates()
-	w := witnesses{others: c.others, reporting: c.reporting, failing: c.failing, contradicting: c.denied, foreign: c.foreign, foreigners: c.foreigners}
-	from := o.countedFrom()
-	for _, r := range c.confirmed {
-		if r.isConfirmedAfter(from) {
-			w.seen++
-			if r.failed {
-				w.failing--
-			}
+// witnesses sums up the answers about the Nodes that can be witnesses for this Node.
+func (o observed) witnesses() witnesses { return o.among(o.candidates()) }
+
+// among sums up the answers about these Nodes. An answer "absent" is known to be wrong
+// only if the kubelet of the Node still reports. A silent Node is no witness, because the
+// control plane itself might be cut off from it.
+func (o observed) among(c candidates) witnesses {
+	w := witnesses{others: c.silent + c.more, reporting: c.more}
+	from := o.countedFrom(c)
+	for i := range c.peers {
+		switch p := &c.peers[i]; p.standing {
+		case countsForeign:
+			w.foreign = append(w.foreign, p)
+		case countsDenied:
+			w.others, w.reporting = w.others+1, w.reporting+1
+			w.contradicting = later(w.contradicting, p)
+		case countsTrusted:
+			w.others, w.reporting = w.others+1, w.reporting+1
+			w.trust(p, from, o.memory.evidence.answered)
 		}
 	}
-	for _, r := range c.failed {
-		if r.tried.After(from) && !r.isConfirmedAfter(from) {
-			w.failed++
-		}
-	}
-	if len(c.confirmed) > 0 {
-		w.newest = c.confirmed[0].asked
-	}
-	if c.next != nil && c.next.record.tried.Before(o.memory.evidence.answered) {
-		w.next = c.next
-	}
-	if w.contradicting == nil && w.foreigners > max(1, w.reporting*o.limits.Budget.Percent/100) {
+	if w.contradicting == nil && len(w.foreign) > max(1, w.reporting*o.limits.Budget.Percent/100) {
 		// Probably the cloud is wrong, or kubelets use the credentials of machines that
 		// are gone.
-		w.contradicting, w.tooManyForeign = &c.foreign[0], true
+		w.tooManyForeign = true
+		for _, p := range w.foreign {
+			w.contradicting = later(w.contradicting, p)
+		}
 	}
 	return w
 }
 
-func (r record) isConfirmedAfter(t time.Time) bool { return r.presence == present && r.asked.After(t) }
+// trust adds a Node whose kubelet reports, and which the cloud has not called absent.
+func (w *witnesses) trust(p *peer, from, answered time.Time) {
+	r := p.record
+	switch {
+	case r.presence == present && r.asked.After(from):
+		w.seen++
+	case r.failed && r.tried.After(from):
+		w.failed, w.failing = w.failed+1, w.failing+1
+	case r.failed:
+		w.failing++
+	}
+	if r.presence == present && !r.asked.Before(answered) {
+		w.fresh++
+	}
+	if r.tried.Before(answered) && (w.next == nil || p.isOlder(w.next)) {
+		w.next = p
+	}
+}
+
+// later returns the Node that the cloud was asked about last.
+func later(a, b *peer) *peer {
+	if a == nil || a.isOlder(b) {
+		return b
+	}
+	return a
+}
 
 // countedFrom returns the time from which answers about other Nodes count. It is the
 // later of two times. One is when the cloud first called this Node absent. The other is
 // when the cloud last began to call another Node absent although the kubelet of that
 // Node reports.
-func (o observed) countedFrom() time.Time {
-	since, called := o.memory.evidence.since, o.candidates().called
-	if called.After(since) {
-		return called
+func (o observed) countedFrom(c candidates) time.Time {
+	from := o.memory.evidence.since
+	for _, p := range c.peers {
+		if p.standing != countsTrusted && p.record.since.After(from) {
+			from = p.record.since
+		}
 	}
-	return since
-}
-
-// rank returns a number that orders Nodes independently of their names. Names often
-// follow the order of creation, or the place of a Node.
-func rank(node *corev1.Node) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(node.UID)) // A hash never fails.
-	return h.Sum64()
+	return from
 }
 
 // failuresHoldFor is the time after which witnesses count for nothing if all questions
@@ -140,7 +152,7 @@ func (w *witnesses) areEnough(o observed) bool {
 	case o.now.Sub(o.memory.evidence.since) >= failuresHoldFor:
 		needed -= w.failing
 	}
-	return w.seen >= min(o.limits.Witnesses, needed) && !w.newest.IsZero() && !w.newest.Before(o.memory.evidence.answered)
+	return w.seen >= min(o.limits.Witnesses, needed) && w.fresh > 0
 }
 
 // contradictionFor is the time for which deletions wait after a contradiction. After
@@ -173,6 +185,9 @@ func contradictionIsFresh(o observed) *obstacle {
 func (o observed) contradicted(w witnesses) *obstacle {
 	ob := &obstacle{cause: contradicts(w)}
 	r := w.contradicting.record
+	if !w.tooManyForeign {
+		ob.ends = r.since.Add(o.limits.ForeignAfter)
+	}
 	switch again, soon := r.tried.Add(contradictionFor), o.now.Add(lookAgainAfter); {
 	case w.tooManyForeign:
 	case o.now.Sub(r.since) < dyingFor && soon.Before(again):
@@ -189,41 +204,9 @@ func (o observed) contradicted(w witnesses) *obstacle {
 // about a contradicting Node.
 const maxWitnessFailures = 5
 
-// witnessed is the last step of the final check. While answers are missing, it asks
-// about the next witness. If the answers are enough, it asks about the Node once more,
-// and then removes the Node. Otherwise, it holds the Node. The question about the Node
-// is repeated because the cloud might have been at fault when it called the Node
-// absent, and might have recovered before it confirmed the witnesses.
-func witnessed(o observed, c check) plan {
-	w := o.witnesses()
-	mayAsk := c.failures < maxWitnessFailures && c.questions < o.limits.Witnesses+maxWitnessFailures
-	switch {
-	case o.limits.Witnesses == 0:
-		return removing(o, "the cloud says that the instance does not exist")
-	case w.contradicting != nil && w.contradicting.record.tried.Before(o.memory.evidence.answered):
-		return askingWitness(o, w.contradicting)
-	case w.contradicting != nil:
-		return heldInCheck(o, *o.contradicted(w))
-	case c.again:
-		return removing(o, fmt.Sprintf("the cloud says that the instance does not exist, and confirms %d other Nodes", max(w.seen, 1)))
-	}
-	if p := zoneDecides(o, mayAsk); p != nil {
-		return *p
-	}
-	switch {
-	case w.areEnough(o):
-		return plan{do: askAgain, why: "the cloud may have recovered since it was asked about the Node", memory: o.memory}
-	case w.next != nil && mayAsk:
-		return askingWitness(o, w.next)
-	case o.isForeign() && mayAsk && o.reference() != nil:
-		return askingWitness(o, o.reference())
-	case o.isForeign() && (w.others > 0 || len(o.peers.confirmed) > 0):
-		return heldInCheck(o, obstacle{cause: isForeign(o.node)})
-	case w.others > 0:
-		return heldInCheck(o, obstacle{cause: tooFewWitnesses(w)})
-	default:
-		return alone(o)
-	}
+// mayAsk reports whether the final check may ask about one more witness.
+func (c check) mayAsk(l Limits) bool {
+	return c.failures < maxWitnessFailures && c.questions < l.Witnesses+maxWitnessFailures
 }
 
 // reference returns a Node of another scheme to ask about, or nil. It is used if the
@@ -263,4 +246,96 @@ func removing(o observed, why string) plan {
 		p.events = append(p.events, deletionResumed(reason, why))
 	}
 	return p
+}
+
+// nodeIsNotOurs holds a Node that is probably not a machine of this cloud. Such a Node
+// has no provider ID and does not wait to be initialised, although other Nodes of this
+// cloud have provider IDs. A cloud says "absent" about every machine that is not its
+// own, so its answer proves nothing about this Node (promise S1 c).
+func nodeIsNotOurs(o observed) *obstacle {
+	if o.limits.Witnesses == 0 || o.owner().Doubt != ownership.NeverInitialized {
+		return nil
+	}
+	return &obstacle{cause: isNotOurs()}
+}
+
+// hasProviderIDs reports whether this provider gives its Nodes provider IDs. This is so
+// if it has confirmed a Node by provider ID, or if a Node of this daemon has a provider
+// ID. Provider IDs of Nodes that this daemon does not own do not count, because anybody
+// might have set them.
+func (o observed) hasProviderIDs() bool { return len(o.peers.confirmed) > 0 || o.peers.hasIDs }
+
+// owner returns the verdict about who owns the Node.
+func (o observed) owner() ownership.Verdict {
+	return o.claim.Owner(o.node, ownership.Known{Confirmed: o.peers.confirmed, HasIDs: o.hasProviderIDs()})
+}
+
+// aloneFor is the time for which a Node has to be absent if no other Node of its region
+// can be a witness.
+const aloneFor = 10 * time.Minute
+
+// trustsElsewhere reports whether witnesses of other regions are enough for this Node.
+// They say nothing about the cloud's view of the Node's own region. So the removal has to
+// be announced. Or the provider has confirmed this very Node before, the Node has been
+// absent for aloneFor, and it is within the budget: if many Nodes of a region are silent
+// and absent together, the region is probably down, and its list is empty.
+func (o observed) trustsElsewhere() bool {
+	return o.limits.isAnnounced(o.node) || o.mayTrustLater() && !o.now.Before(o.aloneUntil())
+}
+
+// candidates returns the Nodes that can be witnesses. Nodes of other regions cannot,
+// unless trustsElsewhere allows it.
+func (o observed) candidates() candidates {
+	if o.peers.elsewhere && !o.trustsElsewhere() {
+		return candidates{}
+	}
+	return o.peers.candidates
+}
+
+// mayTrustLater reports whether trustsElsewhere can become true merely because time
+// passes.
+func (o observed) mayTrustLater() bool {
+	a := o.peers.absentees
+	return o.peers.elsewhere && o.peers.isKnown && a.absent <= o.limits.Budget.of(a.nodes)
+}
+
+func (o observed) aloneUntil() time.Time { return o.memory.evidence.since.Add(aloneFor) }
+
+// alone returns the plan for a Node for which no other Node can be a witness. The Node
+// is deleted if the provider has confirmed Nodes like it (see isConfirmed) and the limit
+// WithoutWitnessAfter has passed. It is also deleted after aloneFor if the whole cluster
+// is being scaled to zero.
+func alone(o observed) plan {
+	until := o.memory.evidence.since.Add(o.limits.WithoutWitnessAfter)
+	if o.limits.WithoutWitnessAfter == 0 || !o.isConfirmed() {
+		until = time.Time{}
+	}
+	isLeaving := o.clusterIsLeaving()
+	if later := o.aloneUntil(); (isLeaving || o.mayTrustLater()) && (until.IsZero() || later.Before(until)) {
+		until = later
+	}
+	switch {
+	case until.IsZero():
+		return heldInCheck(o, obstacle{cause: noNodeLeft()})
+	case o.now.Before(until):
+		return heldInCheck(o, obstacle{cause: noNodeLeft(), until: until, ends: until})
+	case isLeaving:
+		return removing(o, "the cloud says that the instance does not exist, and the removal of each Node is announced")
+	default:
+		return removing(o, "the cloud says that the instance does not exist, and there is no other Node to ask the cloud about")
+	}
+}
+
+// clusterIsLeaving reports whether taints announce the removal of this Node and of all
+// others, and all kubelets are silent. A kubelet cannot write such a taint. While a
+// single other Node is left, the control plane may be cut off.
+func (o observed) clusterIsLeaving() bool {
+	return o.limits.isTainted(o.node) && o.peers.allLeave
+}
+
+// isMarked reports whether a label that no kubelet can write says that this manager has
+// written the provider ID of the Node.
+func isMarked(node *corev1.Node) bool {
+	id := node.Spec.ProviderID
+	return id != "" && node.Labels[nodefact.LabelIdentity] == nodefact.Identity(node.UID, id)
 }

@@ -209,7 +209,7 @@ func heldFor(reason string) memory {
 // After the questions about witnesses, the cloud is asked about the Node once more. Its
 // answer determines the plan.
 func TestFinalCheckAsksOnceMore(t *testing.T) {
-	o := trusted.seenBy(observed{now: noon, node: n1, memory: complete, limits: DefaultLimits()})
+	o := trusted.seenBy(observed{now: noon, node: n1, memory: complete, limits: DefaultLimits()}, true)
 	p := decideDeletion(o, *asked)
 	if p.do != askAgain {
 		t.Fatalf("plan %q, want another question", digest(p))

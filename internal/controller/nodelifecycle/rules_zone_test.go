@@ -89,31 +89,26 @@ func TestZone(t *testing.T) {
 func TestZoneCountsTheNodeItselfAsSilent(t *testing.T) {
 	c := zoneOfTen()
 	c.nodes[0] = unasked("n1")
-	if z := c.seenBy(observed{now: noon, node: n1, memory: complete, limits: DefaultLimits()}).peers.zone; z.nodes != 0 {
+	if z := c.seenBy(observed{now: noon, node: n1, memory: complete, limits: DefaultLimits()}, true).peers.zone; z.nodes != 0 {
 		t.Fatalf("zone %+v, want none within the budget", z)
 	}
 	c.nodes = append(c.nodes, other{node: old("gone3"), presence: absent, checked: true})
-	if z := c.seenBy(observed{now: noon, node: n1, memory: complete, limits: DefaultLimits()}).peers.zone; z.nodes != 11 || z.reporting != 6 {
+	if z := c.seenBy(observed{now: noon, node: n1, memory: complete, limits: DefaultLimits()}, true).peers.zone; z.nodes != 11 || z.reporting != 6 {
 		t.Errorf("%d of %d report, want 6 of 11", z.reporting, z.nodes)
 	}
 }
 
-// Once the cloud has called an instance present after it had called it absent, it is
-// doubted for ten minutes.
+// If the cloud calls an instance present after it has called it absent, that is remembered.
 func TestAnswerThatIsTakenBackIsRemembered(t *testing.T) {
-	r := newIndex(DefaultLimits(), beginHistory(0).claim)
-	r.set(n1, evidence{}, noon)
+	l := newLedger()
 	for _, a := range []answer{said(present), said(absent), said(absent)} {
-		r.record(n1, a, noon)
+		l.record(n1, a, noon)
 	}
-	if got := r.peers(n1, noon).recanted; !got.IsZero() {
+	if got := l.recanted[kinOf(n1)]; !got.IsZero() {
 		t.Errorf("taken back at %v, want never", got)
 	}
-	r.record(n1, said(present), noon)
-	if got := r.peers(n1, noon.Add(doubtFor-time.Second)).recanted; !got.Equal(noon) {
+	l.record(n1, said(present), noon)
+	if got := l.recanted[kinOf(n1)]; !got.Equal(noon) {
 		t.Errorf("taken back at %v, want %v", got, noon)
-	}
-	if got := r.peers(n1, noon.Add(doubtFor)).recanted; !got.IsZero() || len(r.recanted) > 0 {
-		t.Errorf("taken back at %v after ten minutes, want it to be forgotten", got)
 	}
 }

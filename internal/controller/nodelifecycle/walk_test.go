@@ -115,7 +115,7 @@ func (w *removalWorld) peers() cluster {
 func (w *removalWorld) decide(a answer, c *check) plan {
 	o := observed{now: w.now, node: w.node, answer: a, memory: w.memory, limits: DefaultLimits()}
 	if c != nil || o.needsPeers() {
-		o = w.peers().seenBy(o)
+		o = w.peers().seenBy(o, c != nil)
 	}
 	if c == nil {
 		return decideSuspicion(o)

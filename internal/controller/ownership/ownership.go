@@ -172,15 +172,28 @@ func (c Claim) LeavesAlone(node *corev1.Node) (why string, alone bool) {
 
 // Label returns the label that disowns the Node, or an empty string if no label does.
 func (c Claim) Label(node *corev1.Node) string {
-	label, provider := c.providerLabel(node)
-	switch excluded := c.excludedBy(node); {
-	case excluded != "":
+	if excluded := c.Excludes(node); excluded != "" {
 		return excluded
-	case label != "" && (provider == noProvider || !slices.Contains(c.Providers, provider)):
-		return label
-	default:
+	}
+	label, provider := c.providerLabel(node)
+	if slices.Contains(c.Providers, provider) {
 		return ""
 	}
+	return label
+}
+
+// Excludes returns the label that keeps the Node from every daemon, whatever its cloud: it
+// excludes the Node, or says that the Node has no provider. It returns an empty string if
+// there is no such label. Tools that do not know the settings of a daemon ask the zero
+// Claim, which ignores no label.
+func (c Claim) Excludes(node *corev1.Node) string {
+	if excluded := c.excludedBy(node); excluded != "" {
+		return excluded
+	}
+	if label, provider := c.providerLabel(node); provider == noProvider {
+		return label
+	}
+	return ""
 }
 
 // Ignored returns a label of the Node that this daemon ignores because RestrictedLabels

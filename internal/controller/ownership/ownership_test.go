@@ -23,6 +23,7 @@ func TestExclusion(t *testing.T) {
 		"LabelOfAKubeletIsIgnoredByTheFlag":    {claim: restricted, label: LabelExclude, ignoredFor: LabelExclude},
 		"FalseOfAKubeletNeedsNoIgnoring":       {claim: restricted, label: LabelExclude, value: "false"},
 		"ProviderOfAnother":                    {label: LabelProvider, value: "x", excludedBy: LabelProvider},
+		"NoProvider":                           {label: LabelProvider, value: "none", excludedBy: LabelProvider},
 		"ProviderOfAKubeletIsIgnored":          {claim: restricted, label: LabelProvider, value: "x", ignoredFor: LabelProvider},
 		"RestrictedProvider":                   {claim: restricted, label: LabelProviderRestricted, value: "none", excludedBy: LabelProviderRestricted},
 		"RestrictedLabelIsHonouredWithTheFlag": {claim: restricted, label: LabelExcludeRestricted, excludedBy: LabelExcludeRestricted},
@@ -31,6 +32,13 @@ func TestExclusion(t *testing.T) {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{c.label: c.value}}}
 			if got := c.claim.Label(node); got != c.excludedBy {
 				t.Errorf("excluded by %q, want %q", got, c.excludedBy)
+			}
+			fromAll := c.excludedBy
+			if c.value == "x" { // another daemon may have this provider
+				fromAll = ""
+			}
+			if got := c.claim.Excludes(node); got != fromAll {
+				t.Errorf("excluded from every daemon by %q, want %q", got, fromAll)
 			}
 			if got := c.claim.Ignored(node); got != c.ignoredFor {
 				t.Errorf("ignored: %q, want %q", got, c.ignoredFor)

@@ -91,6 +91,7 @@ func another(t *testing.T, f *pflag.Flag) string {
 		"own-provider-label":          "a",
 
 		"node-deletion-not-found-error": notFoundIsAbsent,
+		flagAnnouncingTaints:            "a",
 		"node-condition":                conditionAlways,
 
 		"service-cluster-ip-range": "10.2.0.0/16",

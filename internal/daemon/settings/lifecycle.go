@@ -2,10 +2,13 @@ package settings
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
@@ -22,6 +25,8 @@ type Lifecycle struct {
 	notFound string
 	limits   nodelifecycle.Limits
 }
+
+const flagAnnouncingTaints = "node-deletion-announced-by-taints"
 
 // Values of --node-deletion-not-found-error.
 const (
@@ -52,8 +57,10 @@ func (l *Lifecycle) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.StringVar(&l.notFound, "node-deletion-not-found-error", l.notFound,
 		"What the contract's error InstanceNotFound means when the cloud is asked whether the instance of a node with a provider ID exists: "+
 			"'hold' (nothing, like every other error), or 'absent' (that the instance does not exist). Use 'absent' if the provider returns this error for instances that are gone.")
+	fs.StringSliceVar(&l.limits.AnnouncedByTaints, flagAnnouncingTaints, l.limits.AnnouncedByTaints,
+		"The taints that announce the removal of a node. Such a node does not count for --node-deletion-budget-* and does not wait. An empty list means none.")
 	fs.BoolVar(&l.limits.AnnouncedByConditions, "node-deletion-announced-by-conditions", l.limits.AnnouncedByConditions,
-		"The conditions Drained and MaintenanceInProgress announce the removal of a node, as taints of autoscalers do. Such a node does not count for --node-deletion-budget-* and does not wait. "+
+		"The conditions Drained and MaintenanceInProgress announce the removal of a node, as the taints of --node-deletion-announced-by-taints do. Such a node does not count for --node-deletion-budget-* and does not wait. "+
 			"Kubelets can write these conditions on their own nodes, so such nodes are deleted at the rate of --node-deletion-over-budget-rate-*.")
 	deviates(fs, "concurrent-node-lifecycle-syncs", "Upstream: 1.")
 	for _, d := range l.durations() {
@@ -99,7 +106,7 @@ type share struct {
 
 func (l *Lifecycle) shares() []share {
 	return []share{
-		{&l.limits.Budget, "node-deletion-budget", "How many nodes may be absent at the same time and be deleted without further delay. While more are absent, each is kept for --node-deletion-over-budget-after, or deleted at the rate of --node-deletion-over-budget-rate-* if the cloud confirms its zone. Nodes whose removal an autoscaler has announced do not count."},
+		{&l.limits.Budget, "node-deletion-budget", "How many nodes may be absent at the same time and be deleted without further delay. While more are absent, each is kept for --node-deletion-over-budget-after, or deleted at the rate of --node-deletion-over-budget-rate-* if the cloud confirms its zone. Nodes whose removal is announced (--node-deletion-announced-by-taints) do not count."},
 		{&l.limits.OverBudgetRate, "node-deletion-over-budget-rate", "How many nodes are deleted in a minute while more nodes than the budget are absent."},
 	}
 }
@@ -117,6 +124,11 @@ func (l *Lifecycle) validate() []error {
 	}
 	if err := l.invalidNotFound(); err != nil {
 		errs = append(errs, err)
+	}
+	for _, key := range l.limits.AnnouncedByTaints {
+		if err := invalidAnnouncement(key); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	for _, d := range l.durations() {
 		switch {
@@ -138,6 +150,22 @@ func (l *Lifecycle) validate() []error {
 		errs = append(errs, fmt.Errorf("--node-deletion-over-budget-rate-nodes must be at least 1, but got %d; --node-deletion=false keeps every node", rate.Nodes))
 	}
 	return errs
+}
+
+// invalidAnnouncement returns an error for a taint that cannot announce a removal. Kubernetes
+// itself sets taints of these domains on each Node whose kubelet is silent. With them, no
+// Node would count towards the budget. The exception is set by an administrator.
+func invalidAnnouncement(key string) error {
+	switch domain, _, _ := strings.Cut(key, "/"); {
+	case len(validation.IsQualifiedName(key)) > 0:
+		return fmt.Errorf("--%s must be keys of taints, but got %q", flagAnnouncingTaints, key)
+	case key == corev1.TaintNodeOutOfService:
+		return nil
+	case domain == "node.kubernetes.io", domain == "node.cloudprovider.kubernetes.io":
+		return fmt.Errorf("--%s must not have the taint %q, because Kubernetes sets it on Nodes that stay", flagAnnouncingTaints, key)
+	default:
+		return nil
+	}
 }
 
 func (l *Lifecycle) invalidNotFound() error {
@@ -172,6 +200,7 @@ type lifecycleConfiguration struct {
 	NodeDeletionOverBudgetAfter       metav1.Duration
 	NodeDeletionOverBudgetRateNodes   int
 	NodeDeletionOverBudgetRatePercent int
+	NodeDeletionAnnouncedByTaints     []string
 	NodeDeletionAnnouncedByConditions bool
 }
 
@@ -196,6 +225,7 @@ func (l *Lifecycle) show(c *configuration) {
 		NodeDeletionOverBudgetAfter:       metav1.Duration{Duration: l.limits.OverBudgetAfter},
 		NodeDeletionOverBudgetRateNodes:   l.limits.OverBudgetRate.Nodes,
 		NodeDeletionOverBudgetRatePercent: l.limits.OverBudgetRate.Percent,
+		NodeDeletionAnnouncedByTaints:     l.limits.AnnouncedByTaints,
 		NodeDeletionAnnouncedByConditions: l.limits.AnnouncedByConditions,
 	}
 }
