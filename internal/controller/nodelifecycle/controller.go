@@ -3,7 +3,6 @@ package nodelifecycle
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/frame"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/internal/loop"
@@ -143,11 +143,11 @@ func (c *Controller) Run(ctx context.Context) error {
 // first returned function reports whether the controller has seen all Nodes. Run calls
 // Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
-	handler, err := c.informer.AddEventHandler(c.handlers())
-	if err != nil {
-		return nil, nil, fmt.Errorf("watch nodes: %w", err)
-	}
-	return handler.HasSynced, func() { _ = c.informer.RemoveEventHandler(handler) }, nil // cannot fail: the informer has returned the handle
+	return frame.Watch(c.informer, "nodes", func(name string, before, now *corev1.Node) {
+		if before == nil || now == nil || wakes(c.limits, c.claim, before, now) {
+			c.suspects.Add(name)
+		}
+	})
 }
 
 // Stuck returns an error that names a Node whose pass or final check has lasted
@@ -192,25 +192,4 @@ func (c *Controller) suspect(ctx context.Context, node *corev1.Node) (o observed
 		o.peers = c.peersOf(node)
 	}
 	return o, decideSuspicion(o), nil
-}
-
-// handlers returns the event handlers for Nodes. They queue a Node when it appears, when it
-// disappears, and when a change of it triggers a pass (see wakes).
-func (c *Controller) handlers() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			c.suspects.Add(obj.(*corev1.Node).Name)
-		},
-		UpdateFunc: func(before, now any) {
-			node := now.(*corev1.Node)
-			if wakes(c.limits, c.claim, before.(*corev1.Node), node) {
-				c.suspects.Add(node.Name)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
-				c.suspects.Add(name)
-			}
-		},
-	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 const guide = "../../../docs/guides/node-deletion.md"
@@ -29,7 +31,7 @@ func TestGuideHasTheDefaults(t *testing.T) {
 		fmt.Sprintf("`--node-monitor-period` (%d s)", int(l.FirstPause.Seconds())),
 		fmt.Sprintf("`--node-monitor-longest-period` (%d min)", int(l.LongestPause.Minutes())),
 		fmt.Sprintf("every %d seconds", int((l.AbsentFor / time.Duration(l.Absences-1)).Seconds())),
-		fmt.Sprintf("not recorded again for %d minutes", int(repeatAfter.Minutes())),
+		fmt.Sprintf("not recorded again for %d minutes", int(showing.RepeatAfter.Minutes())),
 	} {
 		if !strings.Contains(text, named) {
 			t.Errorf("%s does not say %q", guide, named)

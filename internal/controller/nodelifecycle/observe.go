@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // observed has the inputs of a decision about one Node.
@@ -66,7 +67,7 @@ func (m memory) of(node *corev1.Node) memory {
 // isEmpty reports whether the memory can be dropped. Most Nodes need none.
 func (m memory) isEmpty(now time.Time) bool {
 	e := m.evidence
-	return e.presence == unknown && e.checkedAt.IsZero() && m.firsts.IsWhole(now) && m.holding.reason == "" && m.holding.recorded == nil && now.Sub(m.holding.wroteAt) >= putBackAfter && m.deleted == "" && !m.untainted
+	return e.presence == unknown && e.checkedAt.IsZero() && m.firsts.IsWhole(now) && m.holding.reason == "" && m.holding.recorded == nil && now.Sub(m.holding.wroteAt) >= showing.PutBackAfter && m.deleted == "" && !m.untainted
 }
 
 // ledger has what answers and deletions have taught about all Nodes. It cannot be counted

@@ -1,7 +1,6 @@
 package nodelifecycle
 
 import (
-	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,18 +21,13 @@ type holding struct {
 	// open means that an event has reported the wait, and that no event has reported
 	// the end of the wait yet.
 	open bool
-	// recorded has the time of the last event for each reason.
-	recorded map[string]time.Time
+	// recorded has the events about the deletion.
+	recorded showing.News
 	// wrote is the status that this process last wrote to the condition.
 	wrote corev1.ConditionStatus
 	// wroteAt is the time of that write.
 	wroteAt time.Time
 }
-
-// putBackAfter is the shortest time between two writes of a condition if another client
-// changes its status in between (promise S4 b). The client might be the kubelet. Or it
-// might be the daemon of another cloud, which gives another answer about the instance.
-const putBackAfter = 5 * time.Minute
 
 // contested returns the time until the condition may be written again. The time is more
 // than 0 only if another client has changed the status that this process wrote.
@@ -41,12 +35,8 @@ func (h holding) contested(shown *corev1.NodeCondition, now time.Time) time.Dura
 	if h.wroteAt.IsZero() || shown == nil || shown.Status == h.wrote {
 		return 0
 	}
-	return max(h.wroteAt.Add(putBackAfter).Sub(now), 0)
+	return max(h.wroteAt.Add(showing.PutBackAfter).Sub(now), 0)
 }
-
-// repeatAfter is the shortest time between two events with the same reason. A cloud
-// whose answers alternate must not cause a stream of events.
-const repeatAfter = 10 * time.Minute
 
 // held returns the plan for a Node whose deletion has to wait. The plan shows the cause
 // (promise V1). It records an event when the reason changes, and writes a condition
@@ -62,8 +52,8 @@ func held(o observed, ob obstacle) plan {
 	if h.since.IsZero() {
 		h.since = o.now
 	}
-	if ob.cause.Reason != h.reason && !isShownBefore && o.now.Sub(h.recorded[ob.cause.Reason]) >= repeatAfter {
-		h.recorded, h.open = recordedAt(h.recorded, ob.cause.Reason, o.now), true
+	if ob.cause.Reason != h.reason && !isShownBefore && h.recorded.IsNew(ob.cause.Reason, o.now) {
+		h.recorded, h.open = h.recorded.With(ob.cause.Reason, o.now), true
 		p.events = []message.Event{deletionHeld(ob.cause)}
 	}
 	h.reason = ob.cause.Reason
@@ -104,9 +94,9 @@ func stays(o observed, p plan, cause message.Cause) plan {
 	shown := nodefact.Condition(o.node, ConditionMissing)
 	over := deletionCanceled(cause)
 	recorded := o.memory.holding.recorded
-	if (o.memory.holding.open || isMissing(shown)) && o.now.Sub(recorded[over.Reason]) >= repeatAfter {
+	if (o.memory.holding.open || isMissing(shown)) && recorded.IsNew(over.Reason, o.now) {
 		p.events = []message.Event{over}
-		recorded = recordedAt(recorded, over.Reason, o.now)
+		recorded = recorded.With(over.Reason, o.now)
 	}
 	h := o.memory.holding
 	switch later := h.contested(shown, o.now); {
@@ -119,17 +109,6 @@ func stays(o observed, p plan, cause message.Cause) plan {
 	o.memory.holding, o.memory.nextCheck = holding{recorded: recorded, wrote: h.wrote, wroteAt: h.wroteAt}, time.Time{}
 	p.memory = o.memory
 	return p
-}
-
-// recordedAt returns a copy of the map in which the last event with this reason has the
-// time now.
-func recordedAt(recorded map[string]time.Time, reason string, now time.Time) map[string]time.Time {
-	recorded = maps.Clone(recorded)
-	if recorded == nil {
-		recorded = map[string]time.Time{}
-	}
-	recorded[reason] = now
-	return recorded
 }
 
 // isMissing reports whether the condition says that the instance is missing, or that it

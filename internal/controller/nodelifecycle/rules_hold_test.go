@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 func TestHoldIsVisible(t *testing.T) {
@@ -24,10 +25,10 @@ func TestHoldIsVisible(t *testing.T) {
 		{name: "SameReasonIsNotRepeated", holding: holding{since: noon, reason: "NoWitness"}},
 		{name: "AnotherReasonIsAnEvent", holding: holding{since: noon, reason: "TooManyAbsent"}, events: "NodeDeletionHeld"},
 		{
-			name: "ReasonThatComesBackIsNotRepeatedAtOnce", holding: holding{since: noon, reason: "TooManyAbsent", recorded: map[string]time.Time{"NoWitness": noon.Add(-9 * time.Minute)}},
+			name: "ReasonThatComesBackIsNotRepeatedAtOnce", holding: holding{since: noon, reason: "TooManyAbsent", recorded: showing.News{"NoWitness": noon.Add(-29 * time.Minute)}},
 		},
 		{
-			name: "ReasonThatComesBackLaterIsRepeated", holding: holding{since: noon, reason: "TooManyAbsent", recorded: map[string]time.Time{"NoWitness": noon.Add(-10 * time.Minute)}},
+			name: "ReasonThatComesBackLaterIsRepeated", holding: holding{since: noon, reason: "TooManyAbsent", recorded: showing.News{"NoWitness": noon.Add(-showing.RepeatAfter)}},
 			events: "NodeDeletionHeld",
 		},
 		{name: "ConditionIsWrittenAfterAMinute", holding: holding{since: noon.Add(-time.Minute), reason: "NoWitness"}, condition: "True NoWitness"},

@@ -74,7 +74,7 @@ func (c *Controller) write(ctx context.Context, key string, o observed, p plan) 
 
 // showWaiting shows on a Service why the Service waits. It records the events even if
 // the API server refuses the patch, because then the owner sees only the events. A
-// rejected patch is repeated only after repairPause, because no call depends on it.
+// rejected patch is repeated only after showing.PutBackAfter, because no call depends on it.
 func (c *Controller) showWaiting(ctx context.Context, key string, o observed, p plan) error {
 	err := c.patch(ctx, o.service, p.writes)
 	p.memory.unwritten = err != nil
@@ -103,10 +103,10 @@ func (c *Controller) mustPatch(ctx context.Context, key string, o observed, p pl
 	}
 	m.uid = o.service.UID
 	if p.writes.class != nil && kube.IsRejected(err) {
-		m.namedAt = o.now // The annotation is tried again only after repairPause, so no call waits for it.
+		m.namedAt = o.now // The annotation is tried again only after showing.PutBackAfter, so no call waits for it.
 	}
-	if reason := e.Reason + " " + string(p.do); m.recorded.isNew(reason, o.now) {
-		m.recorded = m.recorded.with(reason, o.now)
+	if reason := e.Reason + " " + string(p.do); m.recorded.IsNew(reason, o.now) {
+		m.recorded = m.recorded.With(reason, o.now)
 		c.record(o.service, []message.Event{e})
 	}
 	c.store.remember(key, m)

@@ -38,7 +38,7 @@ func newBackends(lister listersv1.NodeLister, policy BackendPolicy, c clock.With
 }
 
 // onChange records a change of a Node. For a new Node, before is nil. For a deleted
-// Node, both before and now are nil.
+// Node, now is nil.
 func (b *backends) onChange(name string, before, now *corev1.Node) {
 	policy := b.membership.policy // It never changes.
 	invalidates, is := policy.invalidates(before, now), now != nil && policy.isBackend(now)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/frame"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
@@ -154,20 +155,17 @@ func (c *Controller) Run(ctx context.Context) error {
 // known, reports whether the controller has seen all existing Nodes and Services. Run
 // calls Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
-	nodes, err := c.nodes.AddEventHandler(c.onNode())
+	nodesKnown, stopNodes, err := frame.Watch(c.nodes, "nodes", c.backends.onChange)
 	if err != nil {
-		return nil, nil, fmt.Errorf("watch nodes: %w", err)
+		return nil, nil, err
 	}
-	services, err := c.informer.AddEventHandler(c.onService())
+	servicesKnown, stopServices, err := frame.Watch(c.informer, "services", c.onService)
 	if err != nil {
-		_ = c.nodes.RemoveEventHandler(nodes) // cannot fail: the informer has returned the handle
-		return nil, nil, fmt.Errorf("watch services: %w", err)
+		stopNodes()
+		return nil, nil, err
 	}
-	known = func() bool { return nodes.HasSynced() && services.HasSynced() }
-	return known, func() {
-		_ = c.nodes.RemoveEventHandler(nodes)
-		_ = c.informer.RemoveEventHandler(services)
-	}, nil
+	known = func() bool { return nodesKnown() && servicesKnown() }
+	return known, func() { stopNodes(); stopServices() }, nil
 }
 
 // Stuck returns an error that names a Service whose pass has lasted longer than
@@ -256,40 +254,13 @@ func yields(o observed, p plan) loop.Result {
 	return loop.Result{After: yieldDelay, HighPriority: p.do != update && !p.routine, Unfinished: o.memory.failure.attempts > 0}
 }
 
-// onService returns the handlers that enqueue a Service if a pass is due after its
-// change.
-func (c *Controller) onService() cache.ResourceEventHandler {
-	enqueue := func(key string, before, now *corev1.Service) {
-		c.store.note(key, now, c.policy)
-		c.enqueue(key, c.policy.wakes(change{before: before, now: now, memory: c.store.memory(key)}))
+// onService enqueues a Service if a pass is due after its change.
+func (c *Controller) onService(key string, before, now *corev1.Service) {
+	if now == nil {
+		before = nil
 	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(now any) { enqueue(keyOf(now.(*corev1.Service)), nil, now.(*corev1.Service)) },
-		UpdateFunc: func(before, now any) {
-			enqueue(keyOf(now.(*corev1.Service)), before.(*corev1.Service), now.(*corev1.Service))
-		},
-		DeleteFunc: func(obj any) {
-			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
-				enqueue(key, nil, nil)
-			}
-		},
-	}
-}
-
-// onNode returns the handlers that request a new set of backends if the change of a
-// Node might change the set.
-func (c *Controller) onNode() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(now any) { c.backends.onChange(now.(*corev1.Node).Name, nil, now.(*corev1.Node)) },
-		UpdateFunc: func(before, now any) {
-			c.backends.onChange(now.(*corev1.Node).Name, before.(*corev1.Node), now.(*corev1.Node))
-		},
-		DeleteFunc: func(obj any) {
-			if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
-				c.backends.onChange(name, nil, nil)
-			}
-		},
-	}
+	c.store.note(key, now, c.policy)
+	c.enqueue(key, c.policy.wakes(change{before: before, now: now, memory: c.store.memory(key)}))
 }
 
 // onNewSet enqueues each Service whose load balancer might need the new set of

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // Conditions on a Service. KEP-4631 has defined LoadBalancerServing and
@@ -302,7 +303,7 @@ func limitedNames(names []string, err error) string {
 func contestedEvent(what, manager string) message.Event {
 	return reasonContested.Event(fmt.Sprintf(
 		"Somebody else has changed the load balancer's %s (field manager: %s). It is put back, at most once in %v. "+
-			"If another controller serves this Service, set its spec.loadBalancerClass.", what, message.Value(manager), repairPause))
+			"If another controller serves this Service, set its spec.loadBalancerClass.", what, message.Value(manager), showing.PutBackAfter))
 }
 
 // queuedEvent names the busy Service only if it is in the same namespace, because

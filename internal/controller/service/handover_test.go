@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 func withoutFinalizer(s *corev1.Service) { s.Finalizers = nil }
@@ -109,7 +111,7 @@ func TestRefusedAnnotationDelaysNoCall(t *testing.T) {
 			t.Errorf("%d patches", n)
 		}
 		l.change(func() { l.refuses = "" })
-		l.after(repairPause)
+		l.after(showing.PutBackAfter)
 		if got := l.service().Annotations[AnnotationClass]; got != "a" {
 			t.Errorf("annotation %q", got)
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // memory is this process's memory of a Service between passes. It is a value. A plan
@@ -54,7 +55,7 @@ type memory struct {
 	// announced is the shape for which no more events announce a call.
 	announced string
 	// recorded has the events about failures since the last success.
-	recorded news
+	recorded showing.News
 	// written has the status with which each condition was last written. The map
 	// is never changed, only replaced.
 	written map[string]metav1.ConditionStatus
@@ -97,35 +98,6 @@ type failure struct {
 	since        time.Time
 	// until is the earliest time at which the call may be made again.
 	until time.Time
-}
-
-// news has the times of the last events, by reason. The map is never changed, only
-// replaced.
-type news map[string]time.Time
-
-// isNew reports whether a reason has to be recorded, because it is a new one or the last
-// event was long ago. Reasons that alternate cost no more events than a single one.
-func (n news) isNew(reason string, now time.Time) bool {
-	return n[reason].IsZero() || !now.Before(n.next())
-}
-
-// next returns the time at which a reason may be recorded again.
-func (n news) next() time.Time {
-	var last time.Time
-	for _, at := range n {
-		if at.After(last) {
-			last = at
-		}
-	}
-	return last.Add(repeatEvent)
-}
-
-// with returns the news after an event.
-func (n news) with(reason string, at time.Time) news {
-	with := news{}
-	maps.Copy(with, n)
-	with[reason] = at
-	return with
 }
 
 // isEmpty reports whether nothing is remembered that a decision could depend on, except

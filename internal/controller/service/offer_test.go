@@ -3,6 +3,8 @@ package service
 import (
 	"testing"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 func TestOfferBackends(t *testing.T) {
@@ -10,7 +12,7 @@ func TestOfferBackends(t *testing.T) {
 	old := func(m *memory) { m.backends = "old" }
 	// shown records in the memory that the Service already shows the failure.
 	shown := func(m *memory) {
-		m.recorded = news{"CloudFailed": noon}
+		m.recorded = showing.News{"CloudFailed": noon}
 		m.writtenAt = noon
 	}
 	failedFirst := memory{uid: "u1"}.with(hasFailed(ensure, ready, time.Second), shown)

@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // showsThat gives a Service a condition with this reason.
@@ -22,7 +24,7 @@ func cannotBeRemoved(service *corev1.Service, edits ...func(*memory)) memory {
 		cause: reasonCloudFailed.Cause("because"), text: "no", during: remove, shape: shapeFor(service), attempts: 4, delays: 4, lasting: 4,
 		since: noon.Add(-70 * time.Second), lastingSince: noon.Add(-70 * time.Second), until: noon.Add(30 * time.Second),
 	}
-	return memory{uid: service.UID, service: service, failure: f, recorded: news{"CloudFailed remove": noon}, announced: shapeFor(service)}.with(edits...)
+	return memory{uid: service.UID, service: service, failure: f, recorded: showing.News{"CloudFailed remove": noon}, announced: shapeFor(service)}.with(edits...)
 }
 
 // notFound is a memory in which the cloud has found no load balancer.

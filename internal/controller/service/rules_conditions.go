@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // conditionPause is the shortest time between two writes of a condition whose status
@@ -99,7 +100,7 @@ func (o observed) untilRepair(c metav1.Condition) time.Duration {
 	if o.memory.uid != o.service.UID || o.memory.written[c.Type] != c.Status {
 		return 0
 	}
-	return max(repairPause-o.now.Sub(o.memory.writtenAt), 0)
+	return max(showing.PutBackAfter-o.now.Sub(o.memory.writtenAt), 0)
 }
 
 // withConditions returns the plan that also writes these conditions.

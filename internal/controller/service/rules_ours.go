@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // AnnotationClass on a Service names the class for which its load balancer was made, or
@@ -117,13 +119,13 @@ func hasFinalizer(service *corev1.Service) bool {
 // withClass adds AnnotationClass to a patch that the plan makes anyway, unless the Service
 // has the right value. If the plan has nothing to do, the annotation is written alone: the
 // Service has got its finalizer from upstream, or somebody else has changed the
-// annotation. It is corrected at most once in repairPause.
+// annotation. It is corrected at most once in showing.PutBackAfter.
 func withClass(o observed, p plan) plan {
 	class := noClass
 	if own := o.service.Spec.LoadBalancerClass; own != nil {
 		class = *own
 	}
-	pause := o.memory.namedAt.Add(repairPause).Sub(o.now)
+	pause := o.memory.namedAt.Add(showing.PutBackAfter).Sub(o.now)
 	switch {
 	case o.service.Annotations[AnnotationClass] == class:
 		return p
@@ -166,7 +168,7 @@ func (p Policy) isHeld(service *corev1.Service) bool {
 
 // leaveAlone returns the plan to leave a Service of another class alone. If nobody
 // removes the finalizer that holds the Service up, an event says who can do so, at most
-// once in repeatEvent, and a condition if the Service is being deleted (promise V1).
+// once in showing.RepeatAfter, and a condition if the Service is being deleted (promise V1).
 func leaveAlone(o observed) plan {
 	p := plan{do: doNothing, why: "the Service belongs to another load balancer class", memory: o.memory}
 	if !o.policy.isHeld(o.service) {
@@ -182,13 +184,13 @@ func leaveAlone(o observed) plan {
 	if p.after = since.Add(unservedAfter).Sub(o.now); p.after > 0 {
 		return p
 	}
-	p.do, p.why, p.after = wait, "the finalizer holds up a Service of another load balancer class", repeatEvent
-	if r := o.memory.recorded; !r.isNew(reasonCleanupHeld.Name, o.now) {
-		p.after = r.next().Sub(o.now)
+	p.do, p.why, p.after = wait, "the finalizer holds up a Service of another load balancer class", showing.RepeatAfter
+	if r := o.memory.recorded; !r.IsNew(reasonCleanupHeld.Name, o.now) {
+		p.after = r.Next().Sub(o.now)
 		return p
 	}
 	cause := unservedCause(o.service)
-	p.memory.recorded = o.memory.recorded.with(reasonCleanupHeld.Name, o.now)
+	p.memory.recorded = o.memory.recorded.With(reasonCleanupHeld.Name, o.now)
 	p.writes.events = append(p.writes.events, cleanupHeldEvent(cause))
 	if o.service.DeletionTimestamp != nil {
 		p.writes.conditions, _ = outdated(o, cleanupHeld(cause))

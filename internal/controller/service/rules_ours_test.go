@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 func TestOurs(t *testing.T) {
@@ -96,7 +98,7 @@ func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
 			want: "publish: the annotation with the class of the load balancer has to be corrected | annotated ours",
 		},
 		{
-			name: "AnnotationIsNotPutBackWithinThePause", service: ready, memory: known(ready, func(m *memory) { m.namedAt = noon.Add(-repairPause + time.Second) }),
+			name: "AnnotationIsNotPutBackWithinThePause", service: ready, memory: known(ready, func(m *memory) { m.namedAt = noon.Add(-showing.PutBackAfter + time.Second) }),
 			want: "nothing: up to date | after 1s",
 		},
 		{
@@ -255,7 +257,7 @@ func TestServiceThatIsGivenAwayBeforeTheFirstCall(t *testing.T) {
 }
 
 // The owner of a Service edits the annotation. This process knows that it has made the
-// load balancer, and puts the annotation back, at most once in repairPause.
+// load balancer, and puts the annotation back, at most once in showing.PutBackAfter.
 func TestEditedAnnotationIsPutBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))
@@ -269,7 +271,7 @@ func TestEditedAnnotationIsPutBack(t *testing.T) {
 			l.update(func(s *corev1.Service) { delete(s.Annotations, AnnotationClass) })
 			l.after(5 * time.Second)
 		}
-		l.after(repairPause)
+		l.after(showing.PutBackAfter)
 		l.expect("edited for ten minutes", nil, nil)
 		if n := l.patches() - before; n > 4 || l.service().Annotations[AnnotationClass] != noClass {
 			t.Errorf("%d patches in 15 minutes, annotations %v", n, l.service().Annotations)

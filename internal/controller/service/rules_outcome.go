@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // result is the kind of the outcome of a call to the provider.
@@ -91,7 +92,7 @@ func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
 // returned status says nothing new, because providers that write the address themselves
 // return the Service's own status. If the provider returns the same status again, but
 // the Service no longer shows it, somebody else has changed the address. It is put back
-// at most once in repairPause.
+// at most once in showing.PutBackAfter.
 func (m memory) withStatus(given corev1.LoadBalancerStatus, r outcome) memory {
 	isSame := m.status != nil && isEqual(*m.status, *r.status)
 	switch {
@@ -102,7 +103,7 @@ func (m memory) withStatus(given corev1.LoadBalancerStatus, r outcome) memory {
 		m.published, m.contested = true, false
 	case !isSame:
 		m.published, m.contested = false, false
-	case m.published && r.at.Sub(m.repairedAt) >= repairPause:
+	case m.published && r.at.Sub(m.repairedAt) >= showing.PutBackAfter:
 		m.published, m.contested, m.accepted, m.repairedAt = false, true, false, r.at
 	}
 	m.status = r.status
@@ -139,11 +140,11 @@ func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 	recordedAs := r.cause.Reason + " " + string(update)
 	if m.offered = r.nodes.id; m.failure.attempts == 0 {
 		m = m.withFailure(p, r)
-		m.announced, m.recorded = shapeOf(p.service), m.recorded.with(r.cause.Reason, r.at)
-	} else if !m.recorded.isNew(recordedAs, r.at) {
+		m.announced, m.recorded = shapeOf(p.service), m.recorded.With(r.cause.Reason, r.at)
+	} else if !m.recorded.IsNew(recordedAs, r.at) {
 		return m, nil
 	}
-	m.recorded = m.recorded.with(recordedAs, r.at)
+	m.recorded = m.recorded.With(recordedAs, r.at)
 	return m, []message.Event{updateFailedEvent(r.text)}
 }
 

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // knowledge returns the memory and the events after a call as one line of text.
@@ -58,10 +59,10 @@ func TestOutcome(t *testing.T) {
 		return func(_ *plan, r *outcome) { r.status = &corev1.LoadBalancerStatus{Ingress: ingress} }
 	}
 	inLine := known(ready, func(m *memory) { m.backends = "old" })
-	hadFailed := memory{uid: "u1", recorded: news{"CloudFailed": noon}}.with(hasFailed(ensure, ready, 5*time.Second))
+	hadFailed := memory{uid: "u1", recorded: showing.News{"CloudFailed": noon}}.with(hasFailed(ensure, ready, 5*time.Second))
 	ensureFails := inLine.with(hasFailed(ensure, ready, 2*time.Second))
 	offeredInVain := ensureFails.with(func(m *memory) {
-		m.offered, m.recorded = "new", news{"CloudFailed update": noon.Add(-time.Minute)}
+		m.offered, m.recorded = "new", showing.News{"CloudFailed update": noon.Add(-time.Minute)}
 	})
 	fromBefore := memory{uid: "u1"}.with(hasFailed(ensure, ready, 2*time.Second))
 	noNodes := func(_ *plan, r *outcome) { r.nodes.nodes = nil }
@@ -90,7 +91,7 @@ func TestOutcome(t *testing.T) {
 		{"EchoOfAnotherAddressIsAccepted", ensure, inLine, succeeded, tweaks(given(other...), returns(other...)), "in line | nodes new | address 127.64.0.2 | published | accepted | event EnsuredLoadBalancer"},
 		{"AddressThatTheProviderStandsByIsPutBack", ensure, inLine, succeeded, tweaks(given(other...)), "in line | nodes new | contested | event EnsuredLoadBalancer"},
 		{
-			"ChangedAddressIsNotPutBackAgainWithinThePause", ensure, inLine.with(func(m *memory) { m.repairedAt = noon.Add(time.Second - repairPause) }), succeeded, tweaks(given(other...)),
+			"ChangedAddressIsNotPutBackAgainWithinThePause", ensure, inLine.with(func(m *memory) { m.repairedAt = noon.Add(time.Second - showing.PutBackAfter) }), succeeded, tweaks(given(other...)),
 			"in line | nodes new | published | event EnsuredLoadBalancer",
 		},
 		{

@@ -7,11 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
-
-// repairPause is the shortest time between two repairs after somebody else has
-// changed something (promise S4).
-const repairPause = 5 * time.Minute
 
 // Policy says which Services are served, and how often their load balancers are
 // checked.
@@ -62,12 +59,12 @@ func provide(o observed) plan {
 
 // keepFinalizer writes the finalizer, together with the condition that says that the
 // provider is about to be called. If somebody else has removed the finalizer, it is put
-// back, at most once in repairPause. Until then the load balancer still gets new sets of
+// back, at most once in showing.PutBackAfter. Until then the load balancer still gets new sets of
 // nodes, because an update makes nothing that the finalizer would have to keep.
 func keepFinalizer(o observed) plan {
 	p := plan{do: addFinalizer, why: "a load balancer is about to exist", memory: o.memory}
 	if o.memory.service != nil && !o.memory.deleted {
-		if next := o.memory.repairedAt.Add(repairPause); o.now.Before(next) {
+		if next := o.memory.repairedAt.Add(showing.PutBackAfter); o.now.Before(next) {
 			return offerBackends(o, plan{do: wait, why: "the finalizer was put back a short time ago", after: next.Sub(o.now), memory: o.memory})
 		}
 		p.why = "somebody has removed the finalizer"
@@ -152,11 +149,11 @@ func show(o observed) plan {
 }
 
 // repairAddress returns the plan for an address that somebody else has changed, at most
-// once in repairPause. The provider is called with the current Service, because the
+// once in showing.PutBackAfter. The provider is called with the current Service, because the
 // provider itself may have changed the address with a client of its own. Its answer
 // decides whether the address is put back (see memory.withStatus).
 func repairAddress(o observed) plan {
-	if next := o.memory.repairedAt.Add(repairPause); o.now.Before(next) {
+	if next := o.memory.repairedAt.Add(showing.PutBackAfter); o.now.Before(next) {
 		return plan{do: wait, why: "a change was put back or accepted a short time ago", after: next.Sub(o.now), memory: o.memory}
 	}
 	return withBackoff(o, plan{do: ensure, why: "somebody has changed the address, maybe the provider itself", service: o.service, routine: true})

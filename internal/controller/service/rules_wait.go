@@ -8,14 +8,13 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 const (
 	// firstRetry and longestRetry have the same values as in upstream.
 	firstRetry   = 5 * time.Second
 	longestRetry = 5 * time.Minute
-	// repeatEvent is the shortest time between two events with the same reason.
-	repeatEvent = 30 * time.Minute
 	// slowCallAfter is the time after which the Service shows that a call takes long.
 	slowCallAfter = 30 * time.Second
 	// queuedAfter is the time for which a Service waits behind others before an event
@@ -63,8 +62,8 @@ func waitFor(o observed, after time.Duration) plan {
 	f := o.memory.failure
 	cause := o.shownCause()
 	p := plan{do: wait, why: cause.Message, after: after, awaited: isAwaited(o), memory: o.memory}
-	if reason := f.recordedAs(); o.memory.recorded.isNew(reason, o.now) {
-		p.memory.recorded = o.memory.recorded.with(reason, o.now)
+	if reason := f.recordedAs(); o.memory.recorded.IsNew(reason, o.now) {
+		p.memory.recorded = o.memory.recorded.With(reason, o.now)
 		p.writes.events = []message.Event{callFailedEvent(f)}
 	}
 	conditions, later := outdated(o, waitingConditions(o, cause)...)
@@ -166,7 +165,7 @@ func waitToEdit(o observed, after time.Duration) plan {
 	}
 	conditions, _ := outdated(o, waitingConditions(o, cause)...)
 	p = p.withConditions(conditions, o.now)
-	if e.shownAt = o.now; o.now.Sub(e.recordedAt) >= repeatEvent {
+	if e.shownAt = o.now; o.now.Sub(e.recordedAt) >= showing.RepeatAfter {
 		e.recordedAt, p.writes.events = o.now, []message.Event{editedOftenEvent()}
 	}
 	return p

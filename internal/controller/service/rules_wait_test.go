@@ -5,6 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 func TestWait(t *testing.T) {
@@ -17,26 +19,26 @@ func TestWait(t *testing.T) {
 		},
 		{
 			name: "FailureIsRecordedOnce", service: balanced(finalized),
-			memory: memory{uid: "u1", recorded: news{"CloudFailed": noon.Add(-time.Minute)}}.with(hasFailed(ensure, fresh, 2*time.Second)),
+			memory: memory{uid: "u1", recorded: showing.News{"CloudFailed": noon.Add(-time.Minute)}}.with(hasFailed(ensure, fresh, 2*time.Second)),
 			want:   "wait: because | after 3s | LoadBalancerProvisioning True CloudFailed | LoadBalancerServing False NotProvisioned",
 		},
 		{
 			name: "FailureIsRecordedAgainAfterHalfAnHour", service: balanced(finalized),
-			memory: memory{uid: "u1", recorded: news{"CloudFailed": noon.Add(-30 * time.Minute)}}.with(hasFailed(ensure, fresh, 2*time.Second)),
+			memory: memory{uid: "u1", recorded: showing.News{"CloudFailed": noon.Add(-30 * time.Minute)}}.with(hasFailed(ensure, fresh, 2*time.Second)),
 			want:   "wait: because | after 3s | LoadBalancerProvisioning True CloudFailed | LoadBalancerServing False NotProvisioned | event SyncLoadBalancerFailed",
 		},
 		{
 			name: "AnotherReasonIsRecorded", service: balanced(finalized),
-			memory: memory{uid: "u1", recorded: news{"CloudDenied": noon.Add(-time.Minute)}}.with(hasFailed(ensure, fresh, 2*time.Second)),
+			memory: memory{uid: "u1", recorded: showing.News{"CloudDenied": noon.Add(-time.Minute)}}.with(hasFailed(ensure, fresh, 2*time.Second)),
 			want:   "wait: because | after 3s | LoadBalancerProvisioning True CloudFailed | LoadBalancerServing False NotProvisioned | event SyncLoadBalancerFailed",
 		},
 		{
 			name: "ReasonThatComesBackWaitsForHalfAnHourAfterAnyOther", service: balanced(finalized),
-			memory: memory{uid: "u1", recorded: news{"CloudFailed": noon.Add(-time.Hour), "CloudDenied": noon.Add(-29 * time.Minute)}}.with(hasFailed(ensure, fresh, 2*time.Second)),
+			memory: memory{uid: "u1", recorded: showing.News{"CloudFailed": noon.Add(-time.Hour), "CloudDenied": noon.Add(-29 * time.Minute)}}.with(hasFailed(ensure, fresh, 2*time.Second)),
 			want:   "wait: because | after 3s | LoadBalancerProvisioning True CloudFailed | LoadBalancerServing False NotProvisioned",
 		},
 		{
-			name: "FailedDeletionIsRecordedAlthoughTheSameReasonWas", memory: memory{recorded: news{"CloudFailed": noon.Add(-time.Minute)}}.with(hasFailed(remove, fresh, 2*time.Second)),
+			name: "FailedDeletionIsRecordedAlthoughTheSameReasonWas", memory: memory{recorded: showing.News{"CloudFailed": noon.Add(-time.Minute)}}.with(hasFailed(remove, fresh, 2*time.Second)),
 			want: "wait: because | after 3s | event SyncLoadBalancerFailed",
 		},
 		{

@@ -270,7 +270,7 @@ func TestCostOfAServiceIsFlat(t *testing.T) {
 			join := func(i int) {
 				node := host(fmt.Sprint("n", i))
 				lister.nodes[node.Name] = node
-				controller.onNode().OnAdd(node, false)
+				controller.backends.onChange(node.Name, nil, node)
 			}
 			for i := range size.nodes {
 				join(i)

@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 func TestUnserved(t *testing.T) {
@@ -18,7 +20,7 @@ func TestUnserved(t *testing.T) {
 	shown := blocked.DeepCopy()
 	shown.Status.Conditions = []metav1.Condition{cleanupHeld(unservedCause(blocked))}
 	told := func(ago time.Duration) memory {
-		return memory{recorded: news{reasonCleanupHeld.Name: noon.Add(-ago)}}
+		return memory{recorded: showing.News{reasonCleanupHeld.Name: noon.Add(-ago)}}
 	}
 	says := "wait: the finalizer holds up a Service of another load balancer class"
 	retired := func(o *observed) { o.policy.Retired = list("theirs") }
