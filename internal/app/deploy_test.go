@@ -36,7 +36,41 @@ func TestManifestsPassFlagsThatExist(t *testing.T) {
 	}
 }
 
-func argsIn(t *testing.T, file string) []string {
+// The token and the Secrets of a Pod are in the hands of whoever rules its machine. So each
+// manifest asks for the control-plane nodes. Clusters without such nodes need the
+// Deployment, too, so it only prefers them.
+func TestDaemonAsksForControlPlaneNodes(t *testing.T) {
+	const label = "node-role.kubernetes.io/control-plane"
+	asked := map[string]int{}
+	for _, pattern := range []string{"../../deploy/*.yaml", "../../charts/fairlead/ci/*.golden.yaml", "../../deploy/examples/*/manifest*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) < 2 {
+			t.Fatalf("%s: %v, %v", pattern, files, err)
+		}
+		for _, file := range files {
+			for _, o := range objectsIn(t, file) {
+				pod, found, _ := unstructured.NestedMap(o.Object, "spec", "template", "spec")
+				if _, selects, _ := unstructured.NestedStringMap(pod, "nodeSelector"); !found || selects {
+					continue
+				}
+				how := map[string]string{"Deployment": "preferred", "DaemonSet": "required"}[o.GetKind()] + "DuringSchedulingIgnoredDuringExecution"
+				affinity, _, _ := unstructured.NestedFieldNoCopy(pod, "affinity", "nodeAffinity", how)
+				if !strings.Contains(fmt.Sprint(affinity), label) {
+					t.Errorf("%s: the affinity %q of the %s has no %s: %v", file, how, o.GetKind(), label, affinity)
+				}
+				if tolerations, _, _ := unstructured.NestedSlice(pod, "tolerations"); !strings.Contains(fmt.Sprint(tolerations), label) {
+					t.Errorf("%s: the %s does not tolerate %s", file, o.GetKind(), label)
+				}
+				asked[o.GetKind()]++
+			}
+		}
+	}
+	if asked["Deployment"] < 5 || asked["DaemonSet"] < 2 {
+		t.Errorf("only %v were looked at", asked)
+	}
+}
+
+func objectsIn(t *testing.T, file string) []*unstructured.Unstructured {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -46,8 +80,13 @@ func argsIn(t *testing.T, file string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return objects
+}
+
+func argsIn(t *testing.T, file string) []string {
+	t.Helper()
 	var args []string
-	for _, o := range objects {
+	for _, o := range objectsIn(t, file) {
 		containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
 		for _, c := range containers {
 			found, _, err := unstructured.NestedStringSlice(c.(map[string]any), "args")
