@@ -23,7 +23,7 @@ func startServices(s settings.Service, initialises bool, claim ownership.Claim) 
 		c.Metrics = d.metrics.services
 		informer := d.informers.Core().V1().Services()
 		deps := service.Deps{
-			Services:  kube.NewServices(ctx, d.client, informer),
+			Services:  kube.NewServices(ctx, d.client, informer, c.Policy.IsServed),
 			Informer:  informer,
 			Nodes:     d.informers.Core().V1().Nodes(),
 			Balancers: balancers,

@@ -135,7 +135,7 @@ func newProcess(ctx context.Context, what *program) (*process, error) {
 		config:    config,
 		clients:   clients,
 		current:   provider.NewCurrent(factory, made, s.Provider.ReadTimeout, what.self),
-		informers: kube.NewInformerFactory(shared, s.Controllers.ResyncPeriod()),
+		informers: kube.NewInformerFactory(shared, s.Controllers.ResyncPeriod(), s.Service.Policy().IsServed),
 		registry:  registry,
 		metrics:   newControllerMetrics(registry.MustRegister, registry.CustomMustRegister),
 	}

@@ -89,7 +89,7 @@ func traceOf(t *testing.T, arg string, happen func(*scene)) string {
 	p := &process{program: what, clients: clients{builder, builder}, registry: metrics.NewKubeRegistry(), fail: stop}
 	p.metrics = newControllerMetrics(p.registry.MustRegister, p.registry.CustomMustRegister)
 	client := kubernetes.NewForConfigOrDie(config)
-	p.informers = kube.NewInformerFactory(client, what.settings.Controllers.ResyncPeriod())
+	p.informers = kube.NewInformerFactory(client, what.settings.Controllers.ResyncPeriod(), what.settings.Service.Policy().IsServed)
 	p.current = provider.NewCurrent(nil, provider.Made{Cloud: providertest.Made(t, s.cloud), Informers: informers.NewSharedInformerFactory(client, 0)}, time.Minute, provider.Self{})
 	p.health = serving.NewHealth(p.sources(ctx, client))
 	go func() {

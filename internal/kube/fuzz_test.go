@@ -37,7 +37,7 @@ func FuzzNodePatch(f *testing.F) {
 			want[key], wanted[key] = value, &value
 		}
 		client := fake.NewClientset(stored)
-		nodes := NewNodes(t.Context(), client, NewInformerFactory(client, 0).Core().V1().Nodes())
+		nodes := NewNodes(t.Context(), client, NewInformerFactory(client, 0, nil).Core().V1().Nodes())
 		_, err := nodes.Patch(t.Context(), NodePatch{Node: node, Labels: wanted})
 		if meanwhile {
 			if (exists || set) && err == nil {

@@ -12,7 +12,7 @@ import (
 // TestNodesWithProviderID lets several controllers index one informer at the same
 // time.
 func TestNodesWithProviderID(t *testing.T) {
-	informer := NewInformerFactory(fake.NewClientset(), 0).Core().V1().Nodes().Informer() // It is never started.
+	informer := NewInformerFactory(fake.NewClientset(), 0, nil).Core().V1().Nodes().Informer() // It is never started.
 	if got := NodesWithProviderID(informer, "p://1"); got != nil {
 		t.Errorf("%v without an index", got)
 	}

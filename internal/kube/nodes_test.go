@@ -88,14 +88,14 @@ func TestTrimDropsWhatNoRuleReads(t *testing.T) {
 		Spec:       corev1.NodeSpec{ProviderID: "p://1"},
 		Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "n"}}},
 	}
-	got, err := trim(node)
+	got, err := trim(nil)(node)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("trimmed node (-want +got):\n%s", diff)
 	}
-	if got, err := trim("no object"); err != nil || got != "no object" {
+	if got, err := trim(nil)("no object"); err != nil || got != "no object" {
 		t.Errorf("trim of another shape = %v, %v, want it unchanged", got, err)
 	}
 }

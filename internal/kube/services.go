@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	informersv1 "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -15,18 +16,20 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Services reads and patches Services. It reads them only from the informer,
-// because upstream's roles do not include the right to get a Service.
+// Services reads and patches Services.
 type Services struct {
 	client typedcorev1.ServicesGetter
 	newest cache.MutationCache
+	served Served
 }
 
-// NewServices returns a Services that reads from informer and writes with client.
-func NewServices(ctx context.Context, client kubernetes.Interface, informer informersv1.ServiceInformer) *Services {
+// NewServices returns a Services that reads from informer and writes with client. The
+// parameter served is that of the informer's factory.
+func NewServices(ctx context.Context, client kubernetes.Interface, informer informersv1.ServiceInformer, served Served) *Services {
 	return &Services{
 		client: client.CoreV1(),
 		newest: newest(ctx, informer.Informer().GetStore()),
+		served: served,
 	}
 }
 
@@ -43,6 +46,26 @@ func (s *Services) Cached(key string) (*corev1.Service, error) {
 		return nil, apierrors.NewNotFound(corev1.Resource("services"), key)
 	}
 	return obj.(*corev1.Service), nil
+}
+
+// Live reads the whole Service from the API server instead of a cache. If the Service
+// does not exist, or if another Service now has its name, Live returns an error that
+// apierrors.IsNotFound recognises.
+//
+// Live makes a list of one Service, because upstream's roles do not include the right to
+// get a Service.
+func (s *Services) Live(ctx context.Context, service *corev1.Service) (*corev1.Service, error) {
+	key := service.Namespace + "/" + service.Name
+	list, err := s.client.Services(service.Namespace).List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, service.Name).String()})
+	if err != nil {
+		return nil, fmt.Errorf("read service %s: %w", key, err)
+	}
+	for i := range list.Items {
+		if live := &list.Items[i]; live.UID == service.UID {
+			return live, nil
+		}
+	}
+	return nil, apierrors.NewNotFound(corev1.Resource("services"), key)
 }
 
 // ServicePatch is a change of a Service. A field with its zero value changes
@@ -82,7 +105,7 @@ func (s *Services) PatchStatus(ctx context.Context, namespace, name string, p Se
 	if err != nil {
 		return nil, err
 	}
-	s.newest.Mutation(TrimService(service))
+	s.newest.Mutation(TrimService(service, s.served))
 	return service, nil
 }
 

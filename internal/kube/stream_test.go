@@ -54,7 +54,7 @@ func TestNodesAreStreamedWhereTheAPIServerCan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			factory := NewInformerFactory(client, 0)
+			factory := NewInformerFactory(client, 0, nil)
 			informer := factory.Core().V1().Nodes().Informer()
 			factory.StartWithContext(t.Context())
 			defer server.CloseClientConnections()

@@ -30,7 +30,7 @@ func TestVolumePatch(t *testing.T) {
 	}
 
 	client := fake.NewClientset(v)
-	volumes := NewVolumes(t.Context(), client, NewInformerFactory(client, 0).Core().V1().PersistentVolumes()) // This informer is never started.
+	volumes := NewVolumes(t.Context(), client, NewInformerFactory(client, 0, nil).Core().V1().PersistentVolumes()) // This informer is never started.
 	if _, err := volumes.Cached("v"); !apierrors.IsNotFound(err) {
 		t.Errorf("error %v, want not found", err)
 	}
@@ -56,7 +56,7 @@ func TestVolumePatch(t *testing.T) {
 
 func TestTrimmedVolume(t *testing.T) {
 	v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "v", Labels: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}}}
-	got, err := trim(v)
+	got, err := trim(nil)(v)
 	if err != nil {
 		t.Fatal(err)
 	}

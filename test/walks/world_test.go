@@ -138,7 +138,7 @@ func (w *world) start() {
 	}
 	limits := nodelifecycle.DefaultLimits()
 	limits.NotFoundIsAbsent = w.has(quirks.GoneIsNotFound)
-	informers := kube.NewInformerFactory(w.cluster, 0)
+	informers := kube.NewInformerFactory(w.cluster, 0, service.Policy{}.IsServed)
 	nodes, services := informers.Core().V1().Nodes(), informers.Core().V1().Services()
 	controllers := []interface {
 		Run(ctx context.Context) error
@@ -147,7 +147,7 @@ func (w *world) start() {
 			node.Config{Reads: 16, Refreshers: 4, Refresh: 5 * time.Minute, Labels: node.LabelPolicy{Type: true, Additional: true}}),
 		nodelifecycle.New(nodelifecycle.Deps{Nodes: kube.NewNodes(ctx, w.cluster, nodes), Informer: nodes, Instances: gateway.Instances(), Events: w},
 			nodelifecycle.Config{Reads: 16, Limits: limits}),
-		service.New(service.Deps{Services: kube.NewServices(ctx, w.cluster, services), Informer: services, Nodes: nodes, Balancers: gateway.LoadBalancers(), Events: w},
+		service.New(service.Deps{Services: kube.NewServices(ctx, w.cluster, services, service.Policy{}.IsServed), Informer: services, Nodes: nodes, Balancers: gateway.LoadBalancers(), Events: w},
 			service.Config{Backends: service.BackendPolicy{SkipUninitialized: true}}),
 	}
 	informers.StartWithContext(ctx)

@@ -161,7 +161,7 @@ func (l *life) start() {
 		l.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(l.t.Context())
-	informers := kube.NewInformerFactory(l.cluster, 0)
+	informers := kube.NewInformerFactory(l.cluster, 0, nil)
 	nodes := informers.Core().V1().Nodes()
 	l.made = New(Deps{
 		Requests: kube.NewRequests(l.cluster, certificatesv1.KubeletServingSignerName, 0), Nodes: kube.NewNodes(ctx, l.cluster, nodes),

@@ -92,7 +92,7 @@ func (b *bed) nextLocked() string {
 func (b *bed) start(families ...Family) {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(b.t.Context())
-	informers := kube.NewInformerFactory(b.cluster, time.Hour)
+	informers := kube.NewInformerFactory(b.cluster, time.Hour, nil)
 	informer := informers.Core().V1().Nodes()
 	c := New(Deps{Nodes: kube.NewNodes(ctx, b.cluster, informer), Informer: informer, Events: b},
 		Config{Families: families, Lease: types.NamespacedName{Namespace: "kube-system", Name: "ccm"}, Metrics: b.metrics})

@@ -40,7 +40,7 @@ func TestPlan(t *testing.T) {
 				time.Sleep(time.Hour) // The Nodes have waited.
 				ctx, cancel := context.WithCancel(t.Context())
 				cluster := fake.NewClientset(objects...)
-				informers := kube.NewInformerFactory(cluster, time.Hour)
+				informers := kube.NewInformerFactory(cluster, time.Hour, nil)
 				informer := informers.Core().V1().Nodes()
 				c := New(Deps{Nodes: kube.NewNodes(ctx, cluster, informer), Informer: informer}, Config{Families: []Family{family("10.0.0.0/23", 24)}})
 				_, stop, err := c.Follow(ctx)

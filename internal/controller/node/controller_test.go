@@ -128,7 +128,7 @@ func (l *life) start() {
 		l.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(l.t.Context())
-	informers := kube.NewInformerFactory(l.cluster, 0)
+	informers := kube.NewInformerFactory(l.cluster, 0, nil)
 	informer := informers.Core().V1().Nodes()
 	c := New(Deps{
 		Nodes:     kube.NewNodes(ctx, l.cluster, informer),
@@ -354,7 +354,7 @@ func TestConflictCausesAFreshReadAndNoNewQuestion(t *testing.T) {
 		{"TooMany", freshReads, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			informer := kube.NewInformerFactory(fake.NewClientset(), 0).Core().V1().Nodes()
+			informer := kube.NewInformerFactory(fake.NewClientset(), 0, nil).Core().V1().Nodes()
 			server, asked := &changing{node: fresh(), conflicts: tt.conflicts}, &describing{}
 			c := New(Deps{Nodes: server, Informer: informer, Instances: asked, Events: &life{t: t}}, Config{})
 			result, err := c.Reconcile(t.Context(), "n1")
@@ -467,7 +467,7 @@ func TestWriteThatFailsIsShownAndTheCloudIsAskedAgain(t *testing.T) {
 }
 
 func TestAnswerGetsOld(t *testing.T) {
-	informer := kube.NewInformerFactory(fake.NewClientset(), 0).Core().V1().Nodes()
+	informer := kube.NewInformerFactory(fake.NewClientset(), 0, nil).Core().V1().Nodes()
 	server, asked, now := &changing{node: fresh(), conflicts: 1000}, &describing{}, clocktesting.NewFakeClock(noon)
 	c := New(Deps{Nodes: server, Informer: informer, Instances: asked, Events: &life{t: t}}, Config{Clock: now})
 	for range 2 {

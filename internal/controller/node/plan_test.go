@@ -94,7 +94,7 @@ func TestPlanAsksAsOftenAsTheRefresh(t *testing.T) {
 		{"NodeThatWaits", true, 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			informer := kube.NewInformerFactory(fake.NewClientset(), 0).Core().V1().Nodes()
+			informer := kube.NewInformerFactory(fake.NewClientset(), 0, nil).Core().V1().Nodes()
 			server, asked, now := &changing{node: fresh()}, &describing{}, clocktesting.NewFakeClock(noon)
 			if !tt.waits {
 				server.node.Spec.Taints, server.node.Spec.ProviderID = nil, "p://1"

@@ -150,7 +150,7 @@ func beginWith(t *testing.T, v *vendor, cfg Config, habits []quirks.Quirk, nodes
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	informers := kube.NewInformerFactory(q.cluster, 0)
+	informers := kube.NewInformerFactory(q.cluster, 0, nil)
 	informer := informers.Core().V1().Nodes()
 	cfg.Reads, cfg.Refresh, cfg.Labels = cmp.Or(cfg.Reads, 4), 5*time.Minute, follows
 	deps := Deps{Nodes: kube.NewNodes(ctx, q.cluster, informer), Informer: informer, Instances: gateway.Instances(), Events: q}

@@ -70,7 +70,7 @@ func TestOldAnswerReplacesNoNewerOne(t *testing.T) {
 	for name, isUsed := range map[string]bool{"NewerAnswerWaitsForAPass": false, "PassHasUsedTheNewerAnswer": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				informer := kube.NewInformerFactory(fake.NewClientset(), 0).Core().V1().Nodes()
+				informer := kube.NewInformerFactory(fake.NewClientset(), 0, nil).Core().V1().Nodes()
 				node := settled()
 				if err := informer.Informer().GetStore().Add(node); err != nil {
 					t.Fatal(err)

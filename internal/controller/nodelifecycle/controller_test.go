@@ -141,7 +141,7 @@ func beginRemovals(t *testing.T, limits Limits, nodes ...*corev1.Node) *removals
 
 func (r *removals) start(limits Limits) {
 	ctx, cancel := context.WithCancel(r.t.Context())
-	informers := kube.NewInformerFactory(r.cluster, 0)
+	informers := kube.NewInformerFactory(r.cluster, 0, nil)
 	informer := informers.Core().V1().Nodes()
 	r.tested = New(Deps{
 		Nodes:     kube.NewNodes(ctx, r.cluster, informer),

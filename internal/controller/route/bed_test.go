@@ -108,7 +108,7 @@ func (b *bed) onPatch(action clienttesting.Action) (bool, runtime.Object, error)
 
 func (b *bed) start() {
 	ctx, cancel := context.WithCancel(b.t.Context())
-	informers := kube.NewInformerFactory(b.cluster, 0)
+	informers := kube.NewInformerFactory(b.cluster, 0, nil)
 	informer := informers.Core().V1().Nodes()
 	c := New(Deps{Nodes: slowNodes{kube.NewNodes(ctx, b.cluster, informer), b.writing}, Informer: informer, Routes: b, Events: b}, b.config)
 	informers.StartWithContext(ctx)
@@ -348,6 +348,6 @@ func bare(i int) *corev1.Node {
 func idle(t *testing.T) *Controller {
 	t.Helper()
 	client := fake.NewClientset()
-	informer := kube.NewInformerFactory(client, 0).Core().V1().Nodes()
+	informer := kube.NewInformerFactory(client, 0, nil).Core().V1().Nodes()
 	return New(Deps{Nodes: kube.NewNodes(t.Context(), client, informer), Informer: informer}, Config{})
 }

@@ -23,7 +23,7 @@ import (
 // line.
 func (b *bed) planning() (plan func() []string, stop func()) {
 	ctx, cancel := context.WithCancel(b.t.Context())
-	informers := kube.NewInformerFactory(b.cluster, 0)
+	informers := kube.NewInformerFactory(b.cluster, 0, nil)
 	informer := informers.Core().V1().Nodes()
 	c := New(Deps{Nodes: kube.NewNodes(ctx, b.cluster, informer), Informer: informer, Routes: b, Events: b}, b.config)
 	known, forget, err := c.Follow(ctx)

@@ -43,9 +43,14 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 		logger.Info("Released the Service", "why", p.why)
 		c.store.forget(key)
 		return false, nil
-	case update:
-		return true, c.update(ctx, key, p)
-	case ensure, remove:
+	case update, ensure, remove:
+		p, err := c.complete(ctx, key, p)
+		if err != nil {
+			return false, err
+		}
+		if p.do == update {
+			return true, c.update(ctx, key, p)
+		}
 		c.record(o.subject(), p.writes.events)
 		return true, c.call(ctx, key, p)
 	}

@@ -2,15 +2,18 @@ package service
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 // call makes the call of a plan. It records events about the outcome, and stores the
@@ -29,6 +32,31 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 	}
 	c.conclude(ctx, key, p, called{r, err, took, shown})
 	return nil
+}
+
+// complete reads the Service from the API server if the cache has only a part of it,
+// because the provider must get all fields. If the plan for the Service that was read
+// is another one, complete returns an error that kube.IsStale recognises. Then the
+// informer will report the change.
+func (c *Controller) complete(ctx context.Context, key string, p plan) (plan, error) {
+	if p.orphaned || isWhole(p.service) {
+		return p, nil
+	}
+	live, err := c.services.Live(ctx, p.service)
+	if err != nil {
+		return p, err
+	}
+	o, err := c.observe(key)
+	if err != nil {
+		return p, err
+	}
+	o.service = kube.TrimService(live, c.policy.IsServed)
+	if now := decide(o); now.do != p.do {
+		return p, apierrors.NewConflict(corev1.Resource("services"), live.Name, fmt.Errorf("the next action was %q, and is %q now", p.do, now.do))
+	}
+	live.Status.LoadBalancer = p.service.Status.LoadBalancer // See withLastStatus.
+	p.whole = live
+	return p, nil
 }
 
 // prepareNext writes the finalizer of the Service that gets a worker next. It does so
@@ -98,11 +126,11 @@ func (c *Controller) carryOut(ctx context.Context, p plan) (r outcome, err error
 	var status *corev1.LoadBalancerStatus
 	switch p.do {
 	case ensure:
-		status, err = c.balancers.Ensure(ctx, p.service, nodes.nodes)
+		status, err = c.balancers.Ensure(ctx, p.given(), nodes.nodes)
 	case update:
-		err = c.balancers.Update(ctx, p.service, nodes.nodes)
+		err = c.balancers.Update(ctx, p.given(), nodes.nodes)
 	case remove:
-		err = c.balancers.Delete(ctx, p.service)
+		err = c.balancers.Delete(ctx, p.given())
 	case doNothing, forget, addFinalizer, publish, release, wait:
 	}
 	r = outcomeOf(p.do, nodes, err, c.clock.Now())

@@ -10,8 +10,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
 
 func TestFailedCallIsRetriedWithGrowingDelay(t *testing.T) {
@@ -154,31 +157,124 @@ func TestAddressThatTheProviderChangesIsNotContested(t *testing.T) {
 
 func TestProviderIsGivenWholeServices(t *testing.T) {
 	annotated := func(s *corev1.Service) { s.Annotations = map[string]string{"size": "large"} }
+	bulky := func(s *corev1.Service) { s.Annotations["bulk"] = strings.Repeat("x", 200<<10) }
+	edited := func(s *corev1.Service) { s.Annotations["bulk"] += "y" }
 	unfinalized := func(s *corev1.Service) { s.Finalizers = nil }
+	deleted := func(s *corev1.Service) { s.DeletionTimestamp = new(metav1.Now()) }
+	retired := func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("retired") }
 	type edits []func(*corev1.Service)
 	for _, tt := range []struct {
 		name          string
 		before, after edits
+		restart       bool // the change happens while no process runs
 		want          string
 	}{
 		{name: "ServiceThatBecomesALoadBalancer", before: edits{internal}, after: edits{func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer }}, want: "ensure s"},
 		{name: "ServiceThatIsOneNoLonger", after: edits{internal}, want: "delete s"},
 		{name: "ServiceThatIsOneNoLongerAndHasLostTheFinalizer", after: edits{internal, unfinalized}, want: "delete s"},
+		{name: "ServiceThatIsOneNoLongerAfterARestart", after: edits{internal}, restart: true, want: "delete s"},
+		{name: "LargeService", before: edits{internal}, after: edits{func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer }, bulky}, want: "ensure s"},
+		{name: "LargeServiceThatIsEdited", before: edits{bulky}, after: edits{edited}, want: "ensure s"},
+		{name: "LargeServiceAfterARestart", before: edits{bulky}, restart: true, want: "ensure s"},
+		{name: "LargeServiceThatIsOneNoLonger", before: edits{bulky}, after: edits{internal}, want: "delete s"},
+		{name: "LargeServiceThatIsDeleted", before: edits{bulky}, after: edits{deleted}, restart: true, want: "delete s"},
+		{name: "ServiceOfARetiredClass", before: edits{retired, finalized}, after: edits{deleted}, want: "delete s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := begin(t, Config{}, balanced(append(tt.before, annotated)...), host("a"))
+				l := begin(t, Config{Policy: Policy{Retired: []string{"retired"}}}, balanced(append(edits{annotated}, tt.before...)...), host("a"))
 				defer func() { l.stop() }()
 				l.after(time.Minute)
+				if tt.restart {
+					l.stop()
+				}
 				l.change(func() { l.calls, l.subject = nil, nil })
 				l.update(tt.after...)
+				bulk := l.service().Annotations["bulk"]
+				if tt.restart {
+					l.start()
+				}
 				l.after(time.Minute)
 				l.mu.Lock()
 				defer l.mu.Unlock()
-				if !slices.Equal(l.calls, list(tt.want)) || l.subject.Annotations["size"] != "large" || len(l.subject.Spec.Ports) != 1 {
-					t.Errorf("calls %v with %+v, want %s with the whole Service", l.calls, l.subject, tt.want)
+				if !slices.Equal(l.calls, list(tt.want)) || l.subject.Annotations["size"] != "large" || l.subject.Annotations["bulk"] != bulk || len(l.subject.Spec.Ports) != 1 {
+					t.Errorf("calls %v with %d bytes, want %s with the whole Service", l.calls, l.subject.Size(), tt.want)
 				}
 			})
 		})
+	}
+}
+
+// A Service that is not cached whole is read before the call. If it cannot be read, or if
+// it has changed in the meantime, the call is not made.
+func TestServiceIsReadBeforeTheCall(t *testing.T) {
+	services := corev1.SchemeGroupVersion.WithResource("services")
+	for _, tt := range []struct {
+		name    string
+		edit    func(s *corev1.Service) // happens while the Service is read
+		removed bool                    // and so does the removal of the object
+		fails   time.Duration           // for how long the Service cannot be read
+		want    []string
+	}{
+		{name: "CannotBeReadForSomeTime", fails: 3 * time.Minute, want: list("delete s")},
+		{name: "WantsALoadBalancerAgain", edit: func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer }, want: list("ensure s")},
+		{name: "HasLostTheFinalizer", edit: func(s *corev1.Service) { s.Finalizers = nil }},
+		{name: "WasReplaced", edit: func(s *corev1.Service) { s.UID, s.Finalizers = "another", nil }},
+		{name: "IsGone", removed: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := begin(t, Config{}, host("a"))
+				defer func() { l.stop() }()
+				l.after(time.Minute)
+				began, tracker := time.Now(), l.cluster.Tracker()
+				l.cluster.PrependReactor("list", "services", func(clienttesting.Action) (bool, runtime.Object, error) {
+					if time.Since(began) < tt.fails {
+						return true, nil, errors.New("no")
+					}
+					if tt.removed {
+						return false, nil, tracker.Delete(services, "ns", "s")
+					}
+					if obj, err := tracker.Get(services, "ns", "s"); err == nil && tt.edit != nil {
+						now := obj.(*corev1.Service).DeepCopy()
+						now.ResourceVersion = "2000"
+						tt.edit(now)
+						return false, nil, tracker.Update(services, now, "ns")
+					}
+					return false, nil, nil
+				})
+				l.create(balanced(finalized, internal))
+				l.after(10 * time.Minute)
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				if !slices.Equal(l.calls, tt.want) {
+					t.Errorf("calls %v, want %v", l.calls, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// The daemon remembers of a Service whose load balancer cannot be removed no more than the
+// informer keeps.
+func TestFailedRemovalOfALargeServiceIsRememberedWithoutItsBulk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(finalized, internal, func(s *corev1.Service) { s.Annotations = map[string]string{"bulk": strings.Repeat("x", 200<<10)} }))
+		defer func() { l.stop() }()
+		l.change(func() { l.fail = func(string) error { return errors.New("no") } })
+		l.after(time.Minute)
+		if m := l.controller.store.memory("ns/s"); len(l.calls) == 0 || m.service.Size() > 300 {
+			t.Errorf("%d calls, and %d bytes are remembered, want less than 300", len(l.calls), m.service.Size())
+		}
+	})
+}
+
+func TestConstantsOfTheCache(t *testing.T) {
+	if operationDigest != kube.OperationDigest {
+		t.Errorf("operation %q, want %q", operationDigest, kube.OperationDigest)
+	}
+	s := kube.TrimService(balanced(finalized, internal, func(s *corev1.Service) { s.Annotations = map[string]string{AnnotationClass: "a/b"} }), policy.IsServed)
+	if !hasFinalizer(s) || s.Annotations[AnnotationClass] != "a/b" {
+		t.Errorf("cached as %+v, want it with the finalizer and the class", s.ObjectMeta)
 	}
 }

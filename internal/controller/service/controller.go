@@ -49,6 +49,7 @@ type balancers interface {
 // services has the requests about Services that this package makes.
 type services interface {
 	Cached(key string) (*corev1.Service, error)
+	Live(ctx context.Context, service *corev1.Service) (*corev1.Service, error)
 	PatchStatus(ctx context.Context, namespace, name string, p kube.ServicePatch) (*corev1.Service, error)
 }
 

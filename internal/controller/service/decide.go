@@ -87,6 +87,12 @@ type plan struct {
 	fresh bool
 	// service is the Service for which a call is made.
 	service *corev1.Service
+	// orphaned means that the Service may no longer exist. The provider gets what this
+	// process remembers of it.
+	orphaned bool
+	// whole is the Service that the provider gets, if the cache has only a part of the
+	// Service. It is read before the call.
+	whole *corev1.Service
 	// after is the time until the next check. 0 means that the Service waits for a
 	// change.
 	after time.Duration
@@ -108,6 +114,14 @@ type writes struct {
 	conditions []metav1.Condition
 	drop       []string // types of conditions to remove
 	events     []message.Event
+}
+
+// given returns the Service that the provider gets.
+func (p plan) given() *corev1.Service {
+	if p.whole != nil {
+		return p.whole
+	}
+	return p.service
 }
 
 // patches reports whether there is anything to patch.

@@ -134,10 +134,10 @@ func (l *life) onPatch(action clienttesting.Action) (bool, runtime.Object, error
 
 func (l *life) start() {
 	ctx, cancel := context.WithCancel(l.t.Context())
-	informers := kube.NewInformerFactory(l.cluster, 0)
+	informers := kube.NewInformerFactory(l.cluster, 0, l.config.Policy.IsServed)
 	informer := informers.Core().V1().Services()
 	deps := Deps{
-		Services:  slowServices{kube.NewServices(ctx, l.cluster, informer), l},
+		Services:  slowServices{kube.NewServices(ctx, l.cluster, informer, l.config.Policy.IsServed), l},
 		Informer:  informer,
 		Nodes:     informers.Core().V1().Nodes(),
 		Balancers: l,

@@ -64,9 +64,9 @@ func TestPlan(t *testing.T) {
 			}
 			cluster := fake.NewClientset(s, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 			ctx, cancel := context.WithCancel(t.Context())
-			informers := kube.NewInformerFactory(cluster, 0)
+			informers := kube.NewInformerFactory(cluster, 0, tt.policy.IsServed)
 			informer := informers.Core().V1().Services()
-			c := New(Deps{Services: kube.NewServices(ctx, cluster, informer), Informer: informer, Nodes: informers.Core().V1().Nodes()}, Config{Policy: tt.policy})
+			c := New(Deps{Services: kube.NewServices(ctx, cluster, informer, tt.policy.IsServed), Informer: informer, Nodes: informers.Core().V1().Nodes()}, Config{Policy: tt.policy})
 			known, stop, err := c.Follow(ctx)
 			if err != nil {
 				t.Fatal(err)

@@ -13,7 +13,7 @@ func cleanUp(o observed) plan {
 	owned := hasFinalizer(o.service) || o.memory.service != nil
 	switch {
 	case owned && !o.memory.deleted:
-		p := withBackoff(o, plan{do: remove, why: reasonToLeave(o.service), service: o.withLastStatus(o.whole())})
+		p := withBackoff(o, plan{do: remove, why: reasonToLeave(o.service), service: o.withLastStatus(o.builtFrom())})
 		p = withPauseBetweenRemovals(o, p)
 		if shape := shapeFor(o.service); p.do == remove && o.memory.announced != shape {
 			p.memory.announced = shape
@@ -33,11 +33,11 @@ func cleanUp(o observed) plan {
 	}
 }
 
-// whole returns the Service with all fields from which the provider may have built the
-// load balancer. If the Service has neither the type LoadBalancer nor the finalizer,
-// the informer drops its annotations and ports. In that case, whole returns the Service
-// of the last call, which still has these fields.
-func (o observed) whole() *corev1.Service {
+// builtFrom returns the Service from which the provider may have built the load
+// balancer. If the Service has neither the type LoadBalancer nor the finalizer, that is
+// the Service of the last call, because somebody has removed the finalizer and may have
+// changed more.
+func (o observed) builtFrom() *corev1.Service {
 	if !hasFinalizer(o.service) && o.service.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return o.memory.service
 	}
@@ -55,7 +55,7 @@ func removeOrphan(o observed) plan {
 	if o.service != nil {
 		why = "another Service has the name now, and the load balancer of the previous one may still exist"
 	}
-	return withBackoff(o, plan{do: remove, why: why, service: o.withLastStatus(o.memory.service)})
+	return withBackoff(o, plan{do: remove, why: why, service: o.withLastStatus(o.memory.service), orphaned: true})
 }
 
 // withLastStatus returns the Service with the last known address, because some

@@ -34,6 +34,13 @@ func (p Policy) serves(class *string) bool {
 	return slices.Contains(p.Classes, *class)
 }
 
+// IsServed reports whether the Service gets its load balancer here, and has not got it
+// from another controller. It reads only the type, class, finalizers and annotations.
+// Other Services are cached without most fields.
+func (p Policy) IsServed(service *corev1.Service) bool {
+	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && p.serves(service.Spec.LoadBalancerClass) && p.serves(servedAs(service))
+}
+
 // isGivenAway reports whether another controller has to provide the load balancer.
 func (p Policy) isGivenAway(service *corev1.Service) bool {
 	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.DeletionTimestamp == nil && !p.serves(service.Spec.LoadBalancerClass)

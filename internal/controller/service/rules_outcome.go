@@ -34,7 +34,10 @@ type outcome struct {
 // conclude returns the memory after the call of a plan, and the events to record.
 func conclude(p plan, r outcome) (memory, []message.Event) {
 	m := p.memory
-	m.service, m.deleted = p.service, false
+	m.deleted = false
+	if m.service == nil || isWhole(p.service) || p.do != remove { // A part of the Service must not replace the Service of an earlier call.
+		m.service = p.service
+	}
 	switch p.do {
 	case ensure:
 		return m.ensured(p, r)

@@ -58,7 +58,7 @@ func provide(o observed) plan {
 	case isResyncDue(o):
 		return withBackoff(o, plan{do: ensure, why: "it is time to compare with the cloud", service: o.service, routine: true})
 	case o.memory.backends != o.backends:
-		return withBackoff(o, plan{do: update, why: "the set of nodes has changed", service: o.service, shared: true})
+		return withBackoff(o, plan{do: update, why: "the set of nodes has changed", service: o.service, shared: isWhole(o.service)})
 	default:
 		return show(o)
 	}

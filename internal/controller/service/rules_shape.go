@@ -29,6 +29,31 @@ type shape struct {
 	IPFamilyPolicy                *corev1.IPFamilyPolicy
 	AllocateLoadBalancerNodePorts *bool
 	TrafficDistribution           *string
+
+	// Digest has the changes of fields that a large Service has lost in the cache.
+	Digest string
+}
+
+// operationDigest is kube.OperationDigest. This package must not import package kube in
+// its rules. A test checks that both are equal.
+const operationDigest = "Digest"
+
+// digestOf returns the digest of a large Service that was cached without some fields,
+// and the empty string for any other Service.
+func digestOf(service *corev1.Service) string {
+	for _, e := range service.ManagedFields {
+		if e.Operation == operationDigest {
+			return e.Manager
+		}
+	}
+	return ""
+}
+
+// isWhole reports whether the Service has all fields from which a provider may build the
+// load balancer. The cache drops the ports of each Service that is not served, and the
+// API server demands a port of each Service of type LoadBalancer.
+func isWhole(service *corev1.Service) bool {
+	return len(service.Spec.Ports) > 0 && digestOf(service) == ""
 }
 
 // shapeOf returns a digest of a Service's shape. Two Services with the same shape
@@ -53,6 +78,8 @@ func shapeOf(service *corev1.Service) string {
 		IPFamilyPolicy:                spec.IPFamilyPolicy,
 		AllocateLoadBalancerNodePorts: spec.AllocateLoadBalancerNodePorts,
 		TrafficDistribution:           spec.TrafficDistribution,
+
+		Digest: digestOf(service),
 	})
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }

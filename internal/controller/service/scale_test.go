@@ -220,6 +220,10 @@ type cachedServices map[string]*corev1.Service
 
 func (c cachedServices) Cached(key string) (*corev1.Service, error) { return c[key], nil }
 
+func (cachedServices) Live(context.Context, *corev1.Service) (*corev1.Service, error) {
+	return nil, errors.New("a request, want none")
+}
+
 func (cachedServices) PatchStatus(context.Context, string, string, kube.ServicePatch) (*corev1.Service, error) {
 	return nil, errors.New("a patch, want none")
 }
@@ -252,7 +256,7 @@ func TestCostOfANodeAndOfAServiceIsFlat(t *testing.T) {
 		t.Run(strconv.Itoa(size.nodes), func(t *testing.T) {
 			var c costs
 			services, lister := cachedServices{}, &countingLister{nodes: map[string]*corev1.Node{}}
-			informers := kube.NewInformerFactory(fake.NewClientset(), 0)
+			informers := kube.NewInformerFactory(fake.NewClientset(), 0, Policy{}.IsServed)
 			controller := New(Deps{
 				Services: services, Informer: informers.Core().V1().Services(), Nodes: informers.Core().V1().Nodes(), Balancers: &c, Events: &c,
 			}, Config{Backends: BackendPolicy{SkipUninitialized: true, Claim: ownership.Claim{Nodes: func(*corev1.Node) bool { c.looks++; return true }}}})

@@ -64,6 +64,7 @@ type world struct {
 	balancer bool // the cloud has the load balancer
 	has      int  // the number of nodes that the load balancer has
 	shape    string
+	made     bool // this process has called Ensure
 	tampered bool // somebody else has removed the finalizer
 	foreign  bool // this process knows that the last class of the Service was another class
 	given    bool // the Service was given to another class, and no process remembers its load balancer
@@ -92,6 +93,7 @@ func (w *world) nodeSet() nodeSet {
 // happens makes the change that comes before a step.
 func (w *world) happens(t event) {
 	if t == processDies {
+		w.made = false
 		w.memory, w.tried, w.foreign = memory{}, tried{}, w.service != nil && w.service.Spec.LoadBalancerClass != nil
 		w.given = w.given || w.foreign
 	}
@@ -139,7 +141,7 @@ func (w *world) cached() *corev1.Service {
 	if w.service == nil {
 		return nil
 	}
-	return kube.TrimService(w.service.DeepCopy())
+	return kube.TrimService(w.service.DeepCopy(), policy.IsServed)
 }
 
 // step decides once and carries out the plan.
@@ -207,7 +209,11 @@ func (w *world) call(what callOutcome, p plan) {
 	if p.do != remove && !hasFinalizer(w.service) {
 		w.t.Errorf("%v: the cloud is called without a finalizer", w.path)
 	}
-	if len(p.service.Spec.Ports) == 0 {
+	if !p.orphaned && !isWhole(p.service) {
+		p.whole = w.service.DeepCopy()
+	}
+	w.made = w.made || p.do == ensure
+	if len(p.given().Spec.Ports) == 0 && (w.made || !p.orphaned) {
 		w.t.Errorf("%v: the provider is given a Service without its ports", w.path)
 	}
 	r := outcome{result: succeeded, at: w.now, nodes: w.nodeSet(), status: &corev1.LoadBalancerStatus{Ingress: address}}
@@ -308,19 +314,19 @@ func (w *world) isRight(p plan) {
 func TestWhatTheInformerDropsChangesNoPlan(t *testing.T) {
 	dropped, calls := 0, 0
 	each(func(s *corev1.Service) {
-		if kube.TrimService(s).Spec.Ports == nil {
+		if kube.TrimService(s, policy.IsServed).Spec.Ports == nil {
 			dropped++
 		}
 		for _, m := range memoriesOf(balanced()) {
 			o := observed{now: noon, service: s, backends: "set", hosts: 1, memory: m, policy: policy, foreign: policy.foreignAfter("", s) == s.UID}
 			was := effect(o)
-			o.service = kube.TrimService(s)
+			o.service = kube.TrimService(s, policy.IsServed)
 			if is := effect(o); is != was {
 				t.Fatalf("%s\n%s, if the Service is cached without what no rule reads: %+v", was, is, s)
 			}
 			if p := decide(o); p.do.isCall() {
 				calls++
-				if len(p.service.Spec.Ports) == 0 {
+				if p.orphaned && !isWhole(p.service) {
 					t.Fatalf("%s: the provider is given a Service without its ports: %+v", was, s)
 				}
 			}
@@ -338,7 +344,7 @@ func TestInformerKeepsTheManagersThatEventsName(t *testing.T) {
 	fields.SetRawBytes([]byte(`{"f:metadata":{"f:finalizers":{}},"f:status":{"f:loadBalancer":{}}}`))
 	s := kube.TrimService(balanced(finalized, func(s *corev1.Service) {
 		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "them", FieldsV1: &fields}}
-	}))
+	}), policy.IsServed)
 	for _, field := range []string{"f:finalizers", "f:loadBalancer"} {
 		if got := managerOf(s, field); got != "them" {
 			t.Errorf("manager %q of %s, want the one that owns it", got, field)

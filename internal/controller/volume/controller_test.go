@@ -89,7 +89,7 @@ func (b *bed) controller(ctx context.Context) (*Controller, informers.SharedInfo
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	informers := kube.NewInformerFactory(b.cluster, time.Hour)
+	informers := kube.NewInformerFactory(b.cluster, time.Hour, nil)
 	informer := informers.Core().V1().PersistentVolumes()
 	return New(Deps{Volumes: kube.NewVolumes(ctx, b.cluster, informer), Informer: informer, Labeler: gateway.Volumes(), Events: b}), informers
 }

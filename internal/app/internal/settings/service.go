@@ -102,12 +102,17 @@ func invalidClasses(flag string, classes []string) []error {
 	return errs
 }
 
+// Policy says which Services are served.
+func (s *Service) Policy() service.Policy {
+	return service.Policy{Classes: s.Classes(), ClassesOnly: s.ClassesOnly(), Retired: s.retired, Resync: s.resync}
+}
+
 // Config returns the controller's configuration. The argument is the number of
 // concurrent calls that the provider declares safe.
 func (s *Service) Config(declared int) service.Config {
 	return service.Config{
 		Syncs:    s.concurrency(declared),
-		Policy:   service.Policy{Classes: s.Classes(), ClassesOnly: s.ClassesOnly(), Retired: s.retired, Resync: s.resync},
+		Policy:   s.Policy(),
 		Backends: service.BackendPolicy{WakeOnTaint: s.wakes(wakeOnTaint), WakeOnDeletion: s.wakes(wakeOnDeletion), OwnOnly: s.of == backendsOfOwn},
 	}
 }
