@@ -4,7 +4,7 @@
 # The images are pinned by digest with the first run of the updater that renovate.json configures.
 
 # The compiler runs on this machine's platform, and makes the program for the image's.
-FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+FROM --platform=$BUILDPLATFORM golang:1.26.8 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download

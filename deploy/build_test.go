@@ -1,10 +1,15 @@
 package deploy_test
 
 import (
+	"io/fs"
 	"path"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 // isIgnored reports whether a file stays out of a build. Several lines of a
@@ -82,11 +87,74 @@ func TestBuildsArePinned(t *testing.T) {
 			}
 		}
 	}
-	for folder, managers := range map[string][]string{"..": {"dockerfile", "github-actions", "custom.regex"}, "../examples/provider": {"dockerfile", "github-actions"}} {
+	for folder, managers := range map[string][]string{"..": {"dockerfile", "github-actions", "gomod", "custom.regex"}, "../examples/provider": {"dockerfile", "github-actions", "gomod"}} {
 		for _, want := range append(managers, "docker:pinDigests", "helpers:pinGitHubActionDigests") {
 			if !strings.Contains(read(t, folder+"/renovate.json"), `"`+want+`"`) {
 				t.Errorf("%s/renovate.json has no %s", folder, want)
 			}
+		}
+	}
+}
+
+// The newest patch of Go fixes known vulnerabilities of its standard library. So whatever
+// compiles our programs and those of projects that fairlead new writes names the same
+// patch, and Renovate updates all of these places. The line "go" in go.mod is only the
+// version of the language that users of the module need.
+func TestOneToolchain(t *testing.T) {
+	line := regexp.MustCompile(`(?m)^toolchain go(1\.\d+\.\d+)$`)
+	own := line.FindStringSubmatch(read(t, "../go.mod"))
+	if own == nil {
+		t.Fatal("go.mod has no line toolchain")
+	}
+	files := 0
+	is := func(file string, pattern *regexp.Regexp) {
+		files++
+		named := pattern.FindAllStringSubmatch(read(t, file), -1)
+		if len(named) == 0 {
+			t.Errorf("%s names no version of Go", file)
+		}
+		for _, n := range named {
+			if n[1] != own[1] {
+				t.Errorf("%s has Go %q, and go.mod has %q", file, n[1], own[1])
+			}
+		}
+	}
+	walked := filepath.WalkDir("..", func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == "bin" || entry.Name() == ".git"):
+			return filepath.SkipDir
+		case entry.Name() == "go.mod":
+			is(file, line)
+		case entry.Name() == "Dockerfile":
+			is(file, regexp.MustCompile(`(?m)^FROM .*\bgolang:([^\s@]+)`))
+		case filepath.Base(filepath.Dir(file)) == "workflows" && filepath.Ext(file) == ".yaml":
+			is(file, regexp.MustCompile(`(?m)^ *go-version(?:-file)?: (\S+)`))
+		}
+		return nil
+	})
+	if walked != nil || files < 15 {
+		t.Errorf("%d files were looked at: %v", files, walked)
+	}
+	for _, file := range []string{"../renovate.json", "../examples/provider/renovate.json"} {
+		var config struct {
+			PackageRules []struct {
+				MatchManagers, MatchDepTypes []string
+				Enabled                      *bool
+			}
+		}
+		if err := yaml.Unmarshal([]byte(read(t, file)), &config); err != nil {
+			t.Fatal(err)
+		}
+		updates := false
+		for _, r := range config.PackageRules {
+			if slices.Contains(r.MatchManagers, "gomod") && (len(r.MatchDepTypes) == 0 || slices.Contains(r.MatchDepTypes, "toolchain")) && r.Enabled != nil {
+				updates = *r.Enabled // The last rule wins.
+			}
+		}
+		if !updates {
+			t.Errorf("%s leaves the toolchain of go.mod out", file)
 		}
 	}
 }

@@ -106,6 +106,9 @@ func TestReleaseWorkflow(t *testing.T) {
 			t.Errorf("no step runs %q", part)
 		}
 	}
+	if found, built := strings.Index(run.String(), "make vuln"), strings.Index(run.String(), "make release"); found < 0 || found > built {
+		t.Error("known vulnerabilities are looked for before anything is built")
+	}
 	if strings.Count(uses.String(), "actions/attest-build-provenance@") != 2 {
 		t.Error("files and image each have provenance")
 	}

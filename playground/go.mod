@@ -2,6 +2,8 @@ module github.com/fairlead-k8s/fairlead/playground
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	go.etcd.io/etcd/server/v3 v3.7.0
 	k8s.io/kubernetes v1.37.1

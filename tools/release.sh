@@ -72,6 +72,10 @@ if [ "${1-}" = build ]; then
 	exit
 fi
 
+# The workflow, the Dockerfile and everybody who compares a build use the same version of Go.
+wanted=$(sed -n 's/^toolchain //p' go.mod)
+[ "$(go env GOVERSION)" = "$wanted" ] || { echo "a release is built with $wanted, and this is $(go env GOVERSION). Use it: GOTOOLCHAIN=$wanted make release" >&2; exit 1; }
+
 out=bin/release
 echo "Building $version with $(go env GOVERSION). It compiles for minutes, once."
 build "$out"

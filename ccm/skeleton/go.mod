@@ -2,6 +2,8 @@ module github.com/fairlead-k8s/fairlead/ccm/skeleton
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/fairlead-k8s/fairlead v0.0.0
 	github.com/google/go-cmp v0.7.0

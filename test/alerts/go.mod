@@ -2,6 +2,8 @@ module github.com/fairlead-k8s/fairlead/test/alerts
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/prometheus/common v0.71.0
 	github.com/prometheus/prometheus v0.315.0

@@ -2,6 +2,8 @@ module github.com/fairlead-k8s/fairlead/test/scale
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/fairlead-k8s/fairlead v0.0.0
 	k8s.io/api v0.37.1

@@ -2,6 +2,8 @@ module github.com/fairlead-k8s/fairlead/tools/helm
 
 go 1.26.0
 
+toolchain go1.26.8
+
 tool helm.sh/helm/v3/cmd/helm
 
 require (

@@ -2,6 +2,8 @@ module github.com/fairlead-k8s/fairlead/tools/manifests
 
 go 1.26.0
 
+toolchain go1.26.8
+
 tool github.com/zegl/kube-score/cmd/kube-score
 
 require (

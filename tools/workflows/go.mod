@@ -2,6 +2,8 @@ module github.com/fairlead-k8s/fairlead/tools/workflows
 
 go 1.26.0
 
+toolchain go1.26.8
+
 tool github.com/rhysd/actionlint/cmd/actionlint
 
 require (
