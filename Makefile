@@ -111,7 +111,7 @@ bin/go.work: Makefile $(addsuffix /go.mod,$(WORKSPACE) ./playground) | need-go
 
 generate: | need-go ## What is made from code: the reference pages, and what `fairlead new` writes. A test fails while it is stale.
 	$(GO) test -count=1 ./internal/app/internal/settings -run '^TestReference$$' -generate
-	$(GO) test -count=1 ./internal/docs -run '^(TestReference|TestThirdParty|TestChartValues)$$' -generate
+	$(GO) test -count=1 ./internal/docs -run '^(TestReference|TestThirdParty)$$' -generate
 	$(GO) test -count=1 ./internal/explain -run '^TestEveryReason$$' -generate
 	$(GO) test -count=1 ./provider/conformance -run '^TestReportSchema$$' -generate
 	$(GO) test -count=1 ./internal/scaffold -run '^TestExample$$' -generate
