@@ -12,7 +12,7 @@ const (
 	maxWords        = 85_000
 	maxReadme       = 900
 	maxContributing = 1_200
-	maxDecision     = 420
+	maxDecision     = 400
 	maxRecipe       = 600
 	maxRow          = 300 // characters in a row of a table
 )
