@@ -2,8 +2,6 @@ package docs
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +10,6 @@ import (
 )
 
 const (
-	chartReadme = "charts/fairlead/README.md"
 	chartValues = "charts/fairlead/values.yaml"
 	chartSchema = "charts/fairlead/values.schema.json"
 )
@@ -20,39 +17,7 @@ const (
 // value is one value of the chart.
 type value struct {
 	path        []string
-	initial     any
 	description string
-}
-
-// TestChartValues compares the table of the chart's README with the comments in
-// values.yaml that begin with "# --". With -generate it writes the table.
-func TestChartValues(t *testing.T) {
-	all := valuesOfChart(t)
-	if len(all) < 60 {
-		t.Fatalf("found only %d values", len(all))
-	}
-	var table strings.Builder
-	table.WriteString("| value | default | |\n| --- | --- | --- |\n")
-	for _, v := range all {
-		table.WriteString("| `" + strings.Join(v.path, ".") + "` | " + initial(t, v.initial) + " | " + sentence(v.description) + " |\n")
-	}
-	const begin, end = "from values.yaml; DO NOT EDIT. -->\n", "<!-- end -->\n"
-	page := read(t, chartReadme)
-	before, rest, found := strings.Cut(page, begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !found || !closed {
-		t.Fatalf("%s has no place for the table", chartReadme)
-	}
-	want := before + begin + table.String() + end + after
-	if *generate {
-		if err := os.WriteFile(filepath.Join(root, chartReadme), []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if page != want {
-		t.Errorf("the table in %s is stale, run make generate", chartReadme)
-	}
 }
 
 // TestSchemaDescribesEachValue compares the descriptions in the schema with the
@@ -62,7 +27,11 @@ func TestSchemaDescribesEachValue(t *testing.T) {
 	if err := json.Unmarshal([]byte(read(t, chartSchema)), &schema); err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range valuesOfChart(t) {
+	all := valuesOfChart(t)
+	if len(all) < 60 {
+		t.Fatalf("found only %d values", len(all))
+	}
+	for _, v := range all {
 		at := schema
 		for _, name := range v.path {
 			properties, _ := at["properties"].(map[string]any)
@@ -94,11 +63,7 @@ func valuesOf(t *testing.T, mapping *yaml.Node, path []string) (all []value) {
 		_, comment, commented := strings.Cut(key.HeadComment, "# --")
 		switch {
 		case commented:
-			v := value{path: here, description: strings.Join(strings.Fields(strings.ReplaceAll(comment, "\n#", "\n")), " ")}
-			if err := content.Decode(&v.initial); err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, v)
+			all = append(all, value{here, strings.Join(strings.Fields(strings.ReplaceAll(comment, "\n#", "\n")), " ")})
 		case content.Kind == yaml.MappingNode && len(content.Content) > 0:
 			all = append(all, valuesOf(t, content, here)...)
 		default:
@@ -106,19 +71,6 @@ func valuesOf(t *testing.T, mapping *yaml.Node, path []string) (all []value) {
 		}
 	}
 	return all
-}
-
-// initial returns a default value in the form in which the table shows it.
-func initial(t *testing.T, v any) string {
-	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(text) > 60 {
-		return "[values.yaml](values.yaml)"
-	}
-	return "`" + string(text) + "`"
 }
 
 // TestTolerationsOfTheGuide compares the tolerations that the guide shows with those in

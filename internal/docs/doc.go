@@ -10,5 +10,7 @@
 //   - every row of docs/compared-with-upstream.md names a flag, a label or a
 //     promise that exists, or says that it is about words only;
 //   - the pages of docs/reference that "make generate" makes from code agree with
-//     that code.
+//     that code;
+//   - the documents have no more words, and their tables no longer rows, than
+//     size_test.go allows.
 package docs

@@ -3,8 +3,6 @@ package nodelifecycle
 import (
 	"fmt"
 	"os"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,34 +44,6 @@ func shown(value any) string {
 		return "0"
 	}
 	return strings.TrimSuffix(text, "0s") + map[bool]string{true: "0s", false: ""}[strings.HasSuffix(text, "0s") && !strings.HasSuffix(text, "m0s")]
-}
-
-// TestGuideHasTheReasons compares the reasons in the guide's table with
-// Reasons.
-func TestGuideHasTheReasons(t *testing.T) {
-	text := readGuide(t)
-	var names []string
-	for _, r := range Reasons() {
-		names = append(names, r.Name)
-		if !strings.Contains(text, "`"+r.Name+"`") {
-			t.Errorf("%s does not name the reason %s", guide, r.Name)
-		}
-	}
-	_, table, _ := strings.Cut(text, "| reason |")
-	table, _, _ = strings.Cut(table, "\n\n")
-	found := 0
-	for line := range strings.Lines(table) {
-		first, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
-		for _, m := range regexp.MustCompile("`([A-Z]\\w+)`").FindAllStringSubmatch(first, -1) {
-			found++
-			if !slices.Contains(names, m[1]) {
-				t.Errorf("%s names the reason %s, which does not exist", guide, m[1])
-			}
-		}
-	}
-	if found < 15 {
-		t.Errorf("found only %d reasons in the table", found)
-	}
 }
 
 func readGuide(t *testing.T) string {

@@ -2,76 +2,12 @@ package service
 
 import (
 	"errors"
-	"os"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message/messagetest"
 )
-
-// TestGuideHasAllReasons compares the tables of the guide with Reasons. Both must have
-// the same reasons.
-func TestGuideHasAllReasons(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/guides/services.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var events, conditions []string
-	for _, r := range Reasons() {
-		if r.Condition == "" {
-			events = append(events, r.Type+" "+r.Name)
-		} else {
-			conditions = append(conditions, r.Condition+" "+r.Name)
-		}
-	}
-	compare := func(what string, page, code []string) {
-		t.Helper()
-		for _, reason := range code {
-			if !slices.Contains(page, reason) {
-				t.Errorf("the guide does not have the %s %s", what, reason)
-			}
-		}
-		for _, reason := range page {
-			if !slices.Contains(code, reason) {
-				t.Errorf("the guide has the %s %s, which does not exist", what, reason)
-			}
-		}
-	}
-	compare("event", reasonsIn(t, string(text), "Events", 1), events)
-	compare("condition", reasonsIn(t, string(text), "Conditions", 2), conditions)
-}
-
-// reasonsIn reads the reasons from a column of the table in a section. It returns each
-// reason with the type of its event or condition.
-func reasonsIn(t *testing.T, text, heading string, column int) (reasons []string) {
-	t.Helper()
-	_, section, found := strings.Cut(text, "\n## "+heading+"\n")
-	if !found {
-		t.Fatalf("the guide has no section %s", heading)
-	}
-	section, _, _ = strings.Cut(section, "\n## ")
-	quoted, kind := regexp.MustCompile("`([A-Z][A-Za-z]+)`"), ""
-	for line := range strings.Lines(section) {
-		cells := strings.Split(line, "|")
-		if len(cells) <= column {
-			continue
-		}
-		if column > 1 { // The type has its own column. If a row has no type, it has the type of the row above.
-			if m := quoted.FindStringSubmatch(cells[1]); m != nil {
-				kind = m[1]
-			}
-		} else {
-			kind, _, _ = strings.Cut(strings.TrimSpace(cells[1]), " ")
-		}
-		for _, m := range quoted.FindAllStringSubmatch(cells[column], -1) {
-			reasons = append(reasons, kind+" "+m[1])
-		}
-	}
-	return reasons
-}
 
 func TestReasonsAreComplete(t *testing.T) { messagetest.ReasonsAreComplete(t, Reasons()) }
 
