@@ -26,6 +26,9 @@ FUZZ     ?= guided
 # What is made from the results of benchmarks.
 FIGURES = cd $(CURDIR)/test/scale && $(GO) test -count=1 ./internal/figures -run '^TestPages$$' -generate
 
+# The tests that compare a file with code, in the packages that use internal/golden.
+COMPARE = '^(TestReference|TestThirdParty|TestConfigz|TestTraces|TestExample|TestConfigIsRefused|TestEveryReason)$$'
+
 DEMO = $(BIN)/playground demo --simcloud $(BIN)/simcloud --ccm $(BIN)/cloud-controller-manager
 
 .DELETE_ON_ERROR:
@@ -112,11 +115,9 @@ lint: bin/go.work | need-go ## The linter, in all modules.
 bin/go.work: Makefile $(addsuffix /go.mod,$(WORKSPACE) ./playground) | need-go
 	@mkdir -p bin && rm -f $@ && cd bin && $(GO) work init $(addprefix ../,$(WORKSPACE) ./playground)
 
-generate: | need-go ## What is made from code: the reference pages, and what `fairlead new` writes. A test fails while it is stale.
-	$(GO) test -count=1 ./internal/daemon/settings -run '^TestReference$$' -generate
-	$(GO) test -count=1 ./internal/docs -run '^(TestReference|TestThirdParty)$$' -generate
-	$(GO) test -count=1 ./internal/explain -run '^TestEveryReason$$' -generate
-	$(GO) test -count=1 ./internal/scaffold -run '^TestExample$$' -generate
+generate: | need-go ## Everything that a test compares with code or data: pages, golden files, what `fairlead new` writes. A test fails while it is stale, and names the source.
+	$(GO) test -count=1 -run $(COMPARE) ./internal/daemon ./internal/daemon/settings ./internal/docs ./internal/scaffold ./providers/simulated -generate
+	$(GO) test -count=1 -run $(COMPARE) ./internal/explain -generate # It embeds a file that the first line writes.
 	$(FIGURES)
 
 vuln: | need-go ## Known vulnerabilities in what our programs call. It asks vuln.go.dev, so it is not part of .ci/run.

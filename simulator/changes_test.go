@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 func TestWatchOfInstances(t *testing.T) {
@@ -69,7 +71,7 @@ func TestDoubledList(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mustSet(t, c, Fault{Kind: FaultDoubledList})
+	mustSet(t, c, Fault{Kind: wire.FaultDoubledList})
 	diff(t, "instances", []string{"b", "a", "a", "b", "c", "c"}, names(t, c))
-	checkInvalid(t, "match: doubledList has no match", c.SetFault(t.Context(), Fault{Name: "x", Kind: FaultDoubledList, Match: "a"}))
+	checkInvalid(t, "match: doubledList has no match", c.SetFault(t.Context(), Fault{Name: "x", Kind: wire.FaultDoubledList, Match: "a"}))
 }

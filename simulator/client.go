@@ -2,17 +2,14 @@ package simulator
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,10 +21,6 @@ import (
 // with a multiple of its size while it is read. A page of 100 load balancers with
 // 5,000 backends each has 7.5 MB.
 const maxAnswer = 8 << 20
-
-// maxItems is the maximum number of items on a page. In memory, an item that has two
-// bytes in the answer has more than a hundred.
-const maxItems = 50_000
 
 // Client is a client of a simulated cloud. Each method makes one request. Only the
 // methods that list all pages make one request for each page. A Client never retries.
@@ -156,24 +149,14 @@ func answeredError(resp *http.Response, body []byte) error {
 	return e
 }
 
-// selection returns the query for resources that have one of the IDs or one of
-// the names, and all of the tags. It returns nil if no ID, name or tag is given.
-func selection(ids, names []string, tags map[string]string) url.Values {
-	if len(ids)+len(names)+len(tags) == 0 {
-		return nil
-	}
-	query := url.Values{}
-	if len(ids) > 0 {
-		query.Set("ids", strings.Join(ids, ","))
-	}
-	if len(names) > 0 {
-		query.Set("names", strings.Join(names, ","))
-	}
-	for _, key := range slices.Sorted(maps.Keys(tags)) {
-		query.Add("tag", key+"="+tags[key])
-	}
-	return query
+// ask makes one request and returns the answer.
+func ask[T any](ctx context.Context, c *Client, method, path string, in any) (answer T, err error) {
+	err = c.do(ctx, method, path, in, &answer)
+	return answer, err
 }
+
+// one returns the path of one resource.
+func (c *Client) one(path, id string) string { return c.path + path + "/" + url.PathEscape(id) }
 
 // listAll requests all pages of a list.
 func listAll[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
@@ -186,11 +169,8 @@ func listAll[T any](ctx context.Context, c *Client, path string, query url.Value
 		if len(query) > 0 {
 			full += "?" + query.Encode()
 		}
-		var page struct {
-			Items    items[T] `json:"items"`
-			Continue string   `json:"continue"`
-		}
-		if err := c.do(ctx, http.MethodGet, full, nil, &page); err != nil {
+		page, err := ask[List[T]](ctx, c, http.MethodGet, full, nil)
+		if err != nil {
 			return nil, err // the earlier pages are dropped, because an incomplete list must not look complete
 		}
 		all = append(all, page.Items...)
@@ -202,27 +182,4 @@ func listAll[T any](ctx context.Context, c *Client, path string, query url.Value
 		}
 		query.Set("continue", page.Continue)
 	}
-}
-
-// items are the items of a page.
-type items[T any] []T
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (all *items[T]) UnmarshalJSON(text []byte) error {
-	*all = nil
-	d := json.NewDecoder(bytes.NewReader(text))
-	if start, err := d.Token(); err != nil || start != json.Delim('[') && start != nil {
-		return cmp.Or(err, errors.New("the items are not a list"))
-	}
-	for d.More() {
-		var item T
-		if len(*all) == maxItems {
-			return fmt.Errorf("the page has more than %d items", maxItems)
-		}
-		if err := d.Decode(&item); err != nil {
-			return err
-		}
-		*all = append(*all, item)
-	}
-	return nil
 }

@@ -6,13 +6,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/fairlead-k8s/fairlead/simulator/internal/meter"
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 func TestAnswersOfWhatIsNoSimulatedCloud(t *testing.T) {
@@ -51,37 +51,6 @@ func TestAnswersOfWhatIsNoSimulatedCloud(t *testing.T) {
 			}
 			if IsNotFound(err) {
 				t.Error("IsNotFound is true, although no simulated cloud answered")
-			}
-		})
-	}
-}
-
-func TestLongAnswersTakeLittleMemory(t *testing.T) {
-	for name, row := range map[string]struct {
-		begin, part string
-		parts       int
-	}{
-		"WithoutEnd": {"", strings.Repeat(" ", 64<<10), 1 << 20},
-		"EmptyItems": {`{"items":[{}`, strings.Repeat(",{}", 10_000), 270},
-		"NoItems":    {`{"items":[null`, strings.Repeat(",null", 10_000), 165},
-	} {
-		t.Run(name, func(t *testing.T) {
-			part := []byte(row.part)
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				_, err := w.Write([]byte(row.begin))
-				for n := 0; n < row.parts && err == nil; n++ { // an error is expected: the client stops reading at its limit
-					_, err = w.Write(part)
-				}
-				_, _ = w.Write([]byte("]}"))
-			}))
-			t.Cleanup(server.Close)
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			_, err := NewClient(server.URL).Instances(t.Context())
-			runtime.ReadMemStats(&after)
-			const most = 128 << 20 // The race detector takes 85 MB of it. Without a bound it is 2 GB.
-			if got := after.TotalAlloc - before.TotalAlloc; err == nil || got > most {
-				t.Errorf("%d bytes were allocated, and the error is %v; want at most %d and an error", got, err, most)
 			}
 		})
 	}
@@ -137,11 +106,11 @@ func TestCallsAreCounted(t *testing.T) {
 	c := start(t, Config{})
 	created := mustCreate(t, c, Instance{Name: "by-the-operator"})
 	_, missing := c.Instance(t.Context(), "i-00000009")
-	diff(t, "missing", CodeNotFound, code(missing))
+	diff(t, "missing", wire.CodeNotFound, code(missing))
 	diff(t, "error", nil, c.StopInstance(t.Context(), created.ID))
 	_, err := c.CreateInstance(t.Context(), Instance{Name: "a b"})
-	diff(t, "invalid", CodeInvalid, code(err))
-	_, err = c.FindInstances(t.Context(), InstanceQuery{Names: []string{"by-the-operator"}})
+	diff(t, "invalid", wire.CodeInvalid, code(err))
+	_, err = c.FindInstances(t.Context(), Query{Names: []string{"by-the-operator"}})
 	diff(t, "error", nil, err)
 	names(t, c)
 	names(t, c)
@@ -149,17 +118,17 @@ func TestCallsAreCounted(t *testing.T) {
 	report, err := c.Calls(t.Context())
 	diff(t, "error", nil, err)
 	diff(t, "counters", []CallCounter{
-		{Call: CreateInstance, Result: CodeInvalid, Count: 1}, {Call: GetInstance, Result: CodeNotFound, Count: 1}, {Call: ListInstances, Result: ResultOK, Count: 3}, {Call: StopInstance, Result: ResultOK, Count: 1},
+		{Call: CreateInstance, Result: wire.CodeInvalid, Count: 1}, {Call: GetInstance, Result: wire.CodeNotFound, Count: 1}, {Call: ListInstances, Result: ResultOK, Count: 3}, {Call: StopInstance, Result: ResultOK, Count: 1},
 	}, report.Counters)
-	var last []CallRecord
+	var last []wire.CallRecord
 	for _, r := range report.Last {
 		r.Time, r.Duration = time.Time{}, 0
 		last = append(last, r)
 	}
-	diff(t, "last", []CallRecord{
-		{Call: GetInstance, Instance: "i-00000009", Status: 404, Result: CodeNotFound},
+	diff(t, "last", []wire.CallRecord{
+		{Call: GetInstance, Instance: "i-00000009", Status: 404, Result: wire.CodeNotFound},
 		{Call: StopInstance, Instance: created.ID, Status: 200, Result: ResultOK},
-		{Call: CreateInstance, Instance: "a b", Status: 400, Result: CodeInvalid},
+		{Call: CreateInstance, Instance: "a b", Status: 400, Result: wire.CodeInvalid},
 		{Call: ListInstances, Instance: "by-the-operator", Status: 200, Result: ResultOK},
 		{Call: ListInstances, Status: 200, Result: ResultOK},
 		{Call: ListInstances, Status: 200, Result: ResultOK},
@@ -177,7 +146,7 @@ func TestCallsAreCounted(t *testing.T) {
 	diff(t, "error", nil, c.ResetCalls(t.Context()))
 	report, err = c.Calls(t.Context())
 	diff(t, "error", nil, err)
-	diff(t, "after a reset", CallReport{Counters: []CallCounter{}, Last: []CallRecord{}}, report)
+	diff(t, "after a reset", CallReport{Counters: []CallCounter{}, Last: []wire.CallRecord{}}, report)
 }
 
 func TestManyAtOnce(t *testing.T) {

@@ -44,7 +44,6 @@
 //	GET    /healthz
 //	GET    /                                            a page for browsers that shows the cloud live
 //
-// Each kind of resource has its own files for its wire types, its rules and its
-// HTTP endpoints. The code for calls, faults and the state file is
-// the same for all kinds.
+// The code for calls, faults, lists and the state file is the same for all kinds of
+// resources.
 package simulator

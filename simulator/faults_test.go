@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 func TestFaultsThatAnswer(t *testing.T) {
@@ -23,11 +25,11 @@ func TestFaultsThatAnswer(t *testing.T) {
 		status int
 		code   string
 	}{
-		"Error":        {Fault{Kind: FaultError}, 500, CodeInternal},
-		"Outage":       {Fault{Kind: FaultOutage}, 503, CodeUnavailable},
-		"Forbidden":    {Fault{Kind: FaultDenied}, 403, CodeForbidden},
-		"Unauthorized": {Fault{Kind: FaultDenied, Status: 401}, 401, CodeUnauthorized},
-		"NotFound":     {Fault{Kind: FaultNotFound}, 404, CodeNotFound},
+		"Error":        {Fault{Kind: FaultError}, 500, wire.CodeInternal},
+		"Outage":       {Fault{Kind: FaultOutage}, 503, wire.CodeUnavailable},
+		"Forbidden":    {Fault{Kind: FaultDenied}, 403, wire.CodeForbidden},
+		"Unauthorized": {Fault{Kind: FaultDenied, Status: 401}, 401, wire.CodeUnauthorized},
+		"NotFound":     {Fault{Kind: FaultNotFound}, 404, wire.CodeNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mustSet(t, c, row.fault)
@@ -68,25 +70,25 @@ func callAll(ctx context.Context, c *Client) map[Call]error {
 	errs[TerminateInstance] = c.TerminateInstance(ctx, id)
 	_, errs[WatchInstances] = c.WatchInstances(ctx, "", 0)
 	const balancer, address = "lb-00000001", "ip-00000001"
-	_, errs[ListLoadBalancers] = c.LoadBalancers(ctx)
-	_, errs[GetLoadBalancer] = c.LoadBalancer(ctx, balancer)
+	_, errs[wire.ListLoadBalancers] = c.LoadBalancers(ctx)
+	_, errs[wire.GetLoadBalancer] = c.LoadBalancer(ctx, balancer)
 	_, errs[CreateLoadBalancer] = c.CreateLoadBalancer(ctx, webBalancer("new"))
 	_, errs[UpdateLoadBalancer] = c.UpdateLoadBalancer(ctx, balancer, LoadBalancerPatch{Backends: []string{}})
 	_, errs[SetBackends] = c.SetBackends(ctx, SharedBackends{Names: []string{"new"}, Backends: []string{}})
 	errs[DeleteLoadBalancer] = c.DeleteLoadBalancer(ctx, balancer)
-	_, errs[ListStaticIPs] = c.StaticIPs(ctx)
-	_, errs[GetStaticIP] = c.StaticIP(ctx, address)
+	_, errs[wire.ListStaticIPs] = c.StaticIPs(ctx)
+	_, errs[wire.GetStaticIP] = c.StaticIP(ctx, address)
 	_, errs[CreateStaticIP] = c.CreateStaticIP(ctx, StaticIP{Name: "new"})
 	errs[ReleaseStaticIP] = c.ReleaseStaticIP(ctx, address)
 	const route = "rt-00000001"
 	_, errs[ListRoutes] = c.Routes(ctx)
-	_, errs[GetRoute] = c.Route(ctx, route)
+	_, errs[wire.GetRoute] = c.Route(ctx, route)
 	_, errs[CreateRoute] = c.CreateRoute(ctx, routeTo("new", "10.244.2.0/24", ""))
 	_, errs[ChangeRoutes] = c.ChangeRoutes(ctx, []RouteChange{{Delete: route}, {Create: new(routeTo("new", "10.244.2.0/24", ""))}})
 	errs[DeleteRoute] = c.DeleteRoute(ctx, route)
 	const volume = "vol-00000001"
-	_, errs[ListVolumes] = c.Volumes(ctx)
-	_, errs[GetVolume] = c.Volume(ctx, volume)
+	_, errs[wire.ListVolumes] = c.Volumes(ctx)
+	_, errs[wire.GetVolume] = c.Volume(ctx, volume)
 	_, errs[CreateVolume] = c.CreateVolume(ctx, Volume{Name: "new"})
 	errs[DeleteVolume] = c.DeleteVolume(ctx, volume)
 	return errs
@@ -198,7 +200,7 @@ func TestHang(t *testing.T) {
 		report, err := c.Calls(t.Context())
 		diff(t, "error", nil, err)
 		diff(t, "counters", []CallCounter{
-			{Call: CreateInstance, Result: ResultGone, Count: 1}, {Call: CreateInstance, Result: ResultOK, Count: 2}, {Call: ListInstances, Result: ResultOK, Count: 1},
+			{Call: CreateInstance, Result: wire.ResultGone, Count: 1}, {Call: CreateInstance, Result: ResultOK, Count: 2}, {Call: ListInstances, Result: ResultOK, Count: 1},
 		}, report.Counters)
 	})
 }
@@ -404,7 +406,7 @@ func TestWhichCallsAreHit(t *testing.T) {
 			return err
 		}
 	}
-	find := func(q InstanceQuery) func(*testing.T, *Client) error {
+	find := func(q Query) func(*testing.T, *Client) error {
 		return func(t *testing.T, c *Client) error {
 			_, err := c.FindInstances(t.Context(), q)
 			return err
@@ -433,9 +435,9 @@ func TestWhichCallsAreHit(t *testing.T) {
 		"MatchByPattern":        {Fault{Match: "node-*"}, get("i-00000002"), true},
 		"OtherInstance":         {Fault{Match: "node-1"}, get("i-00000002"), false},
 		"MatchOfWhatIsNotThere": {Fault{Match: "i-00000009"}, get("i-00000009"), true},
-		"MatchInFilteredList":   {Fault{Match: "node-2"}, find(InstanceQuery{IDs: []string{"i-00000001", "i-00000002"}}), true},
-		"MatchOfIDInListByName": {Fault{Match: "i-00000001"}, find(InstanceQuery{Names: []string{"node-1"}}), true},
-		"OtherFilteredList":     {Fault{Match: "node-2"}, find(InstanceQuery{IDs: []string{"i-00000001"}}), false},
+		"MatchInFilteredList":   {Fault{Match: "node-2"}, find(Query{IDs: []string{"i-00000001", "i-00000002"}}), true},
+		"MatchOfIDInListByName": {Fault{Match: "i-00000001"}, find(Query{Names: []string{"node-1"}}), true},
+		"OtherFilteredList":     {Fault{Match: "node-2"}, find(Query{IDs: []string{"i-00000001"}}), false},
 		"MatchSparesFullList":   {Fault{Match: "node-2"}, list, false},
 		"MatchOfCreation":       {Fault{Match: "node-3"}, create("node-3"), true},
 		"OtherCreation":         {Fault{Match: "node-3"}, create("node-4"), false},
@@ -446,7 +448,7 @@ func TestWhichCallsAreHit(t *testing.T) {
 			mustCreate(t, c, Instance{Name: "node-2"})
 			row.fault.Kind = FaultOutage
 			mustSet(t, c, row.fault)
-			diff(t, "hit", row.hit, code(row.call(t, c)) == CodeUnavailable)
+			diff(t, "hit", row.hit, code(row.call(t, c)) == wire.CodeUnavailable)
 		})
 	}
 }
@@ -489,7 +491,7 @@ func TestACallThatGetsNoFurtherIsNotCounted(t *testing.T) {
 	_, first := c.Instances(t.Context())
 	_, second := c.Instances(t.Context())
 	_, third := c.Instances(t.Context())
-	diff(t, "first", CodeUnavailable, code(first))
+	diff(t, "first", wire.CodeUnavailable, code(first))
 	if !errors.Is(second, io.EOF) {
 		t.Errorf("second: got %v, want a lost reply", second)
 	}
@@ -505,7 +507,7 @@ func TestTheSameSeedMeetsTheSameFaults(t *testing.T) {
 		var failed []bool
 		for range 64 {
 			_, err := c.Instances(t.Context())
-			failed = append(failed, code(err) == CodeInternal)
+			failed = append(failed, code(err) == wire.CodeInternal)
 		}
 		return failed
 	}
@@ -567,13 +569,13 @@ func TestFaultInput(t *testing.T) {
 			checkInvalid(t, row.want, c.SetFault(t.Context(), row.fault))
 		})
 	}
-	put := func(body any) error { return c.do(t.Context(), "PUT", faultPath("x"), body, nil) }
+	put := func(body any) error { return c.do(t.Context(), "PUT", c.Operator().one("/faults", "x"), body, nil) }
 	for name, row := range map[string]struct {
 		body any
 		want string
 	}{
-		"UnknownField":    {map[string]any{"kind": "error", "chance": 1}, "chance: is not a field of this request"},
-		"BadDuration":     {map[string]any{"kind": "latency", "latency": "fast"}, `latency: "fast" is not a duration such as 30ms or 1m`},
+		"UnknownField":    {map[string]any{"kind": "error", "chance": 1}, "chance: is not a field here"},
+		"BadDuration":     {map[string]any{"kind": "latency", "latency": "fast"}, `body: "fast" is not a duration such as 30ms or 1m`},
 		"DurationNumber":  {map[string]any{"kind": "latency", "latency": 30}, "latency: must be a string, not number"},
 		"OtherNameInPath": {map[string]any{"kind": "error", "name": "y"}, `name: is "y" in the body and "x" in the path`},
 		"NameFromPath":    {map[string]any{"kind": "error"}, ""},

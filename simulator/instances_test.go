@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 func TestInstanceLife(t *testing.T) {
@@ -93,7 +95,7 @@ func TestInstanceInput(t *testing.T) {
 		"UnparsableIP":          {withAddress(InternalIP, "1.2.3"), `addresses[0].address: "1.2.3" cannot be an IP address of type InternalIP`},
 		"IPWithZone":            {withAddress(InternalIP, "fe80::1%eth0"), `addresses[0].address: "fe80::1%eth0" cannot be an IP address of type InternalIP`},
 		"UnspecifiedIP":         {withAddress(ExternalIP, "::"), `addresses[0].address: "::" cannot be an IP address of type ExternalIP`},
-		"EmptyDNSName":          {withAddress(InternalDNS, ""), "addresses[0].address: must not be empty"},
+		"EmptyDNSName":          {withAddress(wire.InternalDNS, ""), "addresses[0].address: must not be empty"},
 		"AddressOfAnother":      {withAddress(ExternalIP, "127.0.1.1"), "addresses[0].address: 127.0.1.1 belongs to instance i-00000001 (node-1)"},
 		"SameInAnotherForm":     {withAddress(ExternalIP, "::ffff:127.0.1.1"), "addresses[0].address: 127.0.1.1 belongs to instance i-00000001 (node-1)"},
 		"HostnameOfAnother":     {withAddress(Hostname, "shared"), ""},
@@ -160,7 +162,7 @@ func TestLists(t *testing.T) {
 		diff(t, fmt.Sprintf("calls with pages of %d", size), calls, report.Count())
 	}
 	t.Run("ByIDsAndNames", func(t *testing.T) {
-		got, err := c.FindInstances(t.Context(), InstanceQuery{IDs: []string{"i-00000003", "i-00000099"}, Names: []string{"node-0"}})
+		got, err := c.FindInstances(t.Context(), Query{IDs: []string{"i-00000003", "i-00000099"}, Names: []string{"node-0"}})
 		diff(t, "error", nil, err)
 		ids := []string{}
 		for _, i := range got {
@@ -169,17 +171,17 @@ func TestLists(t *testing.T) {
 		diff(t, "found", []string{"i-00000001", "i-00000003", "i-00000008"}, ids)
 	})
 	t.Run("OfNothingIsNotOfAll", func(t *testing.T) {
-		got, err := c.FindInstances(t.Context(), InstanceQuery{})
+		got, err := c.FindInstances(t.Context(), Query{})
 		if len(got) > 0 || err != nil {
 			t.Errorf("got %v, %v", got, err)
 		}
 	})
 	t.Run("MoreThanAPage", func(t *testing.T) {
-		_, err := c.FindInstances(t.Context(), InstanceQuery{IDs: []string{"a", "b"}, Names: []string{"c", "d"}})
+		_, err := c.FindInstances(t.Context(), Query{IDs: []string{"a", "b"}, Names: []string{"c", "d"}})
 		checkInvalid(t, "ids: 4 IDs and names are asked for; a page has 3", err)
 	})
 	t.Run("APageGoesOnWhereTheLastEnded", func(t *testing.T) {
-		var page InstanceList
+		var page List[Instance]
 		if err := c.do(t.Context(), "GET", "/v1/instances?limit=2", nil, &page); err != nil {
 			t.Fatal(err)
 		}
@@ -209,15 +211,15 @@ func TestLists(t *testing.T) {
 func TestRequestBodies(t *testing.T) {
 	c := start(t, Config{})
 	for body, want := range map[string]string{
-		`{"name":"a","colour":"red"}`:                            "colour: is not a field of this request",
+		`{"name":"a","colour":"red"}`:                            "colour: is not a field here",
 		`{"name":7}`:                                             "name: must be a string, not number",
 		`{"name":"a","addresses":{}}`:                            "addresses: must be a list, not object",
 		`{"name":"a","labels":{"x":1}}`:                          "labels: must be a string, not number",
-		`{"name":"a","addresses":[{"type":"Hostname","ip":""}]}`: "ip: is not a field of this request",
-		`[]`:                  "body: is not one JSON object: line 1, column 1: must be an object, not array",
-		`{"name":"a"} {}`:     "body: is not one JSON object: line 1, column 14: more follows after the end of the JSON value",
-		"{\"name\":\n\"a\",}": "body: is not one JSON object: line 2, column 5: invalid character '}' looking for beginning of object key string",
-		``:                    "body: is not one JSON object: line 1, column 1: EOF",
+		`{"name":"a","addresses":[{"type":"Hostname","ip":""}]}`: "ip: is not a field here",
+		`[]`:                  "body: must be an object, not array",
+		`{"name":"a"} {}`:     "body: more follows after the end of the JSON value",
+		"{\"name\":\n\"a\",}": "body: invalid character '}' looking for beginning of object key string",
+		``:                    "body: EOF",
 	} {
 		t.Run(body, func(t *testing.T) {
 			checkInvalid(t, want, post(t, c, body))
@@ -299,7 +301,7 @@ func TestTerminatedInstanceGivesItsAddressBack(t *testing.T) {
 		t.Errorf("terminated again: %v", err)
 	}
 	_, err := c.UpdateInstance(t.Context(), old.ID, InstancePatch{Type: new("large")})
-	diff(t, "a terminated instance cannot be changed", CodeConflict, code(err))
+	diff(t, "a terminated instance cannot be changed", wire.CodeConflict, code(err))
 	diff(t, "it is still listed", []string{"node-1", "node-1"}, names(t, c))
 }
 
@@ -320,7 +322,7 @@ func TestUnknown(t *testing.T) {
 	for _, call := range []string{"GET /nothing", "GET /v1/", "PUT /v1/instances", "GET /v1/instances/", "GET /v2/instances"} {
 		method, path, _ := strings.Cut(call, " ")
 		err := c.do(t.Context(), method, path, nil, nil)
-		diff(t, call, CodeUnknownPath, code(err))
+		diff(t, call, wire.CodeUnknownPath, code(err))
 		if IsNotFound(err) {
 			t.Errorf("%s: the 404 of an unknown path was taken for a missing instance", call)
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 // webBalancer returns a load balancer with the required fields only.
@@ -26,7 +28,7 @@ func mustBalance(t *testing.T, c *Client, l LoadBalancer) LoadBalancer {
 }
 
 // balancerNames lists the names of the load balancers that a caller sees.
-func balancerNames(t *testing.T, c *Client, q ...LoadBalancerQuery) []string {
+func balancerNames(t *testing.T, c *Client, q ...Query) []string {
 	t.Helper()
 	all, err := c.LoadBalancers(t.Context())
 	if len(q) > 0 {
@@ -180,12 +182,12 @@ func TestLoadBalancerIsPendingAtFirst(t *testing.T) {
 		patched, err := c.UpdateLoadBalancer(t.Context(), created.ID, LoadBalancerPatch{Backends: []string{"i-00000001"}})
 		diff(t, "error", nil, err)
 		diff(t, "it may be changed", []string{"i-00000001"}, patched.Backends)
-		diff(t, "and stays pending", LoadBalancerPending, patched.State)
+		diff(t, "and stays pending", wire.LoadBalancerPending, patched.State)
 		for _, step := range []struct {
 			wait    time.Duration
-			state   LoadBalancerState
+			state   wire.LoadBalancerState
 			address string
-		}{{0, LoadBalancerPending, ""}, {20*time.Second - 1, LoadBalancerPending, ""}, {1, LoadBalancerActive, "127.64.1.1"}} {
+		}{{0, wire.LoadBalancerPending, ""}, {20*time.Second - 1, wire.LoadBalancerPending, ""}, {1, LoadBalancerActive, "127.64.1.1"}} {
 			time.Sleep(step.wait) // in the bubble's time
 			got, err := c.LoadBalancer(t.Context(), created.ID)
 			diff(t, "error", nil, err)
@@ -238,19 +240,19 @@ func TestLoadBalancersAreFoundByTags(t *testing.T) {
 		return m
 	}
 	for name, row := range map[string]struct {
-		query LoadBalancerQuery
+		query Query
 		want  []string
 	}{
-		"Nothing":      {LoadBalancerQuery{}, []string{}},
-		"OneTag":       {LoadBalancerQuery{Tags: tags("cluster=c0")}, []string{"lb-0", "lb-2", "lb-4"}},
-		"AllTags":      {LoadBalancerQuery{Tags: tags("cluster=c0", "n=2")}, []string{"lb-2"}},
-		"NotBoth":      {LoadBalancerQuery{Tags: tags("cluster=c1", "n=2")}, []string{}},
-		"OtherValue":   {LoadBalancerQuery{Tags: tags("cluster=c")}, []string{}},
-		"UnknownKey":   {LoadBalancerQuery{Tags: tags("clusters=c0")}, []string{}},
-		"EmptyValue":   {LoadBalancerQuery{Tags: tags("nothing=")}, []string{}},
-		"IDsAndTags":   {LoadBalancerQuery{IDs: []string{"lb-00000001", "lb-00000002"}, Tags: tags("cluster=c1")}, []string{"lb-1"}},
-		"NamesAndTags": {LoadBalancerQuery{Names: []string{"lb-1", "lb-4"}, Tags: tags("cluster=c0")}, []string{"lb-4"}},
-		"IDsOrNames":   {LoadBalancerQuery{IDs: []string{"lb-00000001"}, Names: []string{"lb-3"}}, []string{"lb-0", "lb-3"}},
+		"Nothing":      {Query{}, []string{}},
+		"OneTag":       {Query{Tags: tags("cluster=c0")}, []string{"lb-0", "lb-2", "lb-4"}},
+		"AllTags":      {Query{Tags: tags("cluster=c0", "n=2")}, []string{"lb-2"}},
+		"NotBoth":      {Query{Tags: tags("cluster=c1", "n=2")}, []string{}},
+		"OtherValue":   {Query{Tags: tags("cluster=c")}, []string{}},
+		"UnknownKey":   {Query{Tags: tags("clusters=c0")}, []string{}},
+		"EmptyValue":   {Query{Tags: tags("nothing=")}, []string{}},
+		"IDsAndTags":   {Query{IDs: []string{"lb-00000001", "lb-00000002"}, Tags: tags("cluster=c1")}, []string{"lb-1"}},
+		"NamesAndTags": {Query{Names: []string{"lb-1", "lb-4"}, Tags: tags("cluster=c0")}, []string{"lb-4"}},
+		"IDsOrNames":   {Query{IDs: []string{"lb-00000001"}, Names: []string{"lb-3"}}, []string{"lb-0", "lb-3"}},
 	} {
 		t.Run(name, func(t *testing.T) { diff(t, "found", row.want, balancerNames(t, c, row.query)) })
 	}
@@ -272,14 +274,14 @@ func TestStaticIPs(t *testing.T) {
 		code string
 		want string
 	}{
-		"NoName":          {StaticIP{}, CodeInvalid, "name: must not be empty"},
-		"ID":              {StaticIP{ID: "x", Name: "x"}, CodeInvalid, "id: must be empty; the cloud sets it"},
-		"InUse":           {StaticIP{LoadBalancer: "x", Name: "x"}, CodeInvalid, "loadBalancer: must be empty; a load balancer names its static IP"},
-		"NotOurs":         {StaticIP{Name: "x", Address: "10.0.0.1"}, CodeInvalid, `address: "10.0.0.1" is not one of the addresses for load balancers, 127.64.0.0/10`},
-		"NoAddress":       {StaticIP{Name: "x", Address: "x"}, CodeInvalid, `address: "x" is not one of the addresses for load balancers, 127.64.0.0/10`},
-		"NameTaken":       {StaticIP{Name: "given"}, CodeAlreadyExists, "the name given belongs to static IP ip-00000002"},
-		"Reserved":        {StaticIP{Name: "x", Address: "127.100.0.1"}, CodeConflict, "127.100.0.1 belongs to static IP ip-00000001"},
-		"OfALoadBalancer": {StaticIP{Name: "x", Address: "127.64.1.1"}, CodeConflict, "127.64.1.1 belongs to load balancer lb-00000001"},
+		"NoName":          {StaticIP{}, wire.CodeInvalid, "name: must not be empty"},
+		"ID":              {StaticIP{ID: "x", Name: "x"}, wire.CodeInvalid, "id: must be empty; the cloud sets it"},
+		"InUse":           {StaticIP{LoadBalancer: "x", Name: "x"}, wire.CodeInvalid, "loadBalancer: must be empty; a load balancer names its static IP"},
+		"NotOurs":         {StaticIP{Name: "x", Address: "10.0.0.1"}, wire.CodeInvalid, `address: "10.0.0.1" is not one of the addresses for load balancers, 127.64.0.0/10`},
+		"NoAddress":       {StaticIP{Name: "x", Address: "x"}, wire.CodeInvalid, `address: "x" is not one of the addresses for load balancers, 127.64.0.0/10`},
+		"NameTaken":       {StaticIP{Name: "given"}, wire.CodeAlreadyExists, "the name given belongs to static IP ip-00000002"},
+		"Reserved":        {StaticIP{Name: "x", Address: "127.100.0.1"}, wire.CodeConflict, "127.100.0.1 belongs to static IP ip-00000001"},
+		"OfALoadBalancer": {StaticIP{Name: "x", Address: "127.64.1.1"}, wire.CodeConflict, "127.64.1.1 belongs to load balancer lb-00000001"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.CreateStaticIP(ctx, row.ip)
@@ -298,11 +300,11 @@ func TestStaticIPs(t *testing.T) {
 	diff(t, "who uses it", created.ID, got.LoadBalancer)
 	l.Name = "second"
 	_, err = c.CreateLoadBalancer(ctx, l)
-	if code(err) != CodeConflict || !strings.HasSuffix(err.Error(), "static IP ip-00000001 is used by load balancer lb-00000002 (static)") {
+	if code(err) != wire.CodeConflict || !strings.HasSuffix(err.Error(), "static IP ip-00000001 is used by load balancer lb-00000002 (static)") {
 		t.Errorf("got %v", err)
 	}
 	err = c.ReleaseStaticIP(ctx, chosen.ID)
-	if code(err) != CodeConflict || !strings.HasSuffix(err.Error(), "static IP ip-00000001 is used by load balancer lb-00000002 (static)") {
+	if code(err) != wire.CodeConflict || !strings.HasSuffix(err.Error(), "static IP ip-00000001 is used by load balancer lb-00000002 (static)") {
 		t.Errorf("got %v", err)
 	}
 
@@ -361,16 +363,16 @@ func TestFaultsMatchLoadBalancers(t *testing.T) {
 			return err
 		}), true},
 		"ListByTags": {"web", call(func(t *testing.T, c *Client) error {
-			_, err := c.FindLoadBalancers(t.Context(), LoadBalancerQuery{Tags: tagged})
+			_, err := c.FindLoadBalancers(t.Context(), Query{Tags: tagged})
 			return err
 		}), true},
 		"ListByOtherTags": {"web", call(func(t *testing.T, c *Client) error {
-			_, err := c.FindLoadBalancers(t.Context(), LoadBalancerQuery{Tags: map[string]string{"owner": "b"}})
+			_, err := c.FindLoadBalancers(t.Context(), Query{Tags: map[string]string{"owner": "b"}})
 			return err
 		}), false},
 		"StaticIP": {"kept", call(func(t *testing.T, c *Client) error { return c.ReleaseStaticIP(t.Context(), "ip-00000001") }), true},
 		"InstanceOfThatName": {"web", call(func(t *testing.T, c *Client) error {
-			_, err := c.FindInstances(t.Context(), InstanceQuery{Names: []string{"web"}})
+			_, err := c.FindInstances(t.Context(), Query{Names: []string{"web"}})
 			return err
 		}), true},
 	} {
@@ -383,7 +385,7 @@ func TestFaultsMatchLoadBalancers(t *testing.T) {
 				t.Fatal(err)
 			}
 			mustSet(t, c, Fault{Kind: FaultOutage, Match: row.match})
-			diff(t, "hit", row.hit, code(row.call(t, c)) == CodeUnavailable)
+			diff(t, "hit", row.hit, code(row.call(t, c)) == wire.CodeUnavailable)
 		})
 	}
 }
@@ -395,7 +397,7 @@ func TestWhatIsSeenOfLoadBalancers(t *testing.T) {
 		web := webBalancer("web")
 		web.Tags = tags
 		created := mustBalance(t, c, web)
-		byTags := LoadBalancerQuery{Tags: tags}
+		byTags := Query{Tags: tags}
 
 		mustSet(t, c, Fault{Kind: FaultInvisible})
 		diff(t, "invisible in lists", []string{}, balancerNames(t, c, byTags))

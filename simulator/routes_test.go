@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 // routeTo returns a route with a name, a destination and a target only.
@@ -36,7 +38,7 @@ func routeOf(t *testing.T, c *Client, id string) Route {
 }
 
 // routeNames lists the names of the routes that a caller sees.
-func routeNames(t *testing.T, c *Client, q ...RouteQuery) []string {
+func routeNames(t *testing.T, c *Client, q ...Query) []string {
 	t.Helper()
 	all, err := c.Routes(t.Context())
 	if len(q) > 0 {
@@ -164,7 +166,7 @@ func TestUniqueRoutes(t *testing.T) {
 	c := start(t, Config{UniqueRoutes: true})
 	first := mustRoute(t, c, routeTo("first", "10.244.1.0/24", ""))
 	_, err := c.CreateRoute(t.Context(), routeTo("second", "10.244.1.9/24", ""))
-	if code(err) != CodeConflict || !strings.HasSuffix(err.Error(), "the destination 10.244.1.0/24 belongs to route rt-00000001 (first)") {
+	if code(err) != wire.CodeConflict || !strings.HasSuffix(err.Error(), "the destination 10.244.1.0/24 belongs to route rt-00000001 (first)") {
 		t.Errorf("got %v", err)
 	}
 	mustRoute(t, c, routeTo("third", "10.244.0.0/15", ""))
@@ -188,7 +190,7 @@ func TestQuotaOfRoutes(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	_, err = c.CreateRoute(t.Context(), routeTo("second", "10.244.2.0/24", ""))
-	diff(t, "the second creation of a route above the quota", CodeAlreadyExists, code(err))
+	diff(t, "the second creation of a route above the quota", wire.CodeAlreadyExists, code(err))
 	outcomes, err := c.ChangeRoutes(t.Context(), []RouteChange{{Create: &third}, {Delete: first.ID}, {Create: &third}})
 	diff(t, "error", nil, err)
 	diff(t, "before the deletion", CodeQuotaExceeded, code(outcomes[0].Err))
@@ -211,7 +213,7 @@ func TestRoutesFollowTheirTargets(t *testing.T) {
 			what  string
 			do    func() error
 			wait  time.Duration
-			state RouteState
+			state wire.RouteState
 		}{
 			{"its target is pending", func() error { return nil }, 0, RouteActive},
 			{"running", func() error { return nil }, 10 * time.Second, RouteActive},
@@ -226,11 +228,11 @@ func TestRoutesFollowTheirTargets(t *testing.T) {
 			time.Sleep(step.wait) // in the bubble's time
 			all, err := c.Routes(ctx)
 			diff(t, step.what+": error", nil, err)
-			var got []RouteState
+			var got []wire.RouteState
 			for _, r := range all {
 				got = append(got, r.State)
 			}
-			diff(t, step.what, []RouteState{step.state, step.state, RouteActive, RouteActive, RouteBlackhole}, got)
+			diff(t, step.what, []wire.RouteState{step.state, step.state, RouteActive, RouteActive, RouteBlackhole}, got)
 			diff(t, step.what+": its target", node, all[0].Target)
 		}
 		late := mustCreate(t, c, Instance{Name: "node-3"}).ID
@@ -248,13 +250,13 @@ func TestRoutesAreListed(t *testing.T) {
 	}
 	diff(t, "all pages", []string{"rt-0", "rt-1", "rt-2", "rt-3", "rt-4"}, routeNames(t, c))
 	for name, row := range map[string]struct {
-		query RouteQuery
+		query Query
 		want  []string
 	}{
-		"Nothing":      {RouteQuery{}, []string{}},
-		"Tag":          {RouteQuery{Tags: map[string]string{"cluster": "c0"}}, []string{"rt-0", "rt-2", "rt-4"}},
-		"IDsOrNames":   {RouteQuery{IDs: []string{"rt-00000001"}, Names: []string{"rt-3"}}, []string{"rt-0", "rt-3"}},
-		"NamesAndTags": {RouteQuery{Names: []string{"rt-1", "rt-4"}, Tags: map[string]string{"cluster": "c0"}}, []string{"rt-4"}},
+		"Nothing":      {Query{}, []string{}},
+		"Tag":          {Query{Tags: map[string]string{"cluster": "c0"}}, []string{"rt-0", "rt-2", "rt-4"}},
+		"IDsOrNames":   {Query{IDs: []string{"rt-00000001"}, Names: []string{"rt-3"}}, []string{"rt-0", "rt-3"}},
+		"NamesAndTags": {Query{Names: []string{"rt-1", "rt-4"}, Tags: map[string]string{"cluster": "c0"}}, []string{"rt-4"}},
 	} {
 		t.Run(name, func(t *testing.T) { diff(t, "found", row.want, routeNames(t, c, row.query)) })
 	}
@@ -312,7 +314,7 @@ func TestSeveralChanges(t *testing.T) {
 		{Delete: "rt-00000099"},
 	})
 	diff(t, "error", nil, err)
-	diff(t, "a name that is taken", CodeAlreadyExists, code(outcomes[0].Err))
+	diff(t, "a name that is taken", wire.CodeAlreadyExists, code(outcomes[0].Err))
 	diff(t, "what was deleted", RouteOutcome{Route: gone}, outcomes[1])
 	made := outcomes[2].Route
 	diff(t, "what was created", RouteOutcome{Route: routeOf(t, c, made.ID)}, outcomes[2])
@@ -384,7 +386,7 @@ func TestFaultsMatchRoutes(t *testing.T) {
 			return err
 		}, false},
 		"ListByTags": {"lead", func(t *testing.T, c *Client) error {
-			_, err := c.FindRoutes(t.Context(), RouteQuery{Tags: map[string]string{"owner": "a"}})
+			_, err := c.FindRoutes(t.Context(), Query{Tags: map[string]string{"owner": "a"}})
 			return err
 		}, true},
 	} {
@@ -394,7 +396,7 @@ func TestFaultsMatchRoutes(t *testing.T) {
 			lead.Tags = map[string]string{"owner": "a"}
 			mustRoute(t, c, lead)
 			mustSet(t, c, Fault{Kind: FaultOutage, Match: row.match})
-			diff(t, "hit", row.hit, code(row.call(t, c)) == CodeUnavailable)
+			diff(t, "hit", row.hit, code(row.call(t, c)) == wire.CodeUnavailable)
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 func TestStateSurvivesARestart(t *testing.T) {
@@ -88,25 +90,13 @@ func TestRoutesSurviveARestart(t *testing.T) {
 	diff(t, "it follows its target as before", RouteActive, routeOf(t, after, want[2].ID).State)
 }
 
-func TestVersion1IsRead(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "cloud.json")
-	content := `{"version":1,"lastInstance":7,"instances":[{"id":"i-00000003","name":"a","region":"r","state":"running","addresses":[],"created":"2026-01-01T00:00:00Z"}]}`
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c := start(t, Config{StateFile: file})
-	diff(t, "instances", []string{"a"}, names(t, c))
-	diff(t, "the next load balancer", "lb-00000001", mustBalance(t, c, webBalancer("web")).ID)
-	diff(t, "what is written can be read", []string{"a"}, names(t, start(t, Config{StateFile: file})))
-}
-
 func TestProvisioningGoesOnAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := Config{StateFile: filepath.Join(t.TempDir(), "cloud.json"), Provisioning: time.Minute}
 		created := mustBalance(t, startInBubble(t, config), webBalancer("web"))
 		time.Sleep(30 * time.Second)
 		again := startInBubble(t, config)
-		for _, want := range []LoadBalancerState{LoadBalancerPending, LoadBalancerActive} {
+		for _, want := range []wire.LoadBalancerState{wire.LoadBalancerPending, LoadBalancerActive} {
 			got, err := again.LoadBalancer(t.Context(), created.ID)
 			diff(t, "error", nil, err)
 			diff(t, "state", want, got.State)
@@ -160,7 +150,7 @@ func TestWhatCannotBeSavedHasNotHappened(t *testing.T) {
 		"change":    changeErr,
 		"unroute":   c.DeleteRoute(t.Context(), lead.ID),
 	} {
-		if code(err) != CodeInternal || !strings.Contains(err.Error(), "state file") {
+		if code(err) != wire.CodeInternal || !strings.Contains(err.Error(), "state file") {
 			t.Errorf("%s: got %v, want an internal error about the state file", name, err)
 		}
 	}
@@ -187,7 +177,7 @@ func TestAFailedSaveLeavesNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := c.CreateInstance(t.Context(), Instance{Name: "node-1"})
-	diff(t, "error", CodeInternal, code(err))
+	diff(t, "error", wire.CodeInternal, code(err))
 	files, err := os.ReadDir(directory)
 	if err != nil || len(files) != 1 {
 		t.Errorf("%d files are left, %v", len(files), err)
@@ -199,60 +189,35 @@ func TestAFailedSaveLeavesNothingBehind(t *testing.T) {
 func TestLeftoversOfACrashAreIgnored(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cloud.json")
 	mustCreate(t, start(t, Config{StateFile: file}), Instance{Name: "node-1"})
-	if err := os.WriteFile(file+".123.tmp", []byte(`{"version":1,"insta`), 0o600); err != nil {
+	if err := os.WriteFile(file+".123.tmp", []byte(`{"version":5,"insta`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	diff(t, "instances", []string{"node-1"}, names(t, start(t, Config{StateFile: file})))
 }
 
 func TestBrokenStateFile(t *testing.T) {
+	const good = `{"id":"i-00000001","name":"a","region":"r","state":"running","addresses":[]}`
 	const goodBalancer = `"id":"lb-00000001","name":"a","state":"active","address":"127.64.0.1","listeners":[{"protocol":"TCP","port":1,"backendPort":1}],"backends":[],"sourceRanges":["0.0.0.0/0"]`
-	const goodRoute = `"id":"rt-00000001","name":"a","destination":"10.0.0.0/8","state":"active","created":"2026-01-01T00:00:00Z"`
-	const good = `"id":"i-00000001","name":"a","region":"r","state":"running","addresses":[],"created":"2026-01-01T00:00:00Z"`
+	const badEnd = " is not a valid ID of the kind instance, is above the last one, or is there twice"
 	for name, row := range map[string]struct{ content, want string }{
-		"Empty":          {"", "line 1, column 1: EOF"},
-		"CutOff":         {"{\"version\":1,\n \"instances\":[{\"id\":", "line 2, column 20: unexpected EOF"},
-		"NoJSON":         {"{\n  version: 1\n}", "line 2, column 3: invalid character 'v' looking for beginning of object key string"},
-		"WrongType":      {"{\n \"version\": \"1\"}", "line 2, column 15: version: must be a number, not string"},
-		"UnknownField":   {"{\"version\":1,\n\"instance\":[]}", `line 2, column 14: json: unknown field "instance"`},
-		"TwoValues":      {"{\"version\":1}\n{}", "line 2, column 1: more follows after the end of the JSON value"},
-		"NegativeNumber": {`{"version":3,"lastRoute":-1}`, "lastRoute: -1 is not between 0 and 9007199254740992"},
-		"OtherVersion":   {`{"version":5}`, "version is 5, and this simulator reads only versions 1 to 4"},
-		"NoVersion":      {`{}`, "version is 0, and this simulator reads only versions 1 to 4"},
-		"NullInstance":   {`{"version":1,"instances":[null]}`, "instances[0]: is null"},
-		"BadID":          {`{"version":1,"lastInstance":1,"instances":[{"id":"i-1"}]}`, `instances[0]: id: "i-1" is not a valid instance ID`},
-		"IDAboveLast":    {`{"version":1,"lastInstance":0,"instances":[{` + good + `}]}`, "instances[0]: id: i-00000001 is above lastInstance, 0"},
-		"IDTwice":        {`{"version":1,"lastInstance":1,"instances":[{` + good + `},{` + good + `}]}`, "instances[1]: id: i-00000001 is there twice"},
-		"BadState":       {`{"version":1,"lastInstance":1,"instances":[{"id":"i-00000001","state":"gone"}]}`, `instances[0]: state: "gone" is not a state of instances`},
-		"BadInstance":    {`{"version":1,"lastInstance":1,"instances":[{"id":"i-00000001","state":"running"}]}`, "instances[0]: name: must not be empty"},
+		"Empty":        {"", "body: EOF"},
+		"CutOff":       {`{"version":5,"instances":{"items":[{"id":`, "body: unexpected EOF"},
+		"WrongType":    {`{"version": "5"}`, "version: must be a number, not string"},
+		"UnknownField": {`{"version":5,"instance":[]}`, "instance: is not a field here"},
+		"TwoValues":    {"{\"version\":5}\n{}", "body: more follows after the end of the JSON value"},
+		"OtherVersion": {`{"version":4}`, "version is 4, and this simulator reads only version 5"},
+		"NoVersion":    {`{}`, "version is 0, and this simulator reads only version 5"},
+		"NullInstance": {`{"version":5,"instances":{"items":[null]}}`, "instance 1 of 1: item: is null"},
+		"BadID":        {`{"version":5,"instances":{"last":1,"items":[` + strings.Replace(good, "i-0000000", "i-", 1) + `]}}`, "instance 1 of 1: id: \"i-1\"" + badEnd},
+		"IDAboveLast":  {`{"version":5,"instances":{"items":[` + good + `]}}`, "instance 1 of 1: id: \"i-00000001\"" + badEnd},
+		"IDTwice":      {`{"version":5,"instances":{"last":1,"items":[` + good + `,` + good + `]}}`, "instance 2 of 2: id: \"i-00000001\"" + badEnd},
+		"BadInstance":  {`{"version":5,"instances":{"last":1,"items":[{"id":"i-00000001"}]}}`, "instance 1 of 1: name: must not be empty"},
+		"BadRoute":     {`{"version":5,"routes":{"last":1,"items":[{"id":"rt-00000001","name":"a"}]}}`, `route 1 of 1: destination: "" is neither a range such as 10.244.1.0/24 nor the name of a list of ranges such as pl-00000001`},
+		"BadVolume":    {`{"version":5,"volumes":{"last":1,"items":[{"id":"vol-00000001","name":"a","region":"r"}]}}`, "volume 1 of 1: zones: must not be empty"},
 
-		"NullLoadBalancer":         {`{"version":2,"loadBalancers":[null]}`, "loadBalancers[0]: is null"},
-		"BadLoadBalancerID":        {`{"version":2,"loadBalancers":[{"id":"i-00000001"}]}`, `loadBalancers[0]: id: "i-00000001" is not a valid load balancer ID`},
-		"LoadBalancerIDAboveLast":  {`{"version":2,"loadBalancers":[{` + goodBalancer + `}]}`, "loadBalancers[0]: id: lb-00000001 is above lastLoadBalancer, 0"},
-		"LoadBalancerTwice":        {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{` + goodBalancer + `},{` + goodBalancer + `}]}`, "loadBalancers[1]: id: lb-00000001 is there twice"},
-		"BadLoadBalancerState":     {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"id":"lb-00000001"}]}`, `loadBalancers[0]: state: "" is not a state of load balancers`},
-		"LoadBalancerElsewhere":    {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"id":"lb-00000001","state":"active","address":"127.0.0.1"}]}`, `loadBalancers[0]: address: "127.0.0.1" is not an address for load balancers`},
-		"BadLoadBalancer":          {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"id":"lb-00000001","state":"active","address":"127.64.0.1","name":"a"}]}`, "loadBalancers[0]: listeners: must not be empty"},
-		"LoadBalancerWithTraffic":  {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"id":"lb-00000001","state":"active","address":"127.64.0.1","traffic":{}}]}`, "loadBalancers[0]: traffic: must be empty, because it is not saved"},
-		"LoadBalancerWithoutIP":    {`{"version":2,"lastLoadBalancer":1,"loadBalancers":[{"staticIP":"ip-00000001",` + goodBalancer + `}]}`, "loadBalancers[0]: staticIP: ip-00000001 does not exist"},
-		"NullRoute":                {`{"version":3,"routes":[null]}`, "routes[0]: is null"},
-		"BadRouteID":               {`{"version":3,"routes":[{"id":"rt-1"}]}`, `routes[0]: id: "rt-1" is not a valid route ID`},
-		"RouteIDAboveLast":         {`{"version":3,"routes":[{` + goodRoute + `}]}`, "routes[0]: id: rt-00000001 is above lastRoute, 0"},
-		"RouteTwice":               {`{"version":3,"lastRoute":1,"routes":[{` + goodRoute + `},{` + goodRoute + `}]}`, "routes[1]: id: rt-00000001 is there twice"},
-		"BadRouteState":            {`{"version":3,"lastRoute":1,"routes":[{"id":"rt-00000001","state":"gone"}]}`, `routes[0]: state: "gone" is not a state of routes`},
-		"RouteOfNoTime":            {`{"version":3,"lastRoute":1,"routes":[{"id":"rt-00000001","state":"active"}]}`, "routes[0]: created: is missing"},
-		"BadRoute":                 {`{"version":3,"lastRoute":1,"routes":[{"id":"rt-00000001","state":"active","created":"2026-01-01T00:00:00Z","name":"a"}]}`, `routes[0]: destination: "" is neither a range such as 10.244.1.0/24 nor the name of a list of ranges such as pl-00000001`},
-		"TwoRoutesOfOneName":       {`{"version":3,"lastRoute":2,"routes":[{` + goodRoute + `},{` + strings.Replace(goodRoute, "01", "02", 1) + `}]}`, "routes[1]: the cloud answered 409 AlreadyExists: the name a belongs to route rt-00000001"},
-		"NullVolume":               {`{"version":4,"volumes":[null]}`, "volumes[0]: is null"},
-		"BadVolumeID":              {`{"version":4,"volumes":[{"id":"v"}]}`, `volumes[0]: id: "v" is not a valid volume ID`},
-		"VolumeIDAboveLast":        {`{"version":4,"volumes":[{"id":"vol-00000001"}]}`, "volumes[0]: id: vol-00000001 is above lastVolume, 0"},
-		"VolumeOfNoTime":           {`{"version":4,"lastVolume":1,"volumes":[{"id":"vol-00000001"}]}`, "volumes[0]: created: is missing"},
-		"VolumeWithoutZones":       {`{"version":4,"lastVolume":1,"volumes":[{"id":"vol-00000001","name":"a","region":"r","created":"2026-01-01T00:00:00Z"}]}`, "volumes[0]: zones: must not be empty"},
-		"NullStaticIP":             {`{"version":2,"staticIPs":[null]}`, "staticIPs[0]: is null"},
-		"BadStaticIPID":            {`{"version":2,"staticIPs":[{"id":"x"}]}`, `staticIPs[0]: id: "x" is not a valid static IP ID`},
-		"StaticIPWithoutAddress":   {`{"version":2,"lastStaticIP":1,"staticIPs":[{"id":"ip-00000001"}]}`, "staticIPs[0]: address: is required, and loadBalancer must be empty"},
-		"BadStaticIP":              {`{"version":2,"lastStaticIP":1,"staticIPs":[{"id":"ip-00000001","address":"127.64.0.1"}]}`, "staticIPs[0]: name: must not be empty"},
-		"StaticIPOfAnotherAddress": {`{"version":2,"lastStaticIP":1,"staticIPs":[{"id":"ip-00000001","name":"a","address":"10.0.0.1"}]}`, `staticIPs[0]: address: "10.0.0.1" is not one of the addresses for load balancers, 127.64.0.0/10`},
+		"StaticIPWithoutAddress": {`{"version":5,"staticIPs":{"last":1,"items":[{"id":"ip-00000001","name":"a"}]}}`, "static IP 1 of 1: address: is missing"},
+		"LoadBalancerElsewhere":  {`{"version":5,"loadBalancers":{"last":1,"items":[{"id":"lb-00000001","address":"127.0.0.1"}]}}`, `load balancer 1 of 1: address: "127.0.0.1" is not an address for load balancers`},
+		"LoadBalancerWithoutIP":  {`{"version":5,"loadBalancers":{"last":1,"items":[{"staticIP":"ip-00000001",` + goodBalancer + `}]}}`, "load balancer 1 of 1: staticIP: ip-00000001 does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "cloud.json")

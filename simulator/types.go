@@ -1,21 +1,23 @@
 package simulator
 
-import "github.com/fairlead-k8s/fairlead/simulator/wire"
+import (
+	"github.com/fairlead-k8s/fairlead/simulator/internal/faults"
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
+)
 
 // The types of the API are aliases of those in package wire, which documents their
 // fields.
+
+// List is one page of resources, ordered by ID.
+type List[T any] = wire.List[T]
 
 type (
 	// Instance is a machine of the cloud.
 	Instance = wire.Instance
 	// InstancePatch changes an instance. A field that is nil changes nothing.
 	InstancePatch = wire.InstancePatch
-	// InstanceList is one page of instances, ordered by ID.
-	InstanceList = wire.InstanceList
 	// InstanceChanges names the instances that have changed.
 	InstanceChanges = wire.InstanceChanges
-	// InstanceRef names an instance.
-	InstanceRef = wire.InstanceRef
 	// Address is one address of an instance.
 	Address = wire.Address
 	// AddressType is the type of an address, named as in Kubernetes.
@@ -32,10 +34,6 @@ type (
 	// LoadBalancerPatch changes a load balancer. A field that is nil changes
 	// nothing.
 	LoadBalancerPatch = wire.LoadBalancerPatch
-	// LoadBalancerList is one page of load balancers, ordered by ID.
-	LoadBalancerList = wire.LoadBalancerList
-	// LoadBalancerState is the state of a load balancer.
-	LoadBalancerState = wire.LoadBalancerState
 	// Listener is a port of a load balancer.
 	Listener = wire.Listener
 	// Protocol is the protocol of a listener.
@@ -58,17 +56,11 @@ type (
 	// StaticIP is an address that is kept until it is released, whether a load
 	// balancer uses it or not.
 	StaticIP = wire.StaticIP
-	// StaticIPList is one page of static IPs, ordered by ID.
-	StaticIPList = wire.StaticIPList
 )
 
 type (
 	// Route leads packets for a destination to an instance.
 	Route = wire.Route
-	// RouteList is one page of routes, ordered by ID.
-	RouteList = wire.RouteList
-	// RouteState reports whether a route forwards packets or drops them.
-	RouteState = wire.RouteState
 	// RouteChange is the creation or the deletion of one route.
 	RouteChange = wire.RouteChange
 	// RouteOutcome is the result of a RouteChange.
@@ -78,8 +70,6 @@ type (
 type (
 	// Volume is a disk. Only instances in one of the volume's zones can use it.
 	Volume = wire.Volume
-	// VolumeList is one page of volumes, ordered by ID.
-	VolumeList = wire.VolumeList
 )
 
 type (
@@ -94,8 +84,6 @@ type (
 	CallReport = wire.CallReport
 	// CallCounter counts how often a call ended with one result.
 	CallCounter = wire.CallCounter
-	// CallRecord is one call that was made.
-	CallRecord = wire.CallRecord
 	// APIError is an error in an answer of the cloud.
 	APIError = wire.APIError
 	// Duration is a time.Duration that is written as a string, such as "1m30s".
@@ -113,17 +101,14 @@ const (
 
 // The types of addresses.
 const (
-	InternalIP  = wire.InternalIP
-	ExternalIP  = wire.ExternalIP
-	InternalDNS = wire.InternalDNS
-	ExternalDNS = wire.ExternalDNS
-	Hostname    = wire.Hostname
+	InternalIP = wire.InternalIP
+	ExternalIP = wire.ExternalIP
+	Hostname   = wire.Hostname
 )
 
 // The states of a load balancer.
 const (
-	LoadBalancerPending = wire.LoadBalancerPending
-	LoadBalancerActive  = wire.LoadBalancerActive
+	LoadBalancerActive = wire.LoadBalancerActive
 )
 
 // The protocols.
@@ -134,10 +119,9 @@ const (
 
 // The health of a backend.
 const (
-	BackendChecking  = wire.BackendChecking
-	BackendHealthy   = wire.BackendHealthy
-	BackendUnhealthy = wire.BackendUnhealthy
-	BackendDraining  = wire.BackendDraining
+	BackendChecking = wire.BackendChecking
+	BackendHealthy  = wire.BackendHealthy
+	BackendDraining = wire.BackendDraining
 )
 
 // The states of a route.
@@ -169,7 +153,6 @@ const (
 	FaultInvisible     = wire.FaultInvisible
 	FaultEmptyList     = wire.FaultEmptyList
 	FaultTruncatedList = wire.FaultTruncatedList
-	FaultDoubledList   = wire.FaultDoubledList
 	FaultLostReply     = wire.FaultLostReply
 )
 
@@ -183,23 +166,16 @@ const (
 	StopInstance       = wire.StopInstance
 	TerminateInstance  = wire.TerminateInstance
 	WatchInstances     = wire.WatchInstances
-	ListLoadBalancers  = wire.ListLoadBalancers
-	GetLoadBalancer    = wire.GetLoadBalancer
 	CreateLoadBalancer = wire.CreateLoadBalancer
 	UpdateLoadBalancer = wire.UpdateLoadBalancer
 	DeleteLoadBalancer = wire.DeleteLoadBalancer
 	SetBackends        = wire.SetBackends
-	ListStaticIPs      = wire.ListStaticIPs
-	GetStaticIP        = wire.GetStaticIP
 	CreateStaticIP     = wire.CreateStaticIP
 	ReleaseStaticIP    = wire.ReleaseStaticIP
 	ListRoutes         = wire.ListRoutes
-	GetRoute           = wire.GetRoute
 	CreateRoute        = wire.CreateRoute
 	DeleteRoute        = wire.DeleteRoute
 	ChangeRoutes       = wire.ChangeRoutes
-	ListVolumes        = wire.ListVolumes
-	GetVolume          = wire.GetVolume
 	CreateVolume       = wire.CreateVolume
 	DeleteVolume       = wire.DeleteVolume
 )
@@ -208,25 +184,13 @@ const (
 const (
 	ResultOK        = wire.ResultOK
 	ResultReplyLost = wire.ResultReplyLost
-	ResultReset     = wire.ResultReset
-	ResultGone      = wire.ResultGone
 )
 
 // The codes of errors.
 const (
-	CodeInvalid        = wire.CodeInvalid
-	CodeUnauthorized   = wire.CodeUnauthorized
-	CodeForbidden      = wire.CodeForbidden
-	CodeNotFound       = wire.CodeNotFound
-	CodeUnknownPath    = wire.CodeUnknownPath
-	CodeExpired        = wire.CodeExpired
-	CodeConflict       = wire.CodeConflict
 	CodeTargetNotFound = wire.CodeTargetNotFound
-	CodeAlreadyExists  = wire.CodeAlreadyExists
 	CodeQuotaExceeded  = wire.CodeQuotaExceeded
 	CodeThrottled      = wire.CodeThrottled
-	CodeInternal       = wire.CodeInternal
-	CodeUnavailable    = wire.CodeUnavailable
 )
 
 // AddressTypes returns all types of addresses.
@@ -234,9 +198,6 @@ func AddressTypes() []AddressType { return wire.AddressTypes() }
 
 // Protocols returns all protocols.
 func Protocols() []Protocol { return wire.Protocols() }
-
-// RouteStates returns all states of routes.
-func RouteStates() []RouteState { return wire.RouteStates() }
 
 // FaultKinds returns all kinds of faults, in the order in which they act on a call.
 func FaultKinds() []FaultKind { return wire.FaultKinds() }
@@ -255,3 +216,14 @@ func IsExpired(err error) bool { return wire.IsExpired(err) }
 // IsAlreadyExists reports whether err is the cloud's answer that the name
 // belongs to another resource.
 func IsAlreadyExists(err error) bool { return wire.IsAlreadyExists(err) }
+
+// QuotaProfiles returns the names of the request quotas of well-known clouds.
+func QuotaProfiles() []string { return faults.QuotaProfiles() }
+
+// QuotaProfile returns the request quota of a well-known cloud. Each of its faults is one
+// bucket. It returns false if there is no profile of this name.
+func QuotaProfile(name string) (buckets []Fault, known bool) { return faults.QuotaProfile(name) }
+
+// ParseQuota reads a request quota from YAML. Each of the faults is one bucket. The
+// error names the field that is wrong.
+func ParseQuota(text []byte) (buckets []Fault, err error) { return faults.ParseQuota(text) }

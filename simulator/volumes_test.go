@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 func TestVolumes(t *testing.T) {
@@ -24,12 +26,12 @@ func TestVolumes(t *testing.T) {
 		code   string
 		want   string
 	}{
-		"NoName":       {Volume{}, CodeInvalid, "name: must not be empty"},
-		"ID":           {Volume{ID: "x", Name: "x"}, CodeInvalid, "id: must be empty; the cloud sets it"},
-		"EmptyZone":    {Volume{Name: "x", Zones: []string{""}}, CodeInvalid, "zones[0]: must not be empty"},
-		"ZoneOfTwo":    {Volume{Name: "x", Zones: []string{"a", "b__c"}}, CodeInvalid, `zones[1]: "b__c" must not contain two underscores, which separate the zones of a volume in labels`},
-		"RegionOfTwo":  {Volume{Name: "x", Region: "a b"}, CodeInvalid, `region: "a b" must not contain commas, spaces or control characters`},
-		"NameThatIsIn": {Volume{Name: "data"}, CodeAlreadyExists, "the name data belongs to volume vol-00000001"},
+		"NoName":       {Volume{}, wire.CodeInvalid, "name: must not be empty"},
+		"ID":           {Volume{ID: "x", Name: "x"}, wire.CodeInvalid, "id: must be empty; the cloud sets it"},
+		"EmptyZone":    {Volume{Name: "x", Zones: []string{""}}, wire.CodeInvalid, "zones[0]: must not be empty"},
+		"ZoneOfTwo":    {Volume{Name: "x", Zones: []string{"a", "b__c"}}, wire.CodeInvalid, `zones[1]: "b__c" must not contain two underscores, which separate the zones of a volume in labels`},
+		"RegionOfTwo":  {Volume{Name: "x", Region: "a b"}, wire.CodeInvalid, `region: "a b" must not contain commas, spaces or control characters`},
+		"NameThatIsIn": {Volume{Name: "data"}, wire.CodeAlreadyExists, "the name data belongs to volume vol-00000001"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.CreateVolume(ctx, row.volume)
@@ -39,7 +41,7 @@ func TestVolumes(t *testing.T) {
 		})
 	}
 	diff(t, "error", nil, c.DeleteVolume(ctx, first.ID))
-	diff(t, "it is gone", CodeNotFound, code(c.DeleteVolume(ctx, first.ID)))
+	diff(t, "it is gone", wire.CodeNotFound, code(c.DeleteVolume(ctx, first.ID)))
 	_, err = c.Volume(ctx, first.ID)
 	diff(t, "it is gone", true, IsNotFound(err))
 

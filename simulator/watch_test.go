@@ -15,6 +15,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/simulator/internal/meter"
 	"github.com/fairlead-k8s/fairlead/simulator/internal/view"
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 // event is one event of a watch.
@@ -154,7 +155,7 @@ func TestWatchTellsWhatChanges(t *testing.T) {
 
 		diff(t, "reset", nil, c.ResetCalls(t.Context()))
 		news = r.calls()
-		diff(t, "a reset begins anew", meter.News{CallReport: CallReport{Counters: []CallCounter{}, Last: []CallRecord{}}, Fresh: true}, news)
+		diff(t, "a reset begins anew", meter.News{CallReport: CallReport{Counters: []CallCounter{}, Last: []wire.CallRecord{}}, Fresh: true}, news)
 
 		diff(t, "terminate", nil, c.Operator().TerminateInstance(t.Context(), created.ID))
 		diff(t, "event", "instances", r.next().name)

@@ -30,8 +30,7 @@ provider.`,
 		SilenceUsage:  true,
 	}
 	command.SetFlagErrorFunc(typo.FlagError)
-	reasons := explain.AllReasons()
-	command.AddCommand(newNew(v), doctor.New(waitingIn(reasons)), explain.New(reasons), newVersion())
+	command.AddCommand(newNew(v), doctor.New(), explain.New(explain.AllReasons()), newVersion())
 	typo.Completion(command)
 	typo.Help(command)
 	return command

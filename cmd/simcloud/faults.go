@@ -17,14 +17,7 @@ import (
 )
 
 func newFault(s *session) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "fault",
-		Short: "Make calls fail on purpose: set, list, clear",
-		Args:  typo.NoArguments,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() }, // an unknown subcommand is an error
-	}
-	c.AddCommand(newFaultSet(s), newFaultList(s), newFaultClear(s))
-	return c
+	return group("fault", "Make calls fail on purpose: set, list, clear", newFaultSet(s), newFaultList(s), newFaultClear(s))
 }
 
 const faultKindsHelp = `Kinds of faults, in the order in which they act on a call:
@@ -83,17 +76,14 @@ customers. They hit this tool only with --as customer.
 		if err := client.SetFault(ctx, f); err != nil {
 			return err
 		}
-		if s.output == jsonOutput {
-			return printJSON(out, f)
-		}
-		return s.say(out, "Fault %s is set. `simcloud fault clear %s` clears it.", f.Name, f.Name)
+		return s.report(out, f, "Fault %s is set. `simcloud fault clear %s` clears it.", f.Name, f.Name)
 	})
 	addFaultFlags(c.Flags(), &f)
 	c.Flags().StringSliceVar(&calls, "calls", nil, "calls that the fault hits, such as GetInstance,ListInstances; default is all")
 	c.Flags().IntVar(&tokens, "tokens", full, "for throttle: allowed calls at once now; -1 means --burst")
-	complete(c, "calls", cobra.FixedCompletions(words(simulator.CallNames()), cobra.ShellCompDirectiveNoFileComp))
-	complete(c, "match", s.resourceNames())
-	complete(c, "status", cobra.FixedCompletions([]string{"401", "403"}, cobra.ShellCompDirectiveNoFileComp))
+	complete(c, cobra.FixedCompletions(words(simulator.CallNames()), cobra.ShellCompDirectiveNoFileComp), "calls")
+	complete(c, anyNames(s), "match")
+	complete(c, cobra.FixedCompletions([]string{"401", "403"}, cobra.ShellCompDirectiveNoFileComp), "status")
 	return c
 }
 
@@ -208,7 +198,7 @@ func newFaultClear(s *session) *cobra.Command {
 		Use:               "clear [NAME]",
 		Short:             "Clear one fault, or all; calls that hang because of it continue",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: first(s.faultNames()),
+		ValidArgsFunction: first(faultNames(s)),
 	}, func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error {
 		if len(args) == 0 {
 			if err := client.ClearFaults(ctx); err != nil {
@@ -224,4 +214,69 @@ func newFaultClear(s *session) *cobra.Command {
 		}
 		return s.say(out, "Fault %s is cleared.", args[0])
 	})
+}
+
+func faultNames(s *session) cobra.CompletionFunc {
+	return s.suggest(func(ctx context.Context, client *simulator.Client) ([]string, error) {
+		all, err := client.Faults(ctx)
+		var names []string
+		for _, f := range all {
+			names = append(names, cobra.CompletionWithDesc(f.Name, string(f.Kind)))
+		}
+		return names, err
+	})
+}
+
+func newCalls(s *session) *cobra.Command {
+	var reset bool
+	var last int
+	c := s.command(&cobra.Command{
+		Use:   "calls",
+		Short: "Show the calls of customers, how often they were made, and their results",
+		Example: `  simcloud calls
+  simcloud calls --last 200
+  simcloud calls --reset`,
+		Args: typo.NoArguments,
+	}, func(ctx context.Context, client *simulator.Client, out io.Writer, _ []string) error {
+		if last < 0 {
+			return fmt.Errorf("--last must not be negative, but got %d", last)
+		}
+		report, err := client.Calls(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.printCalls(out, report, last); err != nil || !reset {
+			return err
+		}
+		return client.ResetCalls(ctx)
+	})
+	c.Flags().BoolVar(&reset, "reset", false, "forget the calls after they are shown")
+	c.Flags().IntVar(&last, "last", 10, "how many of the last calls to show; the cloud remembers 200")
+	return c
+}
+
+func (s *session) printCalls(out io.Writer, report simulator.CallReport, last int) error {
+	if s.output == jsonOutput {
+		return printJSON(out, report)
+	}
+	if len(report.Counters) == 0 {
+		return s.say(out, "No calls. What this tool does is counted only with --as customer.")
+	}
+	rows := [][]string{{"CALL", "RESULT", "COUNT"}}
+	for _, c := range report.Counters {
+		rows = append(rows, []string{string(c.Call), c.Result, strconv.FormatInt(c.Count, 10)})
+	}
+	if recent := report.Last[max(0, len(report.Last)-last):]; len(recent) > 0 {
+		if err := printTable(out, append(rows, nil)); err != nil {
+			return err
+		}
+		rows = [][]string{{"TIME", "CALL", "RESOURCE", "STATUS", "RESULT", "DURATION"}}
+		for _, r := range recent {
+			rows = append(rows, []string{
+				r.Time.Local().Format("15:04:05.000"), string(r.Call), orNone(r.Resource(), "-"),
+				strconv.Itoa(r.Status), r.Result, time.Duration(r.Duration).Round(10 * time.Microsecond).String(),
+			})
+		}
+	}
+	return printTable(out, rows)
 }

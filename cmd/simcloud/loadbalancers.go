@@ -11,53 +11,38 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-k8s/fairlead/internal/typo"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
+var loadBalancers = resource[simulator.LoadBalancer]{
+	what:     "load balancer",
+	list:     "simcloud lb list",
+	none:     "No load balancers. `simcloud lb create NAME` creates one.",
+	all:      (*simulator.Client).LoadBalancers,
+	identify: func(l simulator.LoadBalancer) (id, name, state string) { return l.ID, l.Name, string(l.State) },
+	head:     []string{"ID", "NAME", "STATE", "ADDRESS", "LISTENERS", "BACKENDS", "TAGS"},
+	row: func(l simulator.LoadBalancer) []string {
+		return []string{l.ID, l.Name, string(l.State), orNone(l.Address, "-"), listenerList(l), backendCount(l), pairList(l.Tags)}
+	},
+}
+
 func newLoadBalancer(s *session) *cobra.Command {
-	c := &cobra.Command{
-		Use:     "lb",
-		Aliases: []string{"load-balancer"},
-		Short:   "Load balancers: list, show, create, backends, delete",
-		Args:    typo.NoArguments,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() }, // an unknown subcommand is an error
-	}
-	c.AddCommand(newLoadBalancerList(s), newLoadBalancerShow(s), newLoadBalancerCreate(s), newLoadBalancerBackends(s), newLoadBalancerDelete(s))
-	return c
-}
-
-func newLoadBalancerList(s *session) *cobra.Command {
-	return s.command(&cobra.Command{
-		Use:     "list",
-		Aliases: []string{"ls"},
-		Short:   "List all load balancers",
-		Args:    typo.NoArguments,
-	}, func(ctx context.Context, client *simulator.Client, out io.Writer, _ []string) error {
-		all, err := client.LoadBalancers(ctx)
-		if err != nil {
-			return err
-		}
-		return s.printLoadBalancers(out, all)
-	})
-}
-
-func newLoadBalancerShow(s *session) *cobra.Command {
-	return s.command(&cobra.Command{
-		Use:   "show ID|NAME",
-		Short: "Show one load balancer, the health of its backends, and its traffic",
-		Long: `Show one load balancer, the health of its backends and its traffic.
+	c := group("lb", "Load balancers: list, show, create, backends, delete",
+		loadBalancers.listing(s, "List all load balancers"),
+		loadBalancers.showing(s, &cobra.Command{
+			Short: "Show one load balancer, the health of its backends, and its traffic",
+			Long: `Show one load balancer, the health of its backends and its traffic.
 
 If the cloud may not listen at a low port, the listener listens at another port, which is shown after "at".`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: first(s.loadBalancerNames()),
-	}, func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error {
-		l, err := findLoadBalancer(ctx, client, args[0])
-		if err != nil {
-			return err
-		}
-		return s.printLoadBalancer(out, l)
-	})
+		}, loadBalancerDetails),
+		newLoadBalancerCreate(s), newLoadBalancerBackends(s),
+		loadBalancers.deleting(s, &cobra.Command{
+			Use:     "delete ID|NAME",
+			Aliases: []string{"rm"},
+			Short:   "Delete a load balancer and cut its connections",
+		}, (*simulator.Client).DeleteLoadBalancer, "deleted"))
+	c.Aliases = []string{"load-balancer"}
+	return c
 }
 
 func newLoadBalancerCreate(s *session) *cobra.Command {
@@ -78,7 +63,7 @@ func newLoadBalancerCreate(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return s.printBalanced(out, created, "created, and is")
+		return s.reportLoadBalancer(out, created, "created, and is")
 	})
 	f := c.Flags()
 	f.StringArrayVar(&o.listeners, "listen", nil, "listener as [TCP:|UDP:]PORT:BACKEND-PORT; can be repeated")
@@ -89,11 +74,9 @@ func newLoadBalancerCreate(s *session) *cobra.Command {
 	f.StringVar(&o.staticIP, "static-ip", "", "ID or name of a static IP")
 	f.DurationVar(&o.affinity, "affinity", 0, "how long after its last connection a client stays with its backend; 0 means that it does not stay")
 	f.Func("drain", "`duration` for which a removed backend keeps its connections; 0s cuts them; default is that of simcloud serve --drain", o.setDrain)
-	for _, flag := range []string{"listen", "source-range", "tag", "check"} {
-		complete(c, flag, cobra.NoFileCompletions)
-	}
-	complete(c, "backend", s.instanceNames())
-	complete(c, "static-ip", s.staticIPNames())
+	complete(c, cobra.NoFileCompletions, "listen", "source-range", "tag", "check")
+	complete(c, instances.names(s), "backend")
+	complete(c, staticIPs.names(s), "static-ip")
 	return c
 }
 
@@ -115,33 +98,66 @@ func (o *loadBalancerOptions) wanted(ctx context.Context, client *simulator.Clie
 	if len(o.listeners) == 0 {
 		return l, errors.New("--listen is missing: what the load balancer listens at, such as 80:30080")
 	}
-	if l.Listeners, err = parseListeners(o.listeners); err != nil {
-		return l, err
+	for _, word := range o.listeners {
+		listener, err := parseListener(word)
+		if err != nil {
+			return l, fmt.Errorf("listener %q: want [TCP:|UDP:]PORT:BACKEND-PORT, such as 80:30080", word)
+		}
+		l.Listeners = append(l.Listeners, listener)
 	}
 	if l.HealthCheck, err = parseCheck(o.check); err != nil {
 		return l, err
 	}
-	if l.Tags, err = parseTags(o.tags); err != nil {
+	if l.Tags, err = parsePairs("tag", "owner=me", o.tags); err != nil {
 		return l, err
 	}
 	if l.Backends, err = instanceIDs(ctx, client, o.backends); err != nil || o.staticIP == "" {
 		return l, err
 	}
-	static, err := findStaticIP(ctx, client, o.staticIP)
+	static, err := staticIPs.find(ctx, client, o.staticIP)
 	l.StaticIP = static.ID
 	return l, err
 }
 
+func parseListener(word string) (l simulator.Listener, err error) {
+	protocol, ports, found := strings.Cut(word, ":")
+	if !strings.Contains(ports, ":") {
+		protocol, ports = string(simulator.TCP), word
+	}
+	port, backendPort, _ := strings.Cut(ports, ":")
+	l.Protocol = simulator.Protocol(strings.ToUpper(protocol))
+	if l.Port, err = strconv.Atoi(port); err != nil || !found {
+		return l, errors.New("no port")
+	}
+	l.BackendPort, err = strconv.Atoi(backendPort)
+	return l, err
+}
+
+func parseCheck(word string) (check simulator.HealthCheck, err error) {
+	if word == "" {
+		return check, nil
+	}
+	digits, path, found := strings.Cut(word, "/")
+	if check.Port, err = strconv.Atoi(digits); err != nil {
+		return check, fmt.Errorf("check %q: want PORT or PORT/PATH, such as 31999/healthz", word)
+	}
+	if found {
+		check.Path = "/" + path
+	}
+	return check, nil
+}
+
 func newLoadBalancerBackends(s *session) *cobra.Command {
-	c := s.command(&cobra.Command{
+	return s.command(&cobra.Command{
 		Use:   "backends ID|NAME [INSTANCE...]",
 		Short: "Replace the backends of a load balancer",
 		Long:  "Replace all backends of a load balancer, given by ID or name. Without instances, all backends are removed.",
 		Example: `  simcloud lb backends web node-1 node-3
   simcloud lb backends web`,
-		Args: cobra.MinimumNArgs(1),
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: firstAndRest(loadBalancers.names(s), instances.names(s)),
 	}, func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error {
-		l, err := findLoadBalancer(ctx, client, args[0])
+		l, err := loadBalancers.find(ctx, client, args[0])
 		if err != nil {
 			return err
 		}
@@ -153,57 +169,15 @@ func newLoadBalancerBackends(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return s.printBalanced(out, changed, "is now")
+		return s.reportLoadBalancer(out, changed, "is now")
 	})
-	names, instances := s.loadBalancerNames(), s.instanceNames()
-	c.ValidArgsFunction = func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		if len(args) == 0 {
-			return names(c, args, word)
-		}
-		return instances(c, args, word)
-	}
-	return c
-}
-
-func newLoadBalancerDelete(s *session) *cobra.Command {
-	return s.command(&cobra.Command{
-		Use:               "delete ID|NAME",
-		Aliases:           []string{"rm"},
-		Short:             "Delete a load balancer and cut its connections",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: first(s.loadBalancerNames()),
-	}, func(ctx context.Context, client *simulator.Client, out io.Writer, args []string) error {
-		l, err := findLoadBalancer(ctx, client, args[0])
-		if err != nil {
-			return err
-		}
-		if err := client.DeleteLoadBalancer(ctx, l.ID); err != nil {
-			return err
-		}
-		if s.output == jsonOutput {
-			return printJSON(out, l)
-		}
-		return s.say(out, "Load balancer %s (%s) is deleted.", l.ID, l.Name)
-	})
-}
-
-// findLoadBalancer returns the load balancer with the given ID. If there is none, it
-// returns the load balancer with that name.
-func findLoadBalancer(ctx context.Context, client *simulator.Client, word string) (simulator.LoadBalancer, error) {
-	found, err := lookUp("load balancer", "simcloud lb list", word, func(ids, names []string) ([]simulator.LoadBalancer, error) {
-		return client.FindLoadBalancers(ctx, simulator.LoadBalancerQuery{IDs: ids, Names: names})
-	})
-	if err != nil {
-		return simulator.LoadBalancer{}, err
-	}
-	return found[0], nil
 }
 
 // instanceIDs finds instances by ID or name. It never returns nil.
 func instanceIDs(ctx context.Context, client *simulator.Client, words []string) ([]string, error) {
 	ids := []string{}
 	for _, word := range words {
-		i, err := find(ctx, client, word)
+		i, err := instances.find(ctx, client, word)
 		if err != nil {
 			return nil, err
 		}
@@ -212,56 +186,124 @@ func instanceIDs(ctx context.Context, client *simulator.Client, words []string) 
 	return ids, nil
 }
 
-func parseListeners(words []string) ([]simulator.Listener, error) {
-	var all []simulator.Listener
-	for _, word := range words {
-		parts := strings.Split(word, ":")
-		if len(parts) == 2 {
-			parts = append([]string{string(simulator.TCP)}, parts...)
-		}
-		if len(parts) != 3 {
-			return nil, badListener(word)
-		}
-		port, err := strconv.Atoi(parts[1])
-		if err != nil {
-			return nil, badListener(word)
-		}
-		backendPort, err := strconv.Atoi(parts[2])
-		if err != nil {
-			return nil, badListener(word)
-		}
-		all = append(all, simulator.Listener{Protocol: simulator.Protocol(strings.ToUpper(parts[0])), Port: port, BackendPort: backendPort})
+func loadBalancerDetails(l simulator.LoadBalancer) [][]string {
+	rows := [][]string{
+		{"ID:", l.ID},
+		{"Name:", l.Name},
+		{"State:", string(l.State)},
+		{"Address:", orNone(l.Address, "none yet")},
+		{"Static IP:", orNone(l.StaticIP, "none")},
 	}
-	return all, nil
+	for n, listener := range l.Listeners {
+		rows = append(rows, append([]string{heading(n, "Listeners:")}, listenerDetails(l, listener)...))
+	}
+	for n, backend := range backendDetails(l) {
+		rows = append(rows, append([]string{heading(n, "Backends:")}, backend...))
+	}
+	affinity, drain := "none", "the cloud's own"
+	if l.Affinity != 0 {
+		affinity = l.Affinity.String()
+	}
+	if l.Drain != nil {
+		drain = l.Drain.String()
+	}
+	rows = append(rows,
+		[]string{"Source ranges:", strings.Join(l.SourceRanges, ",")},
+		[]string{"Affinity:", affinity},
+		[]string{"Health check:", checkText(l.HealthCheck)},
+		[]string{"Drain:", drain},
+	)
+	return append(rows, pairRows("Tags:", l.Tags)...)
 }
 
-func badListener(word string) error {
-	return fmt.Errorf("listener %q: want [TCP:|UDP:]PORT:BACKEND-PORT, such as 80:30080", word)
+// reportLoadBalancer prints a load balancer that a command has changed.
+func (s *session) reportLoadBalancer(out io.Writer, l simulator.LoadBalancer, what string) error {
+	return s.report(out, l, "Load balancer %s (%s) %s %s: %s, %s, backends %s", l.ID, l.Name, what, l.State,
+		orNone(l.Address, "no address yet"), listenerList(l), orNone(strings.Join(l.Backends, ","), "none"))
 }
 
-func parseCheck(word string) (simulator.HealthCheck, error) {
-	if word == "" {
-		return simulator.HealthCheck{}, nil
-	}
-	digits, path, found := strings.Cut(word, "/")
-	port, err := strconv.Atoi(digits)
-	if err != nil {
-		return simulator.HealthCheck{}, fmt.Errorf("check %q: want PORT or PORT/PATH, such as 31999/healthz", word)
-	}
-	if found {
-		path = "/" + path
-	}
-	return simulator.HealthCheck{Port: port, Path: path}, nil
-}
-
-func parseTags(words []string) (map[string]string, error) {
-	tags := map[string]string{}
-	for _, word := range words {
-		key, value, ok := strings.Cut(word, "=")
-		if !ok {
-			return nil, fmt.Errorf("tag %q: want KEY=VALUE, such as owner=me", word)
+func listenerList(l simulator.LoadBalancer) string {
+	var words []string
+	for _, listener := range l.Listeners {
+		port := strconv.Itoa(listener.Port)
+		switch t := trafficOf(l, listener); {
+		case t.Problem != "":
+			port += "(failed)"
+		case t.Address != "" && !strings.HasSuffix(t.Address, ":"+port):
+			port += "(at " + t.Address[strings.LastIndex(t.Address, ":")+1:] + ")"
 		}
-		tags[key] = value
+		words = append(words, fmt.Sprintf("%s/%s->%d", listener.Protocol, port, listener.BackendPort))
 	}
-	return tags, nil
+	return strings.Join(words, ",")
+}
+
+// trafficOf returns the traffic of a listener. The result is empty if the load
+// balancer carries no traffic.
+func trafficOf(l simulator.LoadBalancer, listener simulator.Listener) (none simulator.ListenerTraffic) {
+	if l.Traffic == nil {
+		return none
+	}
+	for _, t := range l.Traffic.Listeners {
+		if t.Protocol == listener.Protocol && t.Port == listener.Port {
+			return t
+		}
+	}
+	return none
+}
+
+func listenerDetails(l simulator.LoadBalancer, listener simulator.Listener) []string {
+	words := []string{fmt.Sprintf("%s %d -> %d", listener.Protocol, listener.Port, listener.BackendPort)}
+	t := trafficOf(l, listener)
+	switch {
+	case t.Problem != "":
+		words = append(words, t.Problem)
+	case t.Address != "":
+		words = append(words, "at "+t.Address, fmt.Sprintf("%d connections, %d denied, %d rejected", t.Connections, t.Denied, t.Rejected))
+	}
+	return words
+}
+
+func backendCount(l simulator.LoadBalancer) string {
+	if l.Traffic == nil {
+		return strconv.Itoa(len(l.Backends))
+	}
+	healthy := 0
+	for _, b := range l.Traffic.Backends {
+		if b.Health == simulator.BackendHealthy {
+			healthy++
+		}
+	}
+	return fmt.Sprintf("%d of %d healthy", healthy, len(l.Backends))
+}
+
+func backendDetails(l simulator.LoadBalancer) [][]string {
+	var rows [][]string
+	if l.Traffic == nil {
+		for _, id := range l.Backends {
+			rows = append(rows, []string{id})
+		}
+	} else {
+		for _, b := range l.Traffic.Backends {
+			health := string(b.Health)
+			if b.Why != "" {
+				health += ": " + b.Why
+			}
+			rows = append(rows, []string{b.Instance, health, fmt.Sprintf("%d open, %d connections, %d failures, %d bytes in, %d out",
+				b.Open, b.Connections, b.Failures, b.BytesIn, b.BytesOut)})
+		}
+	}
+	if rows == nil {
+		rows = [][]string{{"none"}}
+	}
+	return rows
+}
+
+func checkText(h simulator.HealthCheck) string {
+	switch {
+	case h.Port == 0:
+		return "TCP, each backend port"
+	case h.Path == "":
+		return fmt.Sprintf("TCP %d", h.Port)
+	}
+	return fmt.Sprintf("HTTP %d%s", h.Port, h.Path)
 }

@@ -90,7 +90,6 @@ ip-00000002  other  127.100.0.1  -
 		{"lb create bad --listen 80:30080 --static-ip x", "simcloud: no static IP has the ID or the name \"x\"; `simcloud ip list` shows all\n"},
 		{"lb create web --listen 80:30080", "simcloud: the cloud answered 409 AlreadyExists: the name web belongs to load balancer lb-00000001\n"},
 		{"lb show x", "simcloud: no load balancer has the ID or the name \"x\"; `simcloud lb list` shows all\n"},
-		{"lb show a,b", "simcloud: \"a,b\" is neither the ID nor the name of any load balancer\n"},
 		{"lb create bad --listen 80:30080 --drain -1s", "simcloud: the cloud answered 400 Invalid: drain: must not be negative\n"},
 		{"lb create bad --drain soon", "simcloud: invalid argument \"soon\" for \"--drain\" flag: \"soon\" is not a duration such as 30ms or 1m\n"},
 		{"lb show", "simcloud: want `simcloud lb show ID|NAME [flags]`, got 0 arguments; --help says more\n"},
@@ -127,29 +126,6 @@ ip-00000002  other  127.100.0.1  -
 NAME    KIND   CALLS  MATCH  HITS    DETAILS
 second  error  all    web    0 of 1  skip=2
 `},
-	}
-}
-
-func TestCompletionOfLoadBalancers(t *testing.T) {
-	newTerminal(t)
-	run(t, "create", "node-1")
-	run(t, "ip", "reserve", "kept")
-	run(t, "lb", "create", "web", "--listen", "80:30080")
-	for line, want := range map[string]string{
-		"lb|show|":                  "web\tlb-00000001 active",
-		"lb|delete|":                "web\tlb-00000001 active",
-		"lb|backends|":              "web\tlb-00000001 active",
-		"lb|backends|web|":          "node-1\ti-00000001 running",
-		"lb|create|x|--backend|":    "node-1\ti-00000001 running",
-		"lb|create|x|--static-ip|":  "kept\tip-00000001 127.64.1.1",
-		"ip|release|":               "kept\tip-00000001 127.64.1.1",
-		"lb|show|web|":              ":4",
-		"fault|set|error|--match|w": "node-1\ti-00000001 running",
-	} {
-		got, _, _ := strings.Cut(run(t, append([]string{"__complete"}, strings.Split(line, "|")...)...), "\n")
-		if got != want {
-			t.Errorf("%s: got %q first, want %q", line, got, want)
-		}
 	}
 }
 

@@ -14,58 +14,6 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-// columns describes the table in which a list is printed.
-type columns[T any] struct {
-	none string // printed instead of an empty table
-	head []string
-	row  func(T) []string
-}
-
-// printList prints all items as a table or as JSON. For JSON, it puts the items into the
-// object that list returns.
-func printList[T any](s *session, out io.Writer, all []T, list func(items []T) any, c columns[T]) error {
-	if s.output == jsonOutput {
-		return printJSON(out, list(append([]T{}, all...))) // [] instead of null
-	}
-	if len(all) == 0 {
-		return s.say(out, "%s", c.none)
-	}
-	rows := [][]string{c.head}
-	for _, item := range all {
-		rows = append(rows, c.row(item))
-	}
-	return printTable(out, rows)
-}
-
-func (s *session) printInstances(out io.Writer, all []simulator.Instance) error {
-	list := func(items []simulator.Instance) any { return simulator.InstanceList{Items: items} }
-	return printList(s, out, all, list, columns[simulator.Instance]{
-		none: "No instances. `simcloud create NAME` creates one.",
-		head: []string{"ID", "NAME", "STATE", "TYPE", "ZONE", "ADDRESSES", "LABELS"},
-		row: func(i simulator.Instance) []string {
-			return []string{i.ID, i.Name, string(i.State), i.Type, i.Zone, addressList(i.Addresses), pairList(i.Labels)}
-		},
-	})
-}
-
-func (s *session) printInstance(out io.Writer, i simulator.Instance) error {
-	if s.output == jsonOutput {
-		return printJSON(out, i)
-	}
-	rows := [][]string{
-		{"ID:", i.ID},
-		{"Name:", i.Name},
-		{"State:", string(i.State)},
-		{"Type:", i.Type},
-		{"Zone:", i.Zone},
-		{"Region:", i.Region},
-	}
-	for n, a := range i.Addresses {
-		rows = append(rows, []string{heading(n, "Addresses:"), string(a.Type) + "=" + a.Address})
-	}
-	return printTable(out, append(rows, pairRows("Labels:", i.Labels)...))
-}
-
 func heading(n int, text string) string {
 	if n > 0 {
 		return ""
@@ -73,14 +21,22 @@ func heading(n int, text string) string {
 	return text
 }
 
-// printDone prints an instance that a command has changed. The output is JSON, or
-// one line that says what has happened.
-func (s *session) printDone(out io.Writer, i simulator.Instance, what string) error {
+// report prints a resource that a command has changed: as JSON, or one line that says
+// what has happened.
+func (s *session) report(out io.Writer, resource any, format string, args ...any) error {
 	if s.output == jsonOutput {
-		return printJSON(out, i)
+		return printJSON(out, resource)
 	}
-	return s.say(out, "Instance %s (%s) %s %s: %s, %s, %s", i.ID, i.Name, what, i.State,
-		orNone(i.Type, "no type"), orNone(addressList(i.Addresses), "no addresses"), orNone(pairList(i.Labels), "no labels"))
+	return s.say(out, format, args...)
+}
+
+// addressRows returns addresses in rows under a heading.
+func addressRows(all []simulator.Address) [][]string {
+	var rows [][]string
+	for n, a := range all {
+		rows = append(rows, []string{heading(n, "Addresses:"), string(a.Type) + "=" + a.Address})
+	}
+	return rows
 }
 
 func addressList(all []simulator.Address) string {

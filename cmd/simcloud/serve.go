@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -29,29 +30,15 @@ const defaultAddress = "127.0.0.1:7640"
 
 // serveOptions are the flags of the command "serve".
 type serveOptions struct {
+	config      simulator.Config
 	listen      string
 	allowRemote bool
-	allowHosts  []string
-	stateFile   string
-	seed        uint64
-	pageSize    int
-	transition  time.Duration
-	terminated  time.Duration
 	latency     time.Duration
 	jitter      time.Duration
 	quota       quotaOptions
 	staleReads  time.Duration
 	verbosity   int
 	clusterView string
-
-	traffic          bool
-	provisioning     time.Duration
-	drain            time.Duration
-	maxLoadBalancers int
-	maxBackends      int
-	maxRoutes        int
-	uniqueRoutes     bool
-	checks           simulator.Checks
 }
 
 func newServe() *cobra.Command {
@@ -115,13 +102,13 @@ and healthy again after --healthy-after successes in a row.`,
 func addServeFlags(f *pflag.FlagSet, o *serveOptions) {
 	f.StringVar(&o.listen, "listen", defaultAddress, "address and port to listen on; port 0 chooses a free one")
 	f.BoolVar(&o.allowRemote, "allow-remote", false, "allow a --listen address that other machines can reach; there is no authentication")
-	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "names by which the cloud may be reached, beside localhost and IP addresses; others are refused, because a website can point its name at this machine")
+	f.StringSliceVar(&o.config.AllowedHosts, "allow-host", nil, "names by which the cloud may be reached, beside localhost and IP addresses; others are refused, because a website can point its name at this machine")
 	f.StringVar(&o.clusterView, "cluster-view", "", "URL on this machine that describes a cluster; the page shows it beside the cloud, to everybody who can reach the page. The demo of the playground has one")
-	f.StringVar(&o.stateFile, "state-file", "", "file that keeps all resources across restarts; without it they are lost")
-	f.Uint64Var(&o.seed, "seed", 0, "seed of all random numbers; with the same seed, the same calls in the same order meet the same faults")
-	f.IntVar(&o.pageSize, "page-size", simulator.DefaultPageSize, "default and maximum number of items on a page of a list")
-	f.DurationVar(&o.transition, "transition", 0, "how long an instance is pending and stopping; 0 skips these states")
-	f.DurationVar(&o.terminated, "terminated-for", 0, "how long a terminated instance is still listed")
+	f.StringVar(&o.config.StateFile, "state-file", "", "file that keeps all resources across restarts; without it they are lost")
+	f.Uint64Var(&o.config.Seed, "seed", 0, "seed of all random numbers; with the same seed, the same calls in the same order meet the same faults")
+	f.IntVar(&o.config.PageSize, "page-size", simulator.DefaultPageSize, "default and maximum number of items on a page of a list")
+	f.DurationVar(&o.config.Transition, "transition", 0, "how long an instance is pending and stopping; 0 skips these states")
+	f.DurationVar(&o.config.TerminatedFor, "terminated-for", 0, "how long a terminated instance is still listed")
 	f.DurationVar(&o.latency, "latency", 0, "minimum duration of each call")
 	f.DurationVar(&o.jitter, "jitter", 0, "maximum of a random time that is added to --latency")
 	f.StringVar(&o.quota.quota, "quota", "", "allowed calls a second, or a `PROFILE or FILE` with the buckets of a quota; more calls are answered 429 with Retry-After; empty or 0 means no limit")
@@ -129,21 +116,21 @@ func addServeFlags(f *pflag.FlagSet, o *serveOptions) {
 	f.BoolVar(&o.quota.empty, "quota-empty", false, "start with empty buckets, as if the quota had just been used up")
 	f.DurationVar(&o.staleReads, "stale-reads", 0, "answer reads with the state of that long ago, like an eventually consistent cloud")
 	addLoadBalancerFlags(f, o)
-	f.IntVar(&o.maxRoutes, "max-routes", 0, "how many routes the table may have; 0 means no limit")
-	f.BoolVar(&o.uniqueRoutes, "unique-routes", false, "allow only one route for each destination, as some clouds do; otherwise there may be several")
+	f.IntVar(&o.config.MaxRoutes, "max-routes", 0, "how many routes the table may have; 0 means no limit")
+	f.BoolVar(&o.config.UniqueRoutes, "unique-routes", false, "allow only one route for each destination, as some clouds do; otherwise there may be several")
 	f.IntVarP(&o.verbosity, "verbosity", "v", 0, "verbosity of the log: 4 logs each call")
 }
 
 func addLoadBalancerFlags(f *pflag.FlagSet, o *serveOptions) {
-	f.BoolVar(&o.traffic, "traffic", true, "let load balancers carry traffic; if false, nothing listens and no backend is checked")
-	f.DurationVar(&o.provisioning, "provisioning", 0, "how long a load balancer is pending; 0 skips this state")
-	f.DurationVar(&o.drain, "drain", 0, "how long a removed backend keeps its connections, if its load balancer sets no time; 0 cuts them at once")
-	f.IntVar(&o.maxLoadBalancers, "max-load-balancers", 0, "how many load balancers the account may have; 0 means no limit")
-	f.IntVar(&o.maxBackends, "max-backends", 0, "how many backends a load balancer may have; 0 means no limit")
-	f.DurationVar(&o.checks.Interval, "check-interval", time.Second, "pause between two health checks of a backend")
-	f.DurationVar(&o.checks.Timeout, "check-timeout", time.Second, "how long a health check may take")
-	f.IntVar(&o.checks.HealthyAfter, "healthy-after", 2, "how many successes in a row make a backend healthy again")
-	f.IntVar(&o.checks.UnhealthyAfter, "unhealthy-after", 3, "how many failures in a row make a backend unhealthy")
+	f.BoolVar(&o.config.Traffic, "traffic", true, "let load balancers carry traffic; if false, nothing listens and no backend is checked")
+	f.DurationVar(&o.config.Provisioning, "provisioning", 0, "how long a load balancer is pending; 0 skips this state")
+	f.DurationVar(&o.config.Drain, "drain", 0, "how long a removed backend keeps its connections, if its load balancer sets no time; 0 cuts them at once")
+	f.IntVar(&o.config.MaxLoadBalancers, "max-load-balancers", 0, "how many load balancers the account may have; 0 means no limit")
+	f.IntVar(&o.config.MaxBackends, "max-backends", 0, "how many backends a load balancer may have; 0 means no limit")
+	f.DurationVar(&o.config.Checks.Interval, "check-interval", time.Second, "pause between two health checks of a backend")
+	f.DurationVar(&o.config.Checks.Timeout, "check-timeout", time.Second, "how long a health check may take")
+	f.IntVar(&o.config.Checks.HealthyAfter, "healthy-after", 2, "how many successes in a row make a backend healthy again")
+	f.IntVar(&o.config.Checks.UnhealthyAfter, "unhealthy-after", 3, "how many failures in a row make a backend unhealthy")
 }
 
 // run serves until the context ends. It writes one line for programs to out, and one
@@ -159,33 +146,16 @@ func (o serveOptions) run(ctx context.Context, out, hint io.Writer) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	standing, err := o.standing()
-	if err != nil {
+	if o.config.Standing, err = o.standing(); err != nil {
 		return err
 	}
-	cluster, err := clusterAt(o.clusterView)
-	if err != nil {
+	if o.config.Cluster, err = clusterAt(o.clusterView); err != nil {
 		return fmt.Errorf("--cluster-view: %w", err)
 	}
-	cloud, err := simulator.New(simulator.Config{
-		Seed:          o.seed,
-		StateFile:     o.stateFile,
-		PageSize:      o.pageSize,
-		Transition:    o.transition,
-		TerminatedFor: o.terminated,
-		Standing:      standing,
-		AllowedHosts:  lower(o.allowHosts),
-		Cluster:       cluster,
-
-		Traffic:          o.traffic,
-		Provisioning:     o.provisioning,
-		Drain:            o.drain,
-		MaxLoadBalancers: o.maxLoadBalancers,
-		MaxBackends:      o.maxBackends,
-		MaxRoutes:        o.maxRoutes,
-		UniqueRoutes:     o.uniqueRoutes,
-		Checks:           o.checks,
-	})
+	for n, name := range o.config.AllowedHosts {
+		o.config.AllowedHosts[n] = strings.TrimSuffix(strings.ToLower(name), ".")
+	}
+	cloud, err := simulator.New(o.config)
 	if err != nil {
 		return err
 	}
@@ -211,15 +181,15 @@ func (o serveOptions) check() error {
 	if o.latency < 0 || o.jitter < 0 {
 		return fmt.Errorf("--latency and --jitter must not be negative, but got %v and %v", o.latency, o.jitter)
 	}
-	if o.pageSize < 1 {
-		return fmt.Errorf("--page-size must be at least 1, but got %d", o.pageSize)
+	if o.config.PageSize < 1 {
+		return fmt.Errorf("--page-size must be at least 1, but got %d", o.config.PageSize)
 	}
-	if o.stateFile != "" {
-		if folder := filepath.Dir(o.stateFile); !isFolder(folder) {
+	if o.config.StateFile != "" {
+		if folder := filepath.Dir(o.config.StateFile); !isFolder(folder) {
 			return fmt.Errorf("--state-file: there is no folder %q; create it, or choose another file", folder)
 		}
-		if isFolder(o.stateFile) {
-			return fmt.Errorf("--state-file: %q is a folder; choose a file in it", o.stateFile)
+		if isFolder(o.config.StateFile) {
+			return fmt.Errorf("--state-file: %q is a folder; choose a file in it", o.config.StateFile)
 		}
 	}
 	return nil
@@ -228,14 +198,6 @@ func (o serveOptions) check() error {
 func isFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
-}
-
-func lower(names []string) []string {
-	var all []string
-	for _, n := range names {
-		all = append(all, strings.TrimSuffix(strings.ToLower(n), "."))
-	}
-	return all
 }
 
 // standing returns the permanent faults of the cloud.
@@ -276,4 +238,66 @@ func (o serveOptions) address() (string, error) {
 		return "", fmt.Errorf("%q is not a loopback address; --allow-remote lets other machines in, without any authentication", host)
 	}
 	return o.listen, nil
+}
+
+// quotaOptions are the flags of the request quota.
+type quotaOptions struct {
+	// quota is a number, the name of a profile, or a file.
+	quota string
+	burst int
+	empty bool
+}
+
+// buckets returns the buckets of the quota as permanent faults.
+func (o quotaOptions) buckets() ([]simulator.Fault, error) {
+	buckets, err := o.full()
+	if err != nil {
+		return nil, err
+	}
+	for n := range buckets {
+		if o.empty {
+			buckets[n].Tokens = new(int)
+		}
+	}
+	return buckets, nil
+}
+
+// full returns the buckets without regard to the flag --quota-empty.
+func (o quotaOptions) full() ([]simulator.Fault, error) {
+	if rate, err := strconv.ParseFloat(o.quota, 64); err == nil || o.quota == "" {
+		return o.one(rate), nil
+	}
+	if o.burst != 0 {
+		return nil, fmt.Errorf("--quota-burst needs a number for --quota, not %s, which has its own", o.quota)
+	}
+	buckets, known := simulator.QuotaProfile(o.quota)
+	if !known {
+		text, err := os.ReadFile(o.quota)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("--quota: %q is not a number, not a profile (%s), and there is no such file", o.quota, strings.Join(simulator.QuotaProfiles(), ", "))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--quota: %w", err)
+		}
+		if buckets, err = simulator.ParseQuota(text); err != nil {
+			return nil, fmt.Errorf("--quota: %s: %w", o.quota, err)
+		}
+	}
+	for n := range buckets {
+		buckets[n].Name = "--quota:" + buckets[n].Name
+	}
+	return buckets, nil
+}
+
+// one returns the only bucket of a quota that is a number. It returns no bucket if there
+// is no quota.
+func (o quotaOptions) one(rate float64) []simulator.Fault {
+	if rate == 0 && o.burst == 0 {
+		return nil
+	}
+	burst := o.burst
+	if burst == 0 {
+		burst = int(math.Ceil(2 * rate))
+	}
+	return []simulator.Fault{{Name: "--quota", Kind: simulator.FaultThrottle, Rate: rate, Burst: burst}}
 }

@@ -50,9 +50,9 @@ func (s *session) command(c *cobra.Command, do do) *cobra.Command {
 	c.Flags().StringVar(&s.server, "server", server, "URL of the cloud; the default can be set with "+serverVariable)
 	c.Flags().StringVar(&s.role, "as", operator, "role of the caller: operator, or customer, whose calls meet the faults and the quota")
 	c.Flags().StringVarP(&s.output, "output", "o", tableOutput, "output format: table or json")
-	complete(c, "server", cobra.NoFileCompletions)
-	complete(c, "as", cobra.FixedCompletions([]string{operator, customer}, cobra.ShellCompDirectiveNoFileComp))
-	complete(c, "output", cobra.FixedCompletions([]string{tableOutput, jsonOutput}, cobra.ShellCompDirectiveNoFileComp))
+	complete(c, cobra.NoFileCompletions, "server")
+	complete(c, cobra.FixedCompletions([]string{operator, customer}, cobra.ShellCompDirectiveNoFileComp), "as")
+	complete(c, cobra.FixedCompletions([]string{tableOutput, jsonOutput}, cobra.ShellCompDirectiveNoFileComp), "output")
 	if c.ValidArgsFunction == nil {
 		c.ValidArgsFunction = cobra.NoFileCompletions
 	}
@@ -143,88 +143,12 @@ func (s *session) suggest(ask func(context.Context, *simulator.Client) ([]string
 	}
 }
 
-// first returns suggestions for the first argument only.
-func first(suggest cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+// complete sets the completion of flags. If a flag does not exist, it panics, because
+// that is a programming error.
+func complete(c *cobra.Command, with cobra.CompletionFunc, flags ...string) {
+	for _, flag := range flags {
+		if err := c.RegisterFlagCompletionFunc(flag, with); err != nil {
+			panic(err)
 		}
-		return suggest(c, args, word)
-	}
-}
-
-// suggestions returns a name and a description for each element of a list. The error
-// is err, unchanged.
-func suggestions[T any](all []T, err error, words func(T) (name, what string)) ([]string, error) {
-	var names []string
-	for _, one := range all {
-		name, what := words(one)
-		names = append(names, cobra.CompletionWithDesc(name, what))
-	}
-	return names, err
-}
-
-func (s *session) instanceNames() cobra.CompletionFunc { return s.suggest(instanceNames) }
-
-func instanceNames(ctx context.Context, client *simulator.Client) ([]string, error) {
-	all, err := client.Instances(ctx)
-	return suggestions(all, err, func(i simulator.Instance) (string, string) { return i.Name, i.ID + " " + string(i.State) })
-}
-
-func (s *session) loadBalancerNames() cobra.CompletionFunc { return s.suggest(loadBalancerNames) }
-
-func loadBalancerNames(ctx context.Context, client *simulator.Client) ([]string, error) {
-	all, err := client.LoadBalancers(ctx)
-	return suggestions(all, err, func(l simulator.LoadBalancer) (string, string) { return l.Name, l.ID + " " + string(l.State) })
-}
-
-func (s *session) staticIPNames() cobra.CompletionFunc { return s.suggest(staticIPNames) }
-
-func staticIPNames(ctx context.Context, client *simulator.Client) ([]string, error) {
-	all, err := client.StaticIPs(ctx)
-	return suggestions(all, err, func(ip simulator.StaticIP) (string, string) { return ip.Name, ip.ID + " " + ip.Address })
-}
-
-func (s *session) routeNames() cobra.CompletionFunc { return s.suggest(routeNames) }
-
-func routeNames(ctx context.Context, client *simulator.Client) ([]string, error) {
-	all, err := client.Routes(ctx)
-	return suggestions(all, err, func(r simulator.Route) (string, string) { return r.Name, r.ID + " " + r.Destination })
-}
-
-func (s *session) volumeNames() cobra.CompletionFunc { return s.suggest(volumeNames) }
-
-func volumeNames(ctx context.Context, client *simulator.Client) ([]string, error) {
-	all, err := client.Volumes(ctx)
-	return suggestions(all, err, func(v simulator.Volume) (string, string) { return v.Name, v.ID })
-}
-
-// resourceNames suggests the names of resources of all kinds.
-func (s *session) resourceNames() cobra.CompletionFunc {
-	return s.suggest(func(ctx context.Context, client *simulator.Client) ([]string, error) {
-		var all []string
-		for _, names := range []func(context.Context, *simulator.Client) ([]string, error){instanceNames, loadBalancerNames, staticIPNames, routeNames, volumeNames} {
-			some, err := names(ctx, client)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, some...)
-		}
-		return all, nil
-	})
-}
-
-func (s *session) faultNames() cobra.CompletionFunc {
-	return s.suggest(func(ctx context.Context, client *simulator.Client) ([]string, error) {
-		all, err := client.Faults(ctx)
-		return suggestions(all, err, func(f simulator.Fault) (string, string) { return f.Name, string(f.Kind) })
-	})
-}
-
-// complete sets the completion of a flag. If the flag does not exist, it
-// panics, because that is a programming error.
-func complete(c *cobra.Command, flag string, with cobra.CompletionFunc) {
-	if err := c.RegisterFlagCompletionFunc(flag, with); err != nil {
-		panic(err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/daemon/settings"
-	"github.com/fairlead-k8s/fairlead/internal/doctor"
+	"github.com/fairlead-k8s/fairlead/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 
@@ -26,7 +26,7 @@ const besideTimeout = 30 * time.Second
 func (p *Process) lookBeside(ctx, lasting context.Context) (wait func()) {
 	var looking sync.WaitGroup
 	looking.Go(func() {
-		if p.Options.Nodes != nil || !sleep.For(ctx, doctor.BesideAfter) {
+		if p.Options.Nodes != nil || !sleep.For(ctx, cluster.BesideAfter) {
 			return // Options.Nodes divides the Nodes between managers, or this replica has ended.
 		}
 		logger := klog.FromContext(ctx)
@@ -35,10 +35,10 @@ func (p *Process) lookBeside(ctx, lasting context.Context) (wait func()) {
 		case err != nil:
 			logger.V(2).Info("Did not look for another manager", "why", err)
 		case other.Works:
-			logger.Info("Warning: another manager is at work", "why", other.Message)
-			p.leaseRecorder(lasting)(anotherManagerAtWork.Event(other.Message))
-		case other.Message != "":
-			logger.Info("Warning: another manager may be at work", "why", other.Message)
+			logger.Info("Warning: another manager is at work", "why", other.Text)
+			p.leaseRecorder(lasting)(anotherManagerAtWork.Event(other.Text))
+		case other.Text != "":
+			logger.Info("Warning: another manager may be at work", "why", other.Text)
 		default:
 			logger.V(2).Info("No other manager is visible")
 		}
@@ -48,26 +48,26 @@ func (p *Process) lookBeside(ctx, lasting context.Context) (wait func()) {
 
 // beside returns the visible signs of another manager. It does not ask for objects
 // that this process may not list.
-func (p *Process) beside(ctx context.Context) (doctor.Other, error) {
+func (p *Process) beside(ctx context.Context) (cluster.Other, error) {
 	ctx, cancel := context.WithTimeout(ctx, besideTimeout)
 	defer cancel()
 	config, err := p.clients.own.Config(settings.ManagerName)
 	if err != nil {
-		return doctor.Other{}, fmt.Errorf("client: %w", err)
+		return cluster.Other{}, fmt.Errorf("client: %w", err)
 	}
-	now := &doctor.Clock{Now: clock.RealClock{}.Now}
+	now := &cluster.Clock{Now: clock.RealClock{}.Now}
 	config.Wrap(now.Wrap)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return doctor.Other{}, fmt.Errorf("client: %w", err)
+		return cluster.Other{}, fmt.Errorf("client: %w", err)
 	}
-	seen, err := doctor.ObserveBeside(ctx, client, now)
+	seen, err := cluster.ReadBeside(ctx, client, now)
 	if err != nil {
-		return doctor.Other{}, err
+		return cluster.Other{}, err
 	}
 	// The API server records writes under the first part of the user agent.
 	program, _, _ := strings.Cut(config.UserAgent, "/")
-	self := doctor.Self{Program: program, Line: p.Settings.Line()}
+	self := cluster.Self{Program: program, Line: p.Settings.Line()}
 	if e := p.Settings.Election; e.LeaderElect {
 		self.Lease = e.Lease().String()
 	}

@@ -23,7 +23,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 
 	"github.com/fairlead-k8s/fairlead/internal/daemon/provider/providertest"
-	"github.com/fairlead-k8s/fairlead/internal/doctor"
+	"github.com/fairlead-k8s/fairlead/internal/cluster"
 )
 
 // besideServer is an API server with one Lease and one Node. Its fields describe the
@@ -117,7 +117,7 @@ func TestAnotherManagerIsReported(t *testing.T) {
 				ctx, stop := context.WithCancel(klog.NewContext(t.Context(), logger))
 				lasting, end := context.WithCancel(klog.NewContext(t.Context(), logger))
 				wait := p.lookBeside(ctx, lasting)
-				time.Sleep(doctor.BesideAfter - time.Second)
+				time.Sleep(cluster.BesideAfter - time.Second)
 				if requests, _ := row.server.seen(); len(requests) > 0 {
 					t.Errorf("requests at once: %v", requests)
 				}

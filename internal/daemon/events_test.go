@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-k8s/fairlead/internal/daemon/settings"
-	"github.com/fairlead-k8s/fairlead/internal/inspect"
+	"github.com/fairlead-k8s/fairlead/internal/cluster"
 )
 
 // The commands explain and doctor know the sources of all events.
@@ -14,7 +14,7 @@ func TestSourcesOfEvents(t *testing.T) {
 	for _, c := range settings.Ours() {
 		want = append(want, c.Source)
 	}
-	if got := inspect.Sources(); !slices.Equal(got, want) {
+	if got := cluster.EventSources(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

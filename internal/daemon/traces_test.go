@@ -2,14 +2,11 @@ package daemon
 
 import (
 	"context"
-	"flag"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,10 +21,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/daemon/provider"
 	"github.com/fairlead-k8s/fairlead/internal/daemon/provider/providertest"
 	"github.com/fairlead-k8s/fairlead/internal/daemon/serving"
+	"github.com/fairlead-k8s/fairlead/internal/golden"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 )
-
-var generateTraces = flag.Bool("generate-traces", false, "write testdata/traces")
 
 // TestTraces runs the daemon without the flags for the ownership of Nodes. It
 // follows a Node, a Service and a route. The folder testdata/traces has the expected
@@ -48,24 +44,10 @@ func TestTraces(t *testing.T) {
 		{"route", "--cluster-cidr=10.244.0.0/16 --concurrent-route-syncs=1", routeLife},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { compareTrace(t, "testdata/traces/"+tc.name+".txt", traceOf(t, tc.flag, tc.happen)) })
+			synctest.Test(t, func(t *testing.T) {
+				golden.Compare(t, "testdata/traces/"+tc.name+".txt", traceOf(t, tc.flag, tc.happen), "the requests and calls of the daemon, on purpose only")
+			})
 		})
-	}
-}
-
-func compareTrace(t *testing.T, file, got string) {
-	t.Helper()
-	if *generateTraces {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("what %s records is not what the daemon does (-recorded +done):\n%s", file, diff)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/doc/comment"
-	"go/parser"
 	"go/printer"
 	"go/token"
 	"path/filepath"
@@ -51,13 +50,9 @@ func interfacesPage(t *testing.T) string {
 func offeredInterfaces(t *testing.T) []optional {
 	t.Helper()
 	declared := map[string]optional{}
-	paths, err := filepath.Glob(filepath.Join(root, "provider/*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	set := token.NewFileSet()
-	for _, path := range paths {
-		if strings.HasSuffix(path, "_test.go") {
+	for _, path := range files(t, ".go") {
+		if filepath.Dir(path) != "provider" || strings.HasSuffix(path, "_test.go") {
 			continue
 		}
 		file := parsed(t, set, path)
@@ -69,13 +64,13 @@ func offeredInterfaces(t *testing.T) []optional {
 			for _, spec := range g.Specs {
 				s := spec.(*ast.TypeSpec)
 				if i, ok := s.Type.(*ast.InterfaceType); ok {
-					declared[s.Name.Name] = readInterface(t, set, "provider/"+filepath.Base(path), s.Name.Name, i, g.Doc.Text())
+					declared[s.Name.Name] = readInterface(t, set, path, s.Name.Name, i, g.Doc.Text())
 				}
 			}
 		}
 	}
 	var all []optional
-	ast.Inspect(parsed(t, set, filepath.Join(root, "internal/cloud/offers.go")), func(n ast.Node) bool {
+	ast.Inspect(parsed(t, set, "internal/cloud/offers.go"), func(n ast.Node) bool {
 		s, ok := n.(*ast.SelectorExpr)
 		if !ok {
 			return true
@@ -90,15 +85,6 @@ func offeredInterfaces(t *testing.T) []optional {
 	return all
 }
 
-func parsed(t *testing.T, set *token.FileSet, path string) *ast.File {
-	t.Helper()
-	file, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
 // without is the beginning of a sentence in an interface's comment. The sentence is
 // about providers that do not implement the interface.
 const without = "Without it, "
@@ -106,16 +92,12 @@ const without = "Without it, "
 // readInterface reads one interface and its comments.
 func readInterface(t *testing.T, set *token.FileSet, file, name string, i *ast.InterfaceType, doc string) optional {
 	t.Helper()
-	o := optional{name: name, file: file, meaning: paragraphs(doc)}
-	words := strings.Join(strings.Fields(doc), " ")
-	if !strings.Contains(words, without) {
-		t.Errorf("%s: the comment of %s has no sentence that begins with %q", file, name, without)
+	o, text := optional{name: name, file: file, meaning: paragraphs(doc)}, unbroken(doc)
+	_, of, says := strings.Cut(text, "is a ")
+	if !strings.Contains(text, without) || !says {
+		t.Fatalf("%s: the comment of %s has to say %q, and have a sentence that begins with %q", file, name, "is a cloudprovider.Interface that ...", without)
 	}
-	_, rest, found := strings.Cut(words, "is a ")
-	if !found {
-		t.Errorf("%s: the comment of %s does not say which value may have it: %q", file, name, "is a cloudprovider.Interface that ...")
-	}
-	if o.of, _, _ = strings.Cut(rest, " "); strings.HasPrefix(o.of, "cloudprovider.") {
+	if o.of, _, _ = strings.Cut(of, " "); strings.HasPrefix(o.of, "cloudprovider.") {
 		o.of = "`" + o.of + "`"
 	}
 	for _, m := range i.Methods.List {

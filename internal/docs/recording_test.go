@@ -2,12 +2,9 @@ package docs
 
 import (
 	"encoding/xml"
-	"go/ast"
-	"go/parser"
 	"go/token"
-	"path/filepath"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -50,7 +47,7 @@ func TestRecording(t *testing.T) {
 	known := phrases(t)
 	for _, line := range lines[1:] {
 		step := regexp.MustCompile(`^(?: *\d+\.\d s| {8})  (\S.*)`).FindStringSubmatch(line)
-		if step != nil && !matchesAny(known, step[1]) {
+		if step != nil && !slices.ContainsFunc(known, func(p *regexp.Regexp) bool { return p.MatchString(step[1]) }) {
 			t.Errorf("the demo does not print %q any more: make recording", step[1])
 		}
 	}
@@ -84,31 +81,13 @@ func phrases(t *testing.T) []*regexp.Regexp {
 		if !strings.HasPrefix(source, "playground/") || strings.HasSuffix(source, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, source), nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			literal, ok := n.(*ast.BasicLit)
-			if !ok || literal.Kind != token.STRING {
-				return true
-			}
+		for _, text := range literals(parsed(t, token.NewFileSet(), source)) {
 			// Texts with few words are left out, because "%s: %s" would match
 			// everything.
-			if text, err := strconv.Unquote(literal.Value); err == nil && strings.Count(verb.ReplaceAllString(text, ""), " ") >= 2 {
+			if strings.Count(verb.ReplaceAllString(text, ""), " ") >= 2 {
 				found = append(found, regexp.MustCompile("^"+verb.ReplaceAllString(regexp.QuoteMeta(text), ".*")+"$"))
 			}
-			return true
-		})
-	}
-	return found
-}
-
-func matchesAny(patterns []*regexp.Regexp, text string) bool {
-	for _, p := range patterns {
-		if p.MatchString(text) {
-			return true
 		}
 	}
-	return false
+	return found
 }

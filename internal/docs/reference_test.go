@@ -2,45 +2,34 @@ package docs
 
 import (
 	"encoding/json"
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/fairlead-k8s/fairlead/internal/daemon"
-	"github.com/fairlead-k8s/fairlead/provider/conformance"
+	"github.com/fairlead-k8s/fairlead/internal/golden"
 )
 
-var generate = flag.Bool("generate", false, "write the pages that are made from code")
-
-// TestReference checks that the generated pages agree with the code. With
-// -generate it writes them.
+// TestReference compares the generated pages with the code and the data from which they
+// are made.
 func TestReference(t *testing.T) {
 	reasons, err := json.MarshalIndent(daemon.AllReasons(), "", "\t")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, page := range map[string]string{
-		"internal/explain/reasons.json":         string(reasons) + "\n",
-		"docs/reference/doctor.md":              doctorPage(),
-		"docs/reference/conformance.md":         conformance.Page(),
-		"docs/reference/events.md":              events(),
-		"docs/reference/metrics.md":             metricsPage(t),
-		"docs/reference/provider-interfaces.md": interfacesPage(t),
+	const ofReasons = "the message.Reason in the events.go of its controller"
+	for path, page := range map[string]struct{ text, source string }{
+		"internal/explain/reasons.json":         {string(reasons) + "\n", ofReasons},
+		"docs/reference/doctor.md":              {doctorPage(), "the check in internal/doctor"},
+		"docs/reference/conformance.md":         {conformancePage(), "the check in provider/conformance"},
+		"docs/reference/events.md":              {eventsPage(), ofReasons},
+		"docs/reference/metrics.md":             {metricsPage(t), "the Help of the metric, in a file metrics.go"},
+		"docs/promises.md":                      {promisesPage(t), promisesFile},
+		"docs/compared-with-upstream.md":        {comparedPage(t), differencesFile},
+		"docs/reference/evidence.md":            {evidencePage(t), promisesFile},
+		"docs/reference/provider-interfaces.md": {interfacesPage(t), "the comments in provider/"},
 	} {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			if *generate {
-				if err := os.WriteFile(filepath.Join(root, path), []byte(page), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if diff := cmp.Diff(read(t, path), page); diff != "" {
-				t.Errorf("the page is stale, run make generate (-page +code):\n%s", diff)
-			}
-		})
+		t.Run(filepath.Base(path), func(t *testing.T) { golden.Compare(t, filepath.Join(root, path), page.text, page.source) })
 	}
 }
 

@@ -1,9 +1,13 @@
 package docs
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -36,11 +40,7 @@ func files(t *testing.T, suffixes ...string) []string {
 		}
 		for _, suffix := range suffixes {
 			if entry.Type().IsRegular() && strings.HasSuffix(path, suffix) {
-				relative, err := filepath.Rel(root, path)
-				if err != nil {
-					return err
-				}
-				found = append(found, filepath.ToSlash(relative))
+				found = append(found, strings.TrimPrefix(filepath.ToSlash(path), root+"/"))
 			}
 		}
 		return nil
@@ -58,4 +58,27 @@ func files(t *testing.T, suffixes ...string) []string {
 func exists(path string) bool {
 	_, err := os.Stat(filepath.Join(root, path))
 	return err == nil
+}
+
+// parsed returns a Go file of the repository with its comments.
+func parsed(t *testing.T, set *token.FileSet, path string) *ast.File {
+	t.Helper()
+	file, err := parser.ParseFile(set, filepath.Join(root, path), nil, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// literals returns the constant texts in a Go file.
+func literals(file *ast.File) (all []string) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
+			if text, err := strconv.Unquote(l.Value); err == nil {
+				all = append(all, text)
+			}
+		}
+		return true
+	})
+	return all
 }

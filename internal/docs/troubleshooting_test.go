@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,19 +9,6 @@ import (
 )
 
 const troubleshooting = "docs/guides/troubleshooting.md"
-
-// TestTroubleshootingNamesEachReason checks that the guide contains each reason that a
-// reader might look up there. The reasons of the condition CloudInstanceMissing, of
-// CertificateSigningRequests and of volumes have their own guides.
-func TestTroubleshootingNamesEachReason(t *testing.T) {
-	text := read(t, troubleshooting)
-	for _, r := range daemon.AllReasons() {
-		searched := r.Type == "Warning" || r.Condition == "CloudInitialized" || strings.HasPrefix(r.Condition, "LoadBalancer")
-		if searched && r.On != "PersistentVolume" && !strings.Contains(text, "`"+r.Name+"`") {
-			t.Errorf("%s does not name %s, a reason on a %s", troubleshooting, r.Name, r.On)
-		}
-	}
-}
 
 // TestTroubleshootingNamesWhatExists checks that the reasons and the log messages in
 // the guide exist.
@@ -42,11 +28,7 @@ func TestTroubleshootingNamesWhatExists(t *testing.T) {
 		if !strings.HasPrefix(file, "internal/") || strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		source, err := os.ReadFile(root + "/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		code.Write(source)
+		code.WriteString(read(t, file))
 	}
 	messages := regexp.MustCompile("`([A-Z][a-z]+ [a-zA-Z ]+)`").FindAllStringSubmatch(levels, -1)
 	if len(messages) < 12 {

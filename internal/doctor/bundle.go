@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -18,7 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fairlead-k8s/fairlead/internal/inspect"
+	"github.com/fairlead-k8s/fairlead/internal/cluster"
 )
 
 // redacted replaces a value that is not known to be harmless.
@@ -49,7 +50,7 @@ var harmlessFlags = []string{
 // and no environment variables. It has the values of annotations and flags only if
 // they are known to be harmless. In each other text, printable.WithoutSecrets hides
 // what it recognises.
-func WriteBundle(file string, v *View, r Report, waiting any) (err error) {
+func WriteBundle(file string, v *cluster.View, r Report, waiting any) (err error) {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the user has named the file
 	if err != nil {
 		return err
@@ -63,14 +64,17 @@ func WriteBundle(file string, v *View, r Report, waiting any) (err error) {
 	return writeBundle(f, v, r, waiting)
 }
 
-func writeBundle(to io.Writer, v *View, r Report, waiting any) error {
+func writeBundle(to io.Writer, v *cluster.View, r Report, waiting any) error {
 	zipped := gzip.NewWriter(to)
 	archive := tar.NewWriter(zipped)
+	missing := map[cluster.Source]string{}
+	for s := range v.Missing {
+		missing[s] = v.Why(s)
+	}
 	files := map[string]any{
-		"doctor.json": r, "nodes.json": redactNodes(v.Nodes), "services.json": redactServices(v.Services), "leases.json": redactLeases(v.Leases),
-		"workloads.json": redactWorkloads(v.Workloads), "pods.json": redactPods(v.Pods), "events.json": redactEvents(v.Events),
-		"requests.json": redactRequests(v.Requests), "reviews.json": v.Reviews, "missing.json": v.Missing,
-		"waiting.json": waiting,
+		"doctor.json": r, "waiting.json": waiting, "nodes.json": kept(v.Nodes, redactNode), "services.json": redactServices(v.Services),
+		"leases.json": kept(v.Leases, redactLease), "workloads.json": kept(v.Workloads, redactWorkload), "pods.json": kept(v.Pods, redactPod),
+		"events.json": kept(v.Events, redactEvent), "requests.json": kept(v.Requests, redactRequest), "reviews.json": v.Reviews, "missing.json": missing,
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		safe, err := redactTexts(files[name])
@@ -111,47 +115,39 @@ func redactMeta(m *metav1.ObjectMeta) metav1.ObjectMeta {
 	return kept
 }
 
-func redactNodes(all []corev1.Node) []corev1.Node {
-	kept := make([]corev1.Node, 0, len(all))
+// kept returns what a bundle has of each object.
+func kept[From, To any](all []From, of func(From) To) []To {
+	kept := make([]To, 0, len(all))
 	for i := range all {
-		n := &all[i]
-		status := corev1.NodeStatus{Addresses: n.Status.Addresses, Conditions: n.Status.Conditions, NodeInfo: n.Status.NodeInfo}
-		spec := corev1.NodeSpec{PodCIDR: n.Spec.PodCIDR, PodCIDRs: n.Spec.PodCIDRs, ProviderID: n.Spec.ProviderID, Unschedulable: n.Spec.Unschedulable, Taints: n.Spec.Taints}
-		kept = append(kept, corev1.Node{ObjectMeta: redactMeta(&n.ObjectMeta), Spec: spec, Status: status})
+		kept = append(kept, of(all[i]))
 	}
 	return kept
+}
+
+func redactNode(n corev1.Node) corev1.Node {
+	status := corev1.NodeStatus{Addresses: n.Status.Addresses, Conditions: n.Status.Conditions, NodeInfo: n.Status.NodeInfo}
+	spec := corev1.NodeSpec{PodCIDR: n.Spec.PodCIDR, PodCIDRs: n.Spec.PodCIDRs, ProviderID: n.Spec.ProviderID, Unschedulable: n.Spec.Unschedulable, Taints: n.Spec.Taints}
+	return corev1.Node{ObjectMeta: redactMeta(&n.ObjectMeta), Spec: spec, Status: status}
 }
 
 func redactServices(all []corev1.Service) []corev1.Service {
-	var kept []corev1.Service
-	for i := range all {
-		s := &all[i]
-		if s.Spec.Type != corev1.ServiceTypeLoadBalancer && len(s.Finalizers) == 0 {
-			continue
-		}
-		kept = append(kept, corev1.Service{ObjectMeta: redactMeta(&s.ObjectMeta), Spec: s.Spec, Status: s.Status})
-	}
-	return kept
+	all = slices.DeleteFunc(slices.Clone(all), func(s corev1.Service) bool {
+		return s.Spec.Type != corev1.ServiceTypeLoadBalancer && len(s.Finalizers) == 0
+	})
+	return kept(all, func(s corev1.Service) corev1.Service {
+		return corev1.Service{ObjectMeta: redactMeta(&s.ObjectMeta), Spec: s.Spec, Status: s.Status}
+	})
 }
 
-func redactLeases(all []coordinationv1.Lease) []coordinationv1.Lease {
-	var kept []coordinationv1.Lease
-	for i := range all {
-		kept = append(kept, coordinationv1.Lease{ObjectMeta: redactMeta(&all[i].ObjectMeta), Spec: all[i].Spec})
-	}
-	return kept
+func redactLease(l coordinationv1.Lease) coordinationv1.Lease {
+	return coordinationv1.Lease{ObjectMeta: redactMeta(&l.ObjectMeta), Spec: l.Spec}
 }
 
-func redactRequests(all []certificatesv1.CertificateSigningRequest) []certificatesv1.CertificateSigningRequest {
-	var kept []certificatesv1.CertificateSigningRequest
-	for i := range all {
-		r := &all[i]
-		kept = append(kept, certificatesv1.CertificateSigningRequest{
-			ObjectMeta: redactMeta(&r.ObjectMeta),
-			Spec:       certificatesv1.CertificateSigningRequestSpec{SignerName: r.Spec.SignerName, Username: r.Spec.Username},
-		})
+func redactRequest(r certificatesv1.CertificateSigningRequest) certificatesv1.CertificateSigningRequest {
+	return certificatesv1.CertificateSigningRequest{
+		ObjectMeta: redactMeta(&r.ObjectMeta),
+		Spec:       certificatesv1.CertificateSigningRequestSpec{SignerName: r.Spec.SignerName, Username: r.Spec.Username},
 	}
-	return kept
 }
 
 // event has the fields of an event that a bundle contains.
@@ -164,36 +160,25 @@ type event struct {
 	Source  string    `json:"source,omitempty"`
 }
 
-func redactEvents(all []corev1.Event) []event {
-	var kept []event
-	for i := range all {
-		e := &all[i]
-		o := e.InvolvedObject
-		kept = append(kept, event{
-			Object: strings.Join([]string{o.Kind, o.Namespace, o.Name}, "/"), Type: e.Type, Reason: e.Reason, Message: e.Message,
-			Time: eventTime(e), Source: inspect.Source(e),
-		})
+func redactEvent(e corev1.Event) event {
+	o := e.InvolvedObject
+	return event{
+		Object: strings.Join([]string{o.Kind, o.Namespace, o.Name}, "/"), Type: e.Type, Reason: e.Reason, Message: e.Message,
+		Time: cluster.LastTime(&e), Source: cluster.SourceOf(&e),
 	}
-	return kept
 }
 
-func redactWorkloads(all []Workload) []Workload {
-	kept := slices.Clone(all)
-	for i := range kept {
-		kept[i].Template = redactTemplate(kept[i].Template)
-	}
-	return kept
+func redactWorkload(w cluster.Workload) cluster.Workload {
+	w.Template = redactTemplate(w.Template)
+	return w
 }
 
-func redactPods(all []Pod) []Pod {
-	kept := slices.Clone(all)
-	for i := range kept {
-		kept[i].Template = redactTemplate(kept[i].Template)
-	}
-	return kept
+func redactPod(p cluster.Pod) cluster.Pod {
+	p.Template = redactTemplate(p.Template)
+	return p
 }
 
-func redactTemplate(t Template) Template {
+func redactTemplate(t cluster.Template) cluster.Template {
 	t.Containers = slices.Clone(t.Containers)
 	for i := range t.Containers {
 		t.Containers[i].Line = redactLine(t.Containers[i].Line)
@@ -220,4 +205,36 @@ func redactLine(line []string) []string {
 		}
 	}
 	return kept
+}
+
+// redactTexts encodes the value as JSON and decodes it again. In the result, each
+// text is safe to show.
+func redactTexts(value any) (any, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	var all any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber() // a float64 cannot have every number
+	if err := d.Decode(&all); err != nil {
+		return nil, err
+	}
+	return redactText(all), nil
+}
+
+func redactText(value any) any {
+	switch value := value.(type) {
+	case string:
+		return cluster.Shown(value)
+	case []any:
+		for i := range value {
+			value[i] = redactText(value[i])
+		}
+	case map[string]any:
+		for key := range value {
+			value[key] = redactText(value[key])
+		}
+	}
+	return value
 }

@@ -1,9 +1,16 @@
+// Package doctor searches a cluster for faults of its cloud-controller-manager.
+//
+// The checks are a table of pure functions in rules_*.go, which look at a cluster.View.
+// Each check has a permanent ID and returns findings. Run collects them in a report. The
+// package writes nothing to the cluster, and sends no requests to kubelets.
 package doctor
 
 import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fairlead-k8s/fairlead/internal/cluster"
 )
 
 // Level is the severity of a finding.
@@ -15,52 +22,45 @@ const (
 	Warning Level = "warning" // something might not work, or might harm
 )
 
-// Category is a group of checks.
-type Category string
-
-// The categories, in the order of the report.
-const (
-	ControlPlane Category = "control-plane"
-	OfNodes      Category = "nodes"
-	Daemon       Category = "daemon"
-	Rights       Category = "rights"
-	Cloud        Category = "cloud"
-	OfServices   Category = "services"
-)
-
-// Categories returns all categories, in the order of the report.
-func Categories() []Category {
-	return []Category{ControlPlane, OfNodes, Daemon, Rights, Cloud, OfServices}
+// Categories returns the groups of checks, in the order of the report.
+func Categories() []string {
+	return []string{"control-plane", "nodes", "daemon", "rights", "cloud", "services"}
 }
 
 // Check is one check.
 type Check struct {
-	ID       string // permanent
-	Category Category
-	Level    Level
-	Title    string // the problem, for the heading of the reference page
-	Why      string // the consequence of the problem
-	Looks    string // the data that the check looks at
-	// Fix is a command. {kind}, {namespace} and {name} are replaced by those of
-	// the object.
+	// ID is permanent: FL and three digits. The first digit is that of the category.
+	ID    string
+	Level Level
+	// Title is the problem, and Why is its consequence, or what the check looks at. Both
+	// are for the reference page.
+	Title, Why string
+	// Fix is a command. {kind}, {namespace} and {name} are replaced by those of the
+	// object.
 	Fix string
 	// FixOf has commands that replace Fix for some kinds of objects. The key is the
 	// kind of the finding's object, or "" for a finding about the whole cluster.
 	FixOf map[string]string
-	Needs []Source
+	Needs []cluster.Source
 
-	find func(*View) []Finding
+	find func(*cluster.View) []Finding
 	// cannot returns the reason why the check has nothing to look at, or "" if it
 	// has something. A check without this function always has something to look
 	// at.
-	cannot func(*View) string
+	cannot func(*cluster.View) string
 }
+
+// managers has the sources in which the checks find cloud-controller-managers.
+var managers = []cluster.Source{cluster.Leases, cluster.Deployments, cluster.DaemonSets, cluster.StatefulSets, cluster.Pods}
+
+// andManagers returns the sources and those in which the managers are found.
+func andManagers(needs ...cluster.Source) []cluster.Source { return append(needs, managers...) }
 
 // Finding is a problem that a check has found.
 type Finding struct {
-	ID       string   `json:"id"`
-	Category Category `json:"category"`
-	Level    Level    `json:"level"`
+	ID       string `json:"id"`
+	Category string `json:"category"`
+	Level    Level  `json:"level"`
 	// Object is kind/name or kind/namespace/name; empty means the whole cluster.
 	Object   string   `json:"object,omitempty"`
 	Message  string   `json:"message"`
@@ -77,8 +77,22 @@ func Checks() []Check {
 	return slices.Concat(controlPlaneChecks(), nodeChecks(), daemonChecks(), rightsChecks(), cloudChecks(), serviceChecks())
 }
 
+// Category returns the category of the check.
+func (c Check) Category() string { return Categories()[c.ID[len("FL")]-'1'] }
+
 // Docs returns the place where the reference page describes the check.
 func (c Check) Docs() string { return "docs/reference/doctor.md#" + strings.ToLower(c.ID) }
+
+// The range of Kubernetes minors with which this release is tested; see
+// docs/reference/skew.md.
+const (
+	newestMinor = 37
+	oldestMinor = 35
+)
+
+// TestedMinors returns the oldest and the newest minor version of Kubernetes with
+// which this release is tested.
+func TestedMinors() (oldest, newest int) { return oldestMinor, newestMinor }
 
 // plain matches the names that objects can have. Any other name comes from an event,
 // and anybody might be the author of the event. So that name must not be part of a
@@ -92,19 +106,12 @@ func (c Check) fixFor(object string) string {
 		fix = other
 	}
 	if !plain.MatchString(object) {
-		object = ""
+		object = "KIND/NAME"
 	}
 	parts := strings.Split(object, "/")
-	kind, namespace, name := parts[0], "NAMESPACE", parts[len(parts)-1]
+	namespace := "NAMESPACE"
 	if len(parts) == 3 {
 		namespace = parts[1]
 	}
-	if object == "" {
-		kind, name = "KIND", "NAME"
-	}
-	return strings.NewReplacer("{kind}", kind, "{namespace}", namespace, "{name}", name).Replace(fix)
+	return strings.NewReplacer("{kind}", parts[0], "{namespace}", namespace, "{name}", parts[len(parts)-1]).Replace(fix)
 }
-
-// TestedMinors returns the oldest and the newest minor version of Kubernetes with
-// which this release is tested.
-func TestedMinors() (oldest, newest int) { return oldestMinor, newestMinor }

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/fairlead-k8s/fairlead/internal/cluster"
+	"github.com/fairlead-k8s/fairlead/internal/explain"
 	"github.com/fairlead-k8s/fairlead/internal/inspect"
 	"github.com/fairlead-k8s/fairlead/internal/typo"
 )
@@ -34,7 +36,6 @@ type command struct {
 	waiting    time.Duration
 	strict     bool
 	bundle     string
-	explain    Explain
 	clock      clock.Clock
 }
 
@@ -56,12 +57,11 @@ off. So look at the file before you publish it.
 Exit codes: 0; 1 if an error was found; 2 with --strict if a warning was found; 3 if the
 cluster could not be looked at.`
 
-// New returns the command. For a bundle, the command calls the function explain,
-// which lists the objects that wait.
-func New(explain Explain) *cobra.Command { return newCommand(explain, clock.RealClock{}) }
+// New returns the command.
+func New() *cobra.Command { return newCommand(clock.RealClock{}) }
 
-func newCommand(explain Explain, by clock.Clock) *cobra.Command {
-	c := command{output: inspect.NewOutput("markdown"), explain: explain, clock: by}
+func newCommand(by clock.Clock) *cobra.Command {
+	c := command{output: inspect.NewOutput("markdown"), clock: by}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look at the cluster for faults of its cloud-controller-manager",
@@ -88,21 +88,13 @@ func newCommand(explain Explain, by clock.Clock) *cobra.Command {
 	f.StringVar(&c.bundle, "bundle", "", "write report and objects to this new file, a .tar.gz for bug reports, without the secrets that can be recognised")
 	_ = cmd.MarkFlagFilename("bundle", "tar.gz") // cannot fail, because the flag exists
 	for name, complete := range map[string]cobra.CompletionFunc{
-		"only": cobra.FixedCompletions(categoryNames(), cobra.ShellCompDirectiveNoFileComp),
+		"only": cobra.FixedCompletions(Categories(), cobra.ShellCompDirectiveNoFileComp),
 		"skip": cobra.FixedCompletions(ids(), cobra.ShellCompDirectiveNoFileComp),
 		"node": cobra.NoFileCompletions,
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(name, complete) // cannot fail, because the flag exists
 	}
 	return cmd
-}
-
-func categoryNames() []string {
-	var all []string
-	for _, c := range Categories() {
-		all = append(all, string(c))
-	}
-	return all
 }
 
 func ids() []string {
@@ -117,16 +109,16 @@ func (c *command) run(cmd *cobra.Command) error {
 	if err := c.choice.Validate(); err != nil {
 		return err
 	}
-	cluster, err := c.connection.Open("doctor")
+	to, err := c.connection.Open("doctor")
 	if err != nil {
 		return err
 	}
-	v, r, err := c.await(cmd.Context(), cluster)
+	v, r, err := c.await(cmd.Context(), to)
 	if err != nil {
 		return inspect.Exit(inspect.CannotLook, err)
 	}
 	if c.bundle != "" {
-		if err := WriteBundle(c.bundle, v, r, c.explain(v)); err != nil {
+		if err := WriteBundle(c.bundle, v, r, waitingIn(v)); err != nil {
 			return fmt.Errorf("--bundle: %w", err)
 		}
 	}
@@ -141,9 +133,9 @@ func (c *command) run(cmd *cobra.Command) error {
 }
 
 // result returns the error with the exit code.
-func (c *command) result(v *View, r Report) error {
+func (c *command) result(v *cluster.View, r Report) error {
 	switch {
-	case v.Blind():
+	case isBlind(v):
 		return inspect.Exit(inspect.CannotLook, errors.New("nothing could be looked at: the role fairlead-doctor in docs/guides/doctor.md has the rights"))
 	case r.Count(Error) > 0:
 		return inspect.Exit(inspect.Failed, nil)
@@ -156,10 +148,10 @@ func (c *command) result(v *View, r Report) error {
 
 // await repeats the checks until they find no error, or until the time of --wait is
 // over.
-func (c *command) await(ctx context.Context, cluster *inspect.Cluster) (*View, Report, error) {
+func (c *command) await(ctx context.Context, to *inspect.Cluster) (*cluster.View, Report, error) {
 	end := c.clock.Now().Add(c.wait)
 	for {
-		v, r, err := c.look(ctx, cluster)
+		v, r, err := c.look(ctx, to)
 		if err == nil && r.Count(Error) == 0 || ctx.Err() != nil || !c.clock.Now().Add(againAfter).Before(end) {
 			return v, r, err
 		}
@@ -170,26 +162,30 @@ func (c *command) await(ctx context.Context, cluster *inspect.Cluster) (*View, R
 	}
 }
 
-func (c *command) look(ctx context.Context, cluster *inspect.Cluster) (*View, Report, error) {
+func (c *command) look(ctx context.Context, to *inspect.Cluster) (*cluster.View, Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, readWithin)
 	defer cancel()
-	now := &Clock{Now: c.clock.Now}
-	config := rest.CopyConfig(cluster.Config)
+	now := &cluster.Clock{Now: c.clock.Now}
+	config := rest.CopyConfig(to.Config)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	config.Wrap(now.Wrap)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, Report{}, err
 	}
-	v, err := Observe(ctx, client, now, c.waiting)
+	v, err := observe(ctx, client, now, c.waiting, c.bundle != "")
 	if err != nil {
 		return nil, Report{}, err
 	}
-	if c.choice.Node != "" && v.Missing[Nodes] == "" && !slices.ContainsFunc(v.Nodes, func(n corev1.Node) bool { return n.Name == c.choice.Node }) {
+	if c.choice.Node != "" && v.Missing[cluster.Nodes] == nil && !slices.ContainsFunc(v.Nodes, func(n corev1.Node) bool { return n.Name == c.choice.Node }) {
 		return nil, Report{}, fmt.Errorf("--node: there is no Node %q", c.choice.Node)
 	}
-	if c.bundle != "" {
-		observeForBundle(ctx, client, v)
-	}
 	return v, Run(v, c.choice), nil
+}
+
+// waitingIn returns what explain --waiting says of the objects that were read.
+func waitingIn(v *cluster.View) explain.Waiting {
+	w := explain.AllReasons().WaitingIn(v, v.DaemonLease())
+	w.Unread = v.Unread(cluster.Nodes, cluster.Services, cluster.Volumes, cluster.Requests, cluster.Events, cluster.OtherEvents)
+	return w
 }

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/utils/clock"
 
+	"github.com/fairlead-k8s/fairlead/internal/cluster/clustertest"
 	"github.com/fairlead-k8s/fairlead/internal/inspect"
 )
 
@@ -70,7 +71,8 @@ func (s *apiServerOf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // isNeeded reports whether a review is about a resource that managers need.
 func isNeeded(review io.Reader) bool {
 	body, err := io.ReadAll(review)
-	return err == nil && slices.ContainsFunc([]string{"nodes", "leases", "events", "services"}, func(resource string) bool { return bytes.Contains(body, []byte(resource)) })
+	hasGroups := bytes.Contains(body, []byte("system:serviceaccounts:kube-system"))
+	return err == nil && hasGroups && slices.ContainsFunc([]string{"nodes", "leases", "events", "services"}, func(resource string) bool { return bytes.Contains(body, []byte(resource)) })
 }
 
 // quickClock is a clock that begins at noon. A wait returns at once, and moves
@@ -104,7 +106,7 @@ func diagnose(t *testing.T, s *apiServerOf, c *quickClock, args ...string) (outp
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := newCommand(func(*View) any { return nil }, c)
+	command := newCommand(c)
 	command.SilenceErrors, command.SilenceUsage = true, true
 	var out bytes.Buffer
 	command.SetOut(&out)
@@ -122,7 +124,7 @@ func aCluster() map[string]runtime.Object {
 		Containers: []corev1.Container{{Name: "ccm", Args: []string{"--cloud-provider=acme"}}},
 	}
 	return map[string]runtime.Object{
-		"nodes":  &corev1.NodeList{Items: []corev1.Node{nodeOf("a")}},
+		"nodes":  &corev1.NodeList{Items: []corev1.Node{clustertest.NodeOf("a")}},
 		"leases": &coordinationv1.LeaseList{Items: []coordinationv1.Lease{{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "cloud-controller-manager"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: new("r"), RenewTime: &at}}}},
 		"deployments": &appsv1.DeploymentList{Items: []appsv1.Deployment{{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "ccm"}, Spec: appsv1.DeploymentSpec{Selector: selector, Template: corev1.PodTemplateSpec{Spec: pod}},
@@ -229,31 +231,6 @@ func TestStaticPods(t *testing.T) {
 	}
 }
 
-// TestClock compares the local clock with the Date of the API server. A Date has
-// no fraction of a second.
-func TestClock(t *testing.T) {
-	for name, row := range map[string]struct {
-		before, after time.Duration // by the local clock, counted from the Date
-		want          time.Duration
-	}{
-		"Same":             {0, 100 * time.Millisecond, 0},
-		"LaterInTheSecond": {900 * time.Millisecond, 990 * time.Millisecond, 0},
-		"SlowAnswer":       {-3 * time.Second, 4 * time.Second, 0},
-		"Ahead":            {10 * time.Second, 11 * time.Second, 9 * time.Second},
-		"Behind":           {-10 * time.Second, -9 * time.Second, -9 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := &Clock{Now: func() time.Time { return noon }}
-			c.note("no date", noon, noon)
-			c.note(noon.Format(http.TimeFormat), noon.Add(row.before), noon.Add(row.after))
-			c.note(noon.Add(time.Hour).Format(http.TimeFormat), noon, noon) // only the first Date counts
-			if now, offset := c.server(); offset != row.want || !now.Equal(noon.Add(-row.want)) {
-				t.Errorf("%v, offset %v, want %v", now, offset, row.want)
-			}
-		})
-	}
-}
-
 // TestEnvironmentIsNotInTheBundle plants secrets in a Deployment: in an annotation, the
 // environment, arguments and a probe.
 func TestEnvironmentIsNotInTheBundle(t *testing.T) {
@@ -265,17 +242,10 @@ func TestEnvironmentIsNotInTheBundle(t *testing.T) {
 	c.Args = append(c.Args, "--api-token="+planted, "--api-password", planted)
 	c.LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{HTTPHeaders: []corev1.HTTPHeader{{Name: "Authorization", Value: planted}}}}}
 	s := &apiServerOf{objects: objects}
-	file := filepath.Join(t.TempDir(), "out.tar.gz")
-	out, err := diagnose(t, s, &quickClock{now: noon}, "--bundle="+file)
-	if err != nil || strings.Contains(out, planted) {
-		t.Errorf("error %v:\n%s", err, out)
+	files, out := bundled(t, s)
+	if strings.Contains(out, planted) {
+		t.Errorf("a secret is in:\n%s", out)
 	}
-	bundle, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = bundle.Close() }()
-	files := unpack(t, bundle)
 	for name, text := range files {
 		if strings.Contains(text, planted) {
 			t.Errorf("%s has a secret:\n%s", name, text)

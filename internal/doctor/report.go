@@ -19,15 +19,18 @@ type Report struct {
 
 // Unknown is a check whose result is not known.
 type Unknown struct {
-	ID       string   `json:"id"`
-	Category Category `json:"category"`
-	Why      string   `json:"why"`
+	ID       string `json:"id"`
+	Category string `json:"category"`
+	Why      string `json:"why"`
 }
 
 // Count returns the number of findings with the level.
 func (r *Report) Count(l Level) int {
-	n := 0
-	for _, f := range r.Findings {
+	return countOf(r.Findings, l)
+}
+
+func countOf(all []Finding, l Level) (n int) {
+	for _, f := range all {
 		if f.Level == l {
 			n++
 		}
@@ -60,26 +63,37 @@ var marks = map[Level]string{Error: "✗", Warning: "!"}
 
 // category writes a line for a category, and then the findings. Last, it writes a
 // line for each reason why the result of a check is unknown.
-func (r *Report) category(b *strings.Builder, c Category) {
+func (r *Report) category(b *strings.Builder, c string) {
 	found := slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Category != c })
-	unknown := slices.DeleteFunc(slices.Clone(r.Unknown), func(u Unknown) bool { return u.Category != c })
 	passed := 0
 	for _, check := range Checks() {
-		if check.Category == c && slices.Contains(r.Passed, check.ID) {
+		if check.Category() == c && slices.Contains(r.Passed, check.ID) {
 			passed++
 		}
 	}
-	if len(found)+len(unknown)+passed == 0 {
+	var unknown int
+	var reasons []string
+	ids := map[string][]string{} // by the reason
+	for _, u := range r.Unknown {
+		if u.Category != c {
+			continue
+		}
+		if unknown++; ids[u.Why] == nil {
+			reasons = append(reasons, u.Why)
+		}
+		ids[u.Why] = append(ids[u.Why], u.ID)
+	}
+	if len(found)+unknown+passed == 0 {
 		return // No check of this category is wanted.
 	}
 	fmt.Fprintf(b, "%-14s ✓ %d", c, passed)
 	for _, l := range []Level{Error, Warning} {
-		if n := len(slices.DeleteFunc(slices.Clone(found), func(f Finding) bool { return f.Level != l })); n > 0 {
+		if n := countOf(found, l); n > 0 {
 			fmt.Fprintf(b, "  %s %d", marks[l], n)
 		}
 	}
-	if len(unknown) > 0 {
-		fmt.Fprintf(b, "  ? %d", len(unknown))
+	if unknown > 0 {
+		fmt.Fprintf(b, "  ? %d", unknown)
 	}
 	b.WriteString("\n")
 	for _, f := range found {
@@ -89,27 +103,9 @@ func (r *Report) category(b *strings.Builder, c Category) {
 		}
 		fmt.Fprintf(b, "      Fix: %s\n", f.Fix)
 	}
-	for _, why := range reasons(unknown) {
-		fmt.Fprintf(b, "  ? %s unknown: %s\n", strings.Join(why.ids, " "), why.why)
+	for _, why := range reasons {
+		fmt.Fprintf(b, "  ? %s unknown: %s\n", strings.Join(ids[why], " "), why)
 	}
-}
-
-// reason is a reason why the results of these checks are unknown.
-type reason struct {
-	why string
-	ids []string
-}
-
-func reasons(unknown []Unknown) []reason {
-	var all []reason
-	for _, u := range unknown {
-		at := slices.IndexFunc(all, func(r reason) bool { return r.why == u.Why })
-		if at < 0 {
-			all, at = append(all, reason{why: u.Why}), len(all)
-		}
-		all[at].ids = append(all[at].ids, u.ID)
-	}
-	return all
 }
 
 var markdown = strings.NewReplacer("|", `\|`, "<", "&lt;", "`", "'", "[", `\[`, "@", "@\u200b")

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fairlead-k8s/fairlead/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
@@ -28,40 +28,35 @@ func nodeChecks() []Check { return slices.Concat(initialisationChecks(), initial
 func initialisationChecks() []Check {
 	return []Check{
 		{
-			ID: "FL201", Category: OfNodes, Level: Warning, Title: "A Node was never initialised, and does not wait for initialisation",
-			Why:   "Its kubelet was started without `--cloud-provider=external`. So the Node never had the taint, and has no provider ID, zone or type.",
-			Looks: "The Node's taints, provider ID and labels. Kubelets are not asked: that would need the right `nodes/proxy`, which nobody should get for this.",
+			ID: "FL201", Level: Warning, Needs: []cluster.Source{cluster.Nodes}, find: neverInitialised,
+			Title: "A Node was never initialised, and does not wait for initialisation",
+			Why:   "Its kubelet runs without `--cloud-provider=external`, so it has no taint, provider ID, zone or type.",
 			Fix:   "kubectl delete node {name} # after its kubelet has --cloud-provider=external; or, if no cloud has this machine: kubectl label node {name} " + ownership.LabelExclude + "=",
-			Needs: []Source{Nodes}, find: neverInitialised,
 		},
 		{
-			ID: "FL202", Category: OfNodes, Level: Error, Title: "Nothing can initialise Nodes that wait",
-			Why:   "There is no cloud-controller-manager, or its Pods do not tolerate the taint of Nodes that wait. No Pod is scheduled to these Nodes.",
-			Looks: "The taint `node.cloudprovider.kubernetes.io/uninitialized`, the Leases, and the workloads with their tolerations.",
+			ID: "FL202", Level: Error, Needs: andManagers(cluster.Nodes), find: nobodyInitialises,
+			Title: "Nothing can initialise Nodes that wait",
+			Why:   "There is no cloud-controller-manager, or its Pods do not tolerate the taint of Nodes that wait.",
 			Fix:   "kubectl -n {namespace} get {kind} {name} -o yaml # docs/guides/install.md has the tolerations",
 			FixOf: map[string]string{"": "kubectl get deployments,daemonsets,pods --all-namespaces # docs/guides/install.md installs a manager if there is none"},
-			Needs: append([]Source{Nodes}, managers...), find: nobodyInitialises,
 		},
 		{
-			ID: "FL203", Category: OfNodes, Level: Error, Title: "A Node waits to be initialised",
+			ID: "FL203", Level: Error, Needs: andManagers(cluster.Nodes), find: ofNodes(waitsLong),
+			Title: "A Node waits to be initialised",
 			Why:   "No ordinary Pod is scheduled to it. The condition `CloudInitialized` has the cause.",
-			Looks: "The taint, the condition, and for how long the Node has waited.",
 			Fix:   "kubectl describe node {name}",
-			Needs: append([]Source{Nodes}, managers...), find: waitsLong,
 		},
 		{
-			ID: "FL204", Category: OfNodes, Level: Error, Title: "Two Nodes have one provider ID",
-			Why:   "Probably one machine has a copy of the other's disk, or one Node has an old name of the same machine. What happens to the instance affects both Nodes.",
-			Looks: "`spec.providerID` of all Nodes.",
+			ID: "FL204", Level: Error, Needs: []cluster.Source{cluster.Nodes}, find: sharedID,
+			Title: "Two Nodes have one provider ID",
+			Why:   "One machine has a copy of the other's disk, or one Node is an old name. What happens to the instance affects both.",
 			Fix:   "kubectl delete node {name} # if this is the wrong one; then let its kubelet register again",
-			Needs: []Source{Nodes}, find: sharedID,
 		},
 		{
-			ID: "FL205", Category: OfNodes, Level: Error, Title: "The cloud does not know a Node that waits",
+			ID: "FL205", Level: Error, Needs: []cluster.Source{cluster.Nodes}, find: ofNodes(unknownToCloud),
+			Title: "The cloud does not know a Node that waits",
 			Why:   "The Node and its instance have different names, or the credentials are for another account.",
-			Looks: "The condition `CloudInitialized` with the reason `InstanceNotFound`.",
 			Fix:   "kubectl describe node {name} # then start its kubelet with --hostname-override=<name of the instance>, or rename the instance",
-			Needs: []Source{Nodes}, find: unknownToCloud,
 		},
 	}
 }
@@ -70,39 +65,34 @@ func initialisationChecks() []Check {
 func initialisedChecks() []Check {
 	return []Check{
 		{
-			ID: "FL206", Category: OfNodes, Level: Warning, Title: "A Node has a provider ID of another cloud",
-			Why:   "Something else has set it, such as a flag of the kubelet or the manager that is built into k3s. Fairlead leaves such a Node alone, and a provider ID cannot be changed.",
-			Looks: "The schemes of all provider IDs, and `--own-provider-id-schemes`.",
+			ID: "FL206", Level: Warning, Needs: andManagers(cluster.Nodes), find: foreignID,
+			Title: "A Node has a provider ID of another cloud",
+			Why:   "The kubelet or k3s may have set it. Fairlead leaves such a Node alone, and a provider ID cannot be changed.",
 			Fix:   "kubectl label node {name} " + ownership.LabelExclude + "= # or delete the Node and register it again without that provider ID",
-			Needs: append([]Source{Nodes}, managers...), find: foreignID,
 		},
 		{
-			ID: "FL207", Category: OfNodes, Level: Warning, Title: "A kubelet's request for a serving certificate waits",
+			ID: "FL207", Level: Warning, Needs: []cluster.Source{cluster.Requests}, find: pendingCertificates,
+			Title: "A kubelet's request for a serving certificate waits",
 			Why:   "Without the certificate, the API server cannot verify the kubelet: `kubectl logs` and metrics fail.",
-			Looks: "CertificateSigningRequests for the signer `kubernetes.io/kubelet-serving`.",
 			Fix:   "kubectl describe csr {name} # docs/guides/serving-certificates.md says how to approve them by the cloud's data",
-			Needs: []Source{Requests}, find: pendingCertificates,
 		},
 		{
-			ID: "FL208", Category: OfNodes, Level: Error, Title: "A Node has no pod CIDR, and routes are on",
+			ID: "FL208", Level: Error, Needs: andManagers(cluster.Nodes), find: ofNodes(noPodCIDR),
+			Title: "A Node has no pod CIDR, and routes are on",
 			Why:   "There is no route to its pods, and its network stays unavailable.",
-			Looks: "`spec.podCIDR`, and the daemon's flags for routes.",
 			Fix:   "kubectl get node {name} -o jsonpath='{.spec.podCIDR}' # then see docs/guides/node-cidrs.md, or set --configure-cloud-routes=false",
-			Needs: append([]Source{Nodes}, managers...), find: noPodCIDR,
 		},
 		{
-			ID: "FL209", Category: OfNodes, Level: Warning, Title: "A Node has only the old label for its zone",
-			Why:   "Schedulers and volumes read `topology.kubernetes.io/zone`. `failure-domain.beta.kubernetes.io/zone` is deprecated since 1.17.",
-			Looks: "The labels of all Nodes.",
+			ID: "FL209", Level: Warning, Needs: []cluster.Source{cluster.Nodes}, find: ofNodes(oldLabels),
+			Title: "A Node has only the old label for its zone",
+			Why:   "Schedulers and volumes read `topology.kubernetes.io/zone`.",
 			Fix:   "kubectl describe node {name} # a cloud-controller-manager that is newer than 1.17 writes both",
-			Needs: []Source{Nodes}, find: oldLabels,
 		},
 		{
-			ID: "FL210", Category: OfNodes, Level: Warning, Title: "A Node stays although the cloud does not know its instance",
-			Why:   "Fairlead deletes a Node only if all preconditions are met, and one is not met. The condition `CloudInstanceMissing` says which.",
-			Looks: "That condition, and for how long the Node has had it.",
+			ID: "FL210", Level: Warning, Needs: []cluster.Source{cluster.Nodes}, find: ofNodes(deletionHeld),
+			Title: "A Node stays although the cloud does not know its instance",
+			Why:   "A precondition of its deletion is not met. The condition `CloudInstanceMissing` says which.",
 			Fix:   "kubectl describe node {name} # docs/guides/node-deletion.md explains each reason",
-			Needs: []Source{Nodes}, find: deletionHeld,
 		},
 	}
 }
@@ -110,45 +100,23 @@ func initialisedChecks() []Check {
 // waits reports whether the Node has yet to be initialised.
 func waits(n *corev1.Node) bool { return nodefact.IsUninitialized(n) }
 
-// leftAlone reports whether a label keeps every manager off the Node.
-func leftAlone(n *corev1.Node) bool {
-	for _, key := range []string{ownership.LabelExclude, ownership.LabelExcludeRestricted} {
-		if nodefact.HasLabel(n, key) {
-			return true
-		}
+func neverInitialised(v *cluster.View) []Finding {
+	hasCloud := slices.ContainsFunc(v.Nodes, func(n corev1.Node) bool { return n.Spec.ProviderID != "" })
+	if !hasCloud && len(v.Managers()) == 0 {
+		return nil
 	}
-	return n.Labels[ownership.LabelProvider] == "none" || n.Labels[ownership.LabelProviderRestricted] == "none"
-}
-
-// eachNode calls f for each Node that is not left alone.
-func (v *View) eachNode(f func(*corev1.Node)) {
-	for i := range v.Nodes {
-		if !leftAlone(&v.Nodes[i]) {
-			f(&v.Nodes[i])
+	return ofNodes(func(v *cluster.View, n *corev1.Node) Finding {
+		c := nodefact.Condition(n, mark.NodeInitialized)
+		initialised := c != nil && c.Status == corev1.ConditionTrue // If there is no ID, type or zone, the provider offers none.
+		described := n.Spec.ProviderID != "" || n.Labels[corev1.LabelInstanceTypeStable] != "" || n.Labels[corev1.LabelTopologyZone] != ""
+		if initialised || described || waits(n) || !v.IsOld(n.CreationTimestamp.Time) {
+			return Finding{}
 		}
-	}
-}
-
-func objectOf(n *corev1.Node) string { return "node/" + n.Name }
-
-func neverInitialised(v *View) (all []Finding) {
-	if len(v.Managers()) == 0 && !slices.ContainsFunc(v.Nodes, func(n corev1.Node) bool { return n.Spec.ProviderID != "" }) {
-		return nil // This cluster has no cloud.
-	}
-	v.eachNode(func(n *corev1.Node) {
-		if c := nodefact.Condition(n, mark.NodeInitialized); c != nil && c.Status == corev1.ConditionTrue {
-			return // Fairlead has initialised the Node. If there is no ID, type or zone, the provider offers none.
-		}
-		typed := n.Labels[corev1.LabelInstanceTypeStable] != "" || n.Labels[corev1.LabelTopologyZone] != ""
-		if waits(n) || n.Spec.ProviderID != "" || typed || !v.isOld(n.CreationTimestamp.Time) {
-			return
-		}
-		all = append(all, Finding{
-			Object: objectOf(n), Message: "It has no provider ID, zone or type, and no taint: its kubelet runs without --cloud-provider=external.",
+		return Finding{
+			Message:  "It has no provider ID, zone or type, and no taint: its kubelet runs without --cloud-provider=external.",
 			Evidence: writersOf(n),
-		})
-	})
-	return all
+		}
+	})(v)
 }
 
 // writersOf returns the field managers that have written the Node.
@@ -160,92 +128,74 @@ func writersOf(n *corev1.Node) []string {
 	return limited(slices.Sorted(maps.Keys(seen)))
 }
 
-func nobodyInitialises(v *View) (all []Finding) {
+func nobodyInitialises(v *cluster.View) []Finding {
 	var names []string
-	v.eachNode(func(n *corev1.Node) {
+	eachNode(v, func(n *corev1.Node) {
 		if waits(n) {
 			names = append(names, n.Name)
 		}
 	})
-	known := v.Managers()
-	if len(known) == 0 && len(names) > 0 {
-		return []Finding{{Message: have(names, "Node") + " the taint of Nodes that wait, and there is no cloud-controller-manager.", Evidence: limited(names)}}
+	if len(v.Managers()) == 0 && len(names) > 0 {
+		f := found("%s the taint of Nodes that wait, and there is no cloud-controller-manager.", have(names))
+		f.Evidence = limited(names)
+		return []Finding{f}
 	}
-	for _, m := range known {
-		if m.Workload != nil && !tolerates(m.Workload, corev1.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule}) {
-			all = append(all, Finding{Object: m.object(), Message: "Its Pods do not tolerate node.cloudprovider.kubernetes.io/uninitialized, so they cannot start where every Node waits for them."})
+	return ofWorkloads(func(_ *cluster.View, _ cluster.Manager, w *cluster.Workload) Finding {
+		if tolerates(w, corev1.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule}) {
+			return Finding{}
 		}
-	}
-	return all
+		return found("Its Pods do not tolerate node.cloudprovider.kubernetes.io/uninitialized, so they cannot start where every Node waits for them.")
+	})(v)
 }
 
 // tolerates reports whether the workload's Pods can be scheduled to a node with the
 // taint. It returns true for a static Pod, because no scheduler places static Pods.
-func tolerates(w *Workload, taint corev1.Taint) bool {
-	return w.Kind == staticPod || slices.ContainsFunc(w.Template.Tolerations, func(t corev1.Toleration) bool {
+func tolerates(w *cluster.Workload, taint corev1.Taint) bool {
+	return w.Kind == cluster.StaticPod || slices.ContainsFunc(w.Template.Tolerations, func(t corev1.Toleration) bool {
 		return (t.Key == "" && t.Operator == corev1.TolerationOpExists || t.Key == taint.Key) &&
 			(t.Effect == "" || t.Effect == taint.Effect) &&
 			(t.Operator == corev1.TolerationOpExists || t.Value == taint.Value)
 	})
 }
 
-// waitSince returns the time at which the Node began to wait. If the Node has the
-// condition about its initialisation, this is the time at which the condition changed:
-// the Node may wait a second time, because somebody can add the taint again. Otherwise,
-// it is the time of its creation.
-func waitSince(n *corev1.Node) time.Time {
-	if c := nodefact.Condition(n, mark.NodeInitialized); c != nil && c.Status != corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
-		return c.LastTransitionTime.Time
+// waiting returns the time at which the Node began to wait, and the condition that says
+// why. If no condition says why, the condition is empty, and the Node has waited since
+// its creation. The result long is false if the Node has not waited too long. A Node may
+// wait a second time, because somebody can add the taint again.
+func waiting(v *cluster.View, n *corev1.Node) (since time.Time, c *corev1.NodeCondition, long bool) {
+	since, c = n.CreationTimestamp.Time, nodefact.Condition(n, mark.NodeInitialized)
+	if c == nil || c.Status == corev1.ConditionTrue {
+		c = &corev1.NodeCondition{}
 	}
-	return n.CreationTimestamp.Time
-}
-
-// eachWaiting calls f for each Node that has waited too long. f also gets the condition
-// that says why the Node waits. If there is none, f gets an empty condition.
-func (v *View) eachWaiting(f func(*corev1.Node, *corev1.NodeCondition)) {
-	v.eachNode(func(n *corev1.Node) {
-		if waits(n) && v.isOld(waitSince(n)) {
-			c := nodefact.Condition(n, mark.NodeInitialized)
-			if c == nil || c.Status == corev1.ConditionTrue {
-				c = &corev1.NodeCondition{}
-			}
-			f(n, c)
-		}
-	})
-}
-
-func waitsLong(v *View) (all []Finding) {
-	if len(v.Managers()) == 0 {
-		return nil // FL202 reports the Nodes.
+	if !c.LastTransitionTime.IsZero() {
+		since = c.LastTransitionTime.Time
 	}
-	v.eachWaiting(func(n *corev1.Node, c *corev1.NodeCondition) {
-		if c.Reason == instanceNotFound || c.Reason == cloudDenied {
-			return // FL205 or FL501 reports it.
-		}
-		cause := "No condition says why: its manager is not Fairlead, or has not looked at the Node yet."
-		if c.Reason != "" {
-			cause = c.Reason + ": " + c.Message
-		}
-		all = append(all, Finding{Object: objectOf(n), Message: fmt.Sprintf("It has waited for %s. %s", v.since(waitSince(n)), cause)})
-	})
-	return all
+	return since, c, waits(n) && v.IsOld(since)
 }
 
-// since returns the time from t to v.Now as a text.
-func (v *View) since(t time.Time) string { return v.Now.Sub(t).Round(time.Second).String() }
-
-func unknownToCloud(v *View) (all []Finding) {
-	v.eachWaiting(func(n *corev1.Node, c *corev1.NodeCondition) {
-		if c.Reason == instanceNotFound {
-			all = append(all, Finding{Object: objectOf(n), Message: fmt.Sprintf("It has waited for %s. %s", v.since(waitSince(n)), c.Message)})
-		}
-	})
-	return all
+func waitsLong(v *cluster.View, n *corev1.Node) Finding {
+	since, c, long := waiting(v, n)
+	if !long || len(v.Managers()) == 0 || c.Reason == instanceNotFound || c.Reason == cloudDenied {
+		return Finding{} // FL202, FL205 or FL501 reports it.
+	}
+	cause := "No condition says why: its manager is not Fairlead, or has not looked at the Node yet."
+	if c.Reason != "" {
+		cause = c.Reason + ": " + c.Message
+	}
+	return found("It has waited for %s. %s", v.Since(since), cause)
 }
 
-func sharedID(v *View) (all []Finding) {
+func unknownToCloud(v *cluster.View, n *corev1.Node) Finding {
+	since, c, long := waiting(v, n)
+	if !long || c.Reason != instanceNotFound {
+		return Finding{}
+	}
+	return found("It has waited for %s. %s", v.Since(since), c.Message)
+}
+
+func sharedID(v *cluster.View) (all []Finding) {
 	holders := map[string][]string{}
-	v.eachNode(func(n *corev1.Node) {
+	eachNode(v, func(n *corev1.Node) {
 		if n.Spec.ProviderID != "" {
 			holders[n.Spec.ProviderID] = append(holders[n.Spec.ProviderID], n.Name)
 		}
@@ -253,23 +203,24 @@ func sharedID(v *View) (all []Finding) {
 	for _, id := range slices.Sorted(maps.Keys(holders)) {
 		if names := holders[id]; len(names) > 1 {
 			slices.Sort(names)
-			all = append(all, Finding{Object: "node/" + names[len(names)-1], others: names, Message: fmt.Sprintf("Nodes %s have the provider ID %q.", strings.Join(limited(names), ", "), id)})
+			f := found("Nodes %s have the provider ID %q.", strings.Join(limited(names), ", "), id)
+			f.Object, f.others = "node/"+names[len(names)-1], names
+			all = append(all, f)
 		}
 	}
 	return all
 }
 
-func foreignID(v *View) (all []Finding) {
-	counts := map[string]int{}
-	v.eachNode(func(n *corev1.Node) {
+func foreignID(v *cluster.View) []Finding {
+	counts, declared := map[string]int{}, map[string]bool{"": true}
+	eachNode(v, func(n *corev1.Node) {
 		if s := nodefact.Scheme(n); s != "" {
 			counts[s]++
 		}
 	})
-	declared := map[string]bool{}
 	for _, m := range v.Managers() {
 		declared[m.Flags["cloud-provider"]] = true
-		for _, s := range m.Flags.list("own-provider-id-schemes") {
+		for _, s := range m.Flags.List("own-provider-id-schemes") {
 			declared[s] = true
 		}
 	}
@@ -278,73 +229,46 @@ func foreignID(v *View) (all []Finding) {
 	if len(counts) > 0 {
 		declared[slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b string) int { return cmp.Compare(counts[a], counts[b]) })] = true
 	}
-	v.eachNode(func(n *corev1.Node) {
-		if s := nodefact.Scheme(n); s != "" && !declared[s] {
-			all = append(all, Finding{
-				Object: objectOf(n), Message: fmt.Sprintf("Its provider ID is %q, which does not belong to the cloud of the other Nodes.", n.Spec.ProviderID),
-				Evidence: writersOf(n),
-			})
+	return ofNodes(func(_ *cluster.View, n *corev1.Node) Finding {
+		if declared[nodefact.Scheme(n)] {
+			return Finding{}
 		}
-	})
-	return all
+		f := found("Its provider ID is %q, which does not belong to the cloud of the other Nodes.", n.Spec.ProviderID)
+		f.Evidence = writersOf(n)
+		return f
+	})(v)
 }
 
-func pendingCertificates(v *View) (all []Finding) {
+func pendingCertificates(v *cluster.View) (all []Finding) {
 	for i := range v.Requests {
-		if r := &v.Requests[i]; len(r.Status.Conditions) == 0 && v.isOld(r.CreationTimestamp.Time) {
-			all = append(all, Finding{Object: "csr/" + r.Name, Message: fmt.Sprintf("The request of %s has waited for %s.", r.Spec.Username, v.since(r.CreationTimestamp.Time))})
+		if r := &v.Requests[i]; len(r.Status.Conditions) == 0 && v.IsOld(r.CreationTimestamp.Time) {
+			all = add(all, "csr/"+r.Name, found("The request of %s has waited for %s.", r.Spec.Username, v.Since(r.CreationTimestamp.Time)))
 		}
 	}
 	return all
 }
 
-func noPodCIDR(v *View) (all []Finding) {
-	if !slices.ContainsFunc(v.Managers(), Manager.routes) {
-		return nil
+func noPodCIDR(v *cluster.View, n *corev1.Node) Finding {
+	if n.Spec.PodCIDR != "" || waits(n) || !v.IsOld(n.CreationTimestamp.Time) || !slices.ContainsFunc(v.Managers(), cluster.Manager.Routes) {
+		return Finding{}
 	}
-	v.eachNode(func(n *corev1.Node) {
-		if n.Spec.PodCIDR == "" && !waits(n) && v.isOld(n.CreationTimestamp.Time) {
-			all = append(all, Finding{Object: objectOf(n), Message: "It has no pod CIDR, so there is no route to its pods."})
-		}
-	})
-	return all
+	return found("It has no pod CIDR, so there is no route to its pods.")
 }
 
-func oldLabels(v *View) (all []Finding) {
-	v.eachNode(func(n *corev1.Node) {
-		if old := n.Labels[corev1.LabelFailureDomainBetaZone]; old != "" && n.Labels[corev1.LabelTopologyZone] == "" {
-			all = append(all, Finding{Object: objectOf(n), Message: fmt.Sprintf("It has the label %s=%s and not %s.", corev1.LabelFailureDomainBetaZone, old, corev1.LabelTopologyZone)})
-		}
-	})
-	return all
-}
-
-func deletionHeld(v *View) (all []Finding) {
-	v.eachNode(func(n *corev1.Node) {
-		c := nodefact.Condition(n, mark.InstanceMissing)
-		if c != nil && c.Status == corev1.ConditionTrue && c.Reason != cloudDenied && v.isOld(c.LastTransitionTime.Time) {
-			all = append(all, Finding{Object: objectOf(n), Message: fmt.Sprintf("%s: %s", c.Reason, c.Message), Evidence: []string{"for " + v.since(c.LastTransitionTime.Time)}})
-		}
-	})
-	return all
-}
-
-// mostNames is the maximum number of names in a finding.
-const mostNames = 10
-
-// limited returns the names. If there are more than mostNames, it returns the first
-// mostNames and says how many more there are.
-func limited(names []string) []string {
-	if len(names) <= mostNames {
-		return names
+func oldLabels(_ *cluster.View, n *corev1.Node) Finding {
+	old := n.Labels[corev1.LabelFailureDomainBetaZone]
+	if old == "" || n.Labels[corev1.LabelTopologyZone] != "" {
+		return Finding{}
 	}
-	return append(names[:mostNames:mostNames], fmt.Sprintf("and %d more", len(names)-mostNames))
+	return found("It has the label %s=%s and not %s.", corev1.LabelFailureDomainBetaZone, old, corev1.LabelTopologyZone)
 }
 
-// have returns "Node a has" or "3 Nodes have".
-func have(names []string, kind string) string {
-	if len(names) == 1 {
-		return kind + " " + names[0] + " has"
+func deletionHeld(v *cluster.View, n *corev1.Node) Finding {
+	c := nodefact.Condition(n, mark.InstanceMissing)
+	if c == nil || c.Status != corev1.ConditionTrue || c.Reason == cloudDenied || !v.IsOld(c.LastTransitionTime.Time) {
+		return Finding{}
 	}
-	return fmt.Sprintf("%d %ss have", len(names), kind)
+	f := found("%s: %s", c.Reason, c.Message)
+	f.Evidence = []string{"for " + v.Since(c.LastTransitionTime.Time)}
+	return f
 }

@@ -5,143 +5,122 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/cluster"
 )
-
-// Right is the right to use a verb on a resource.
-type Right struct {
-	Verb      string `json:"verb"`
-	Group     string `json:"group,omitempty"`
-	Resource  string `json:"resource"` // with the subresource, if any
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name,omitempty"`
-	// Excess marks a right that a manager should not have.
-	Excess bool `json:"excess,omitempty"`
-}
-
-// split returns the resource and its subresource.
-func (r Right) split() (resource, sub string) {
-	resource, sub, _ = strings.Cut(r.Resource, "/")
-	return resource, sub
-}
-
-func (r Right) String() string {
-	resource, sub := r.split()
-	if r.Group != "" {
-		resource += "." + r.Group
-	}
-	if sub != "" {
-		resource += "/" + sub
-	}
-	return strings.TrimSpace(r.Verb + " " + resource + " " + r.Name)
-}
 
 func rightsChecks() []Check {
 	return []Check{
 		{
-			ID: "FL401", Category: Rights, Level: Error, Title: "The manager's account lacks a right",
-			Why:   "All requests that need the right fail. Without `delete nodes`, for example, Nodes of terminated instances stay for ever.",
-			Looks: "A SubjectAccessReview for each right that docs/reference/rights.md lists, as far as the manager's flags need it.",
+			ID: "FL401", Level: Error, Needs: andManagers(cluster.Reviews), find: missingRights, cannot: withoutReviews,
+			Title: "The manager's account lacks a right",
+			Why:   "All requests that need it fail. [rights.md](rights.md) lists them.",
 			Fix:   "kubectl -n {namespace} get {kind} {name} -o jsonpath='{.spec.template.spec.serviceAccountName}' # then give this account the right, with a ClusterRole and a ClusterRoleBinding: deploy/deployment.yaml has both for Fairlead; the daemon of a vendor needs the roles of the vendor",
-			Needs: append([]Source{Reviews}, managers...), find: missingRights, cannot: withoutReviews,
 		},
 		{
-			ID: "FL403", Category: Rights, Level: Warning, Title: "The manager's account has rights that allow almost everything",
-			Why:   "Somebody who takes over the Pod gets these rights, too.",
-			Looks: "A SubjectAccessReview for each of these rights: list all Secrets, create Pods, create tokens of any service account, impersonate users, and `*`. Some providers read a Secret: narrow the right to that Secret.",
+			ID: "FL403", Level: Warning, Needs: andManagers(cluster.Reviews), find: excessRights, cannot: withoutReviews,
+			Title: "The manager's account has rights that allow almost everything",
+			Why:   "These are: list all Secrets, create Pods, create tokens of any account, impersonate users, and `*`.",
 			Fix:   "kubectl get clusterrolebindings -o wide | grep {name} # then bind the role in deploy/deployment.yaml instead, and the rights that docs/reference/rights.md lists for the provider",
-			Needs: append([]Source{Reviews}, managers...), find: excessRights, cannot: withoutReviews,
 		},
 	}
 }
 
-// account returns the account with which the manager reads objects and renews its
-// Lease. With --use-service-account-credentials, controllers write with other
-// accounts.
-func (m Manager) account() string {
-	return "system:serviceaccount:" + m.Workload.Namespace + ":" + m.Workload.Template.ServiceAccount
-}
+// mostReviewed is the maximum number of managers whose accounts are reviewed.
+const mostReviewed = 3
 
-// groupsOf returns the groups of a service account.
-func groupsOf(account string) []string {
-	parts := strings.Split(account, ":")
-	return []string{"system:serviceaccounts", "system:serviceaccounts:" + parts[2], "system:authenticated"}
-}
-
-func (m Manager) writer(controller string) string {
-	if m.Flags.is("use-service-account-credentials", false) {
-		return "system:serviceaccount:" + metav1.NamespaceSystem + ":" + controller
-	}
-	return m.account()
-}
-
-// reviews returns the reviews to make about the rights of a manager's accounts. They
-// have no answers yet.
-func (m Manager) reviews() []Review {
-	var all []Review
-	ask := func(account string, rights ...Right) {
-		for _, r := range rights {
-			all = append(all, Review{Manager: m.object(), Account: account, Right: r})
+// questions returns the reviews to make about the rights of the managers' accounts.
+func questions(v *cluster.View) (all []cluster.Review) {
+	reviewed := 0
+	for _, m := range v.Managers() {
+		if m.Workload != nil && m.Workload.Template.ServiceAccount != "" && reviewed < mostReviewed {
+			reviewed++
+			all = append(all, questionsAbout(m)...)
 		}
 	}
-	ask(m.account(), Right{Verb: "list", Resource: "nodes"}, Right{Verb: "watch", Resource: "nodes"})
-	if m.Elects && m.Lease != "" {
-		namespace, name, _ := strings.Cut(m.Lease, "/")
-		for _, verb := range []string{"get", "update"} {
-			ask(m.account(), Right{Verb: verb, Group: "coordination.k8s.io", Resource: "leases", Namespace: namespace, Name: name})
-		}
-	}
-	if m.runs("cloud-node-controller", "cloud-node") {
-		ask(m.writer("node-controller"), Right{Verb: "patch", Resource: "nodes"}, Right{Verb: "patch", Resource: "nodes/status"}, Right{Verb: "create", Resource: "events"})
-	}
-	if m.runs("cloud-node-lifecycle-controller", "cloud-node-lifecycle") && m.Flags.is("node-deletion", true) {
-		ask(m.writer("node-controller"), Right{Verb: "get", Resource: "nodes"}, Right{Verb: "delete", Resource: "nodes"})
-	}
-	if m.runs("service-lb-controller", "service") {
-		ask(m.account(), Right{Verb: "list", Resource: "services"}, Right{Verb: "watch", Resource: "services"})
-		ask(m.writer("service-controller"), Right{Verb: "patch", Resource: "services/status"})
-	}
-	ask(m.account(),
-		Right{Verb: "list", Resource: "secrets", Excess: true},
-		Right{Verb: "create", Resource: "pods", Excess: true},
-		Right{Verb: "create", Resource: "serviceaccounts/token", Excess: true},
-		Right{Verb: "impersonate", Resource: "users", Excess: true},
-		Right{Verb: "*", Group: "*", Resource: "*", Excess: true},
-	)
 	return all
 }
 
-func withoutReviews(v *View) string {
+// questionsAbout returns the reviews to make about one manager. With
+// --use-service-account-credentials, its controllers write with accounts of their own.
+func questionsAbout(m cluster.Manager) (all []cluster.Review) {
+	const accounts = "system:serviceaccount:"
+	account := accounts + m.Workload.Namespace + ":" + m.Workload.Template.ServiceAccount
+	writer := func(controller string) string {
+		if m.Flags.Is("use-service-account-credentials", false) {
+			return accounts + metav1.NamespaceSystem + ":" + controller
+		}
+		return account
+	}
+	ask := func(account, resource string, verbs ...string) {
+		for _, verb := range verbs {
+			all = append(all, cluster.Review{Manager: m.Object(), Account: account, Right: cluster.Right{Verb: verb, Resource: resource}})
+		}
+	}
+	ask(account, "nodes", "list", "watch")
+	if m.Elects && m.Lease != "" {
+		namespace, name, _ := strings.Cut(m.Lease, "/")
+		ask(account, "leases", "get", "update")
+		for i := range all[2:] {
+			r := &all[2+i].Right
+			r.Group, r.Namespace, r.Name = "coordination.k8s.io", namespace, name
+		}
+	}
+	if m.Runs("cloud-node-controller", "cloud-node") {
+		by := writer("node-controller")
+		ask(by, "nodes", "patch")
+		ask(by, "nodes/status", "patch")
+		ask(by, "events", "create")
+	}
+	if m.Runs("cloud-node-lifecycle-controller", "cloud-node-lifecycle") && m.Flags.Is("node-deletion", true) {
+		ask(writer("node-controller"), "nodes", "get", "delete")
+	}
+	if m.Runs("service-lb-controller", "service") {
+		ask(account, "services", "list", "watch")
+		ask(writer("service-controller"), "services/status", "patch")
+	}
+	for _, r := range []cluster.Right{
+		{Verb: "list", Resource: "secrets", Excess: true},
+		{Verb: "create", Resource: "pods", Excess: true},
+		{Verb: "create", Resource: "serviceaccounts/token", Excess: true},
+		{Verb: "impersonate", Resource: "users", Excess: true},
+		{Verb: "*", Group: "*", Resource: "*", Excess: true},
+	} {
+		all = append(all, cluster.Review{Manager: m.Object(), Account: account, Right: r})
+	}
+	return all
+}
+
+func withoutReviews(v *cluster.View) string {
 	if len(v.Reviews) == 0 {
 		return "no manager's service account is known"
 	}
 	return ""
 }
 
-// reviewed selects reviews with the given function. It returns a finding for each
-// account in the selected reviews. The finding names the account's rights in these
-// reviews.
-func (v *View) reviewed(what string, holds func(Review) bool) (all []Finding) {
+// reviewsOf returns a finding for each account that the chosen reviews are about. The
+// finding names the rights in these reviews.
+func reviewsOf(v *cluster.View, what string, chosen func(cluster.Review) bool) (all []Finding) {
 	at := map[string]int{}
 	for _, r := range v.Reviews {
-		if !holds(r) {
+		if !chosen(r) {
 			continue
 		}
 		key := r.Manager + " " + r.Account
-		if _, ok := at[key]; !ok {
-			at[key] = len(all)
-			all = append(all, Finding{Object: r.Manager, Message: fmt.Sprintf("%s %s: ", r.Account, what)})
-		} else {
-			all[at[key]].Message += ", "
+		if i, ok := at[key]; ok {
+			all[i].Message += ", " + r.Right.String()
+			continue
 		}
-		all[at[key]].Message += r.Right.String()
+		at[key] = len(all)
+		all = append(all, Finding{Object: r.Manager, Message: fmt.Sprintf("%s %s: %s", r.Account, what, r.Right)})
 	}
 	return all
 }
 
-func missingRights(v *View) []Finding {
-	return v.reviewed("may not", func(r Review) bool { return !r.Right.Excess && !r.Allowed })
+func missingRights(v *cluster.View) []Finding {
+	return reviewsOf(v, "may not", func(r cluster.Review) bool { return !r.Right.Excess && !r.Allowed })
 }
 
-func excessRights(v *View) []Finding {
-	return v.reviewed("may", func(r Review) bool { return r.Right.Excess && r.Allowed })
+func excessRights(v *cluster.View) []Finding {
+	return reviewsOf(v, "may", func(r cluster.Review) bool { return r.Right.Excess && r.Allowed })
 }

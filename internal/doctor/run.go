@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-k8s/fairlead/internal/printable"
+	"github.com/fairlead-k8s/fairlead/internal/cluster"
 )
 
 // Choice selects the checks to run and the findings to report.
@@ -18,12 +18,12 @@ type Choice struct {
 // Validate returns an error if a category or an ID does not exist.
 func (c Choice) Validate() error {
 	for _, only := range c.Only {
-		if !slices.Contains(Categories(), Category(only)) {
-			return fmt.Errorf("--only: %q is not one of %s", only, strings.Join(categoryNames(), ", "))
+		if !slices.Contains(Categories(), only) {
+			return fmt.Errorf("--only: %q is not one of %s", only, strings.Join(Categories(), ", "))
 		}
 	}
 	for _, skip := range c.Skip {
-		if !slices.ContainsFunc(Checks(), func(c Check) bool { return strings.EqualFold(c.ID, skip) }) {
+		if !slices.ContainsFunc(ids(), func(id string) bool { return strings.EqualFold(id, skip) }) {
 			return fmt.Errorf("--skip: there is no check %q; docs/reference/doctor.md lists all", skip)
 		}
 	}
@@ -32,7 +32,7 @@ func (c Choice) Validate() error {
 
 func (c Choice) wants(check Check) bool {
 	skipped := slices.ContainsFunc(c.Skip, func(id string) bool { return strings.EqualFold(id, check.ID) })
-	return !skipped && (len(c.Only) == 0 || slices.Contains(c.Only, string(check.Category)))
+	return !skipped && (len(c.Only) == 0 || slices.Contains(c.Only, check.Category()))
 }
 
 // wantsFinding reports whether a finding is wanted. A finding about several Nodes is
@@ -43,53 +43,54 @@ func (c Choice) wantsFinding(f Finding) bool {
 }
 
 // Run makes the checks.
-func Run(v *View, c Choice) Report {
+func Run(v *cluster.View, c Choice) Report {
 	r := Report{Version: v.Version, Time: v.Now, Findings: []Finding{}, Unknown: []Unknown{}, Passed: []string{}}
 	for _, check := range Checks() {
-		if c.wants(check) {
-			r.take(v, check, c)
+		if !c.wants(check) {
+			continue
+		}
+		found, why := check.run(v, c)
+		r.Findings = append(r.Findings, found...)
+		switch {
+		case why != "":
+			r.Unknown = append(r.Unknown, Unknown{check.ID, check.Category(), why})
+		case len(found) == 0:
+			r.Passed = append(r.Passed, check.ID)
 		}
 	}
 	return r
 }
 
-// take makes one check.
-func (r *Report) take(v *View, check Check, c Choice) {
-	if rights := v.missing(check.Needs); len(rights) > 0 {
-		r.Unknown = append(r.Unknown, Unknown{check.ID, check.Category, "needs " + strings.Join(rights, ", ")})
-		return
-	}
-	if check.cannot != nil {
-		if why := check.cannot(v); why != "" {
-			r.Unknown = append(r.Unknown, Unknown{check.ID, check.Category, why})
-			return
+// run makes one check. If the result is not known, it returns the reason.
+func (c Check) run(v *cluster.View, chosen Choice) (all []Finding, unknown string) {
+	var missing []string
+	for _, s := range c.Needs {
+		if why := v.Why(s); why != "" && !slices.Contains(missing, why) {
+			missing = append(missing, why)
 		}
 	}
-	found := slices.DeleteFunc(check.find(v), func(f Finding) bool { return !c.wantsFinding(f) })
-	for _, f := range found {
-		f.Object = shown(f.Object)
-		f.ID, f.Category, f.Level, f.Docs, f.Fix = check.ID, check.Category, check.Level, check.Docs(), check.fixFor(f.Object)
-		f.Message = shown(f.Message)
+	if len(missing) > 0 {
+		return nil, "needs " + strings.Join(missing, ", ")
+	}
+	if c.cannot != nil {
+		if why := c.cannot(v); why != "" {
+			return nil, why
+		}
+	}
+	for _, f := range c.find(v) {
+		if !chosen.wantsFinding(f) {
+			continue
+		}
+		f.Object, f.Message = cluster.Shown(f.Object), cluster.Shown(f.Message)
+		f.ID, f.Category, f.Level, f.Docs, f.Fix = c.ID, c.Category(), c.Level, c.Docs(), c.fixFor(f.Object)
 		for i := range f.Evidence {
-			f.Evidence[i] = shown(f.Evidence[i])
+			f.Evidence[i] = cluster.Shown(f.Evidence[i])
 		}
-		r.Findings = append(r.Findings, f)
+		all = append(all, f)
 	}
-	if len(found) > 0 {
-		return
+	partly := slices.IndexFunc(c.Needs, func(s cluster.Source) bool { return v.Partly[s] })
+	if len(all) > 0 || partly < 0 {
+		return all, ""
 	}
-	for _, s := range check.Needs {
-		if v.Partly[s] {
-			r.Unknown = append(r.Unknown, Unknown{check.ID, check.Category, fmt.Sprintf("not all %s were read, and nothing was found in those that were read", strings.TrimPrefix(string(s), "list "))})
-			return
-		}
-	}
-	r.Passed = append(r.Passed, check.ID)
+	return nil, fmt.Sprintf("not all %s were read, and nothing was found in those that were read", strings.TrimPrefix(string(c.Needs[partly]), "list "))
 }
-
-// maxText bounds the length, in bytes, of a text that others might have written.
-const maxText = 1000
-
-// shown turns a text that others might have written into one line without
-// secrets.
-func shown(text string) string { return printable.Line(printable.WithoutSecrets(text), maxText) }

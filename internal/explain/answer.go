@@ -11,56 +11,46 @@ type State string
 
 // The states of an object.
 const (
-	// Unknown means that no daemon has written anything about the object.
-	Unknown State = "unknown"
-	// Ready means that the object does not wait for anything.
-	Ready State = "ready"
-	// Waits means that something is missing, and that the daemon has written what
-	// it is.
-	Waits State = "waits"
-	// Deleting means that the object is being deleted.
-	Deleting State = "deleting"
+	Unknown  State = "unknown"  // no daemon has written anything about it
+	Ready    State = "ready"    // it does not wait for anything
+	Waits    State = "waits"    // something is missing, and the daemon has written what it is
+	Deleting State = "deleting" // it is being deleted
 	// LeftAlone means that the object belongs to another manager, or to none. A request
 	// is also LeftAlone if it is denied, if somebody else has decided on it, or if
 	// nobody waits for it.
 	LeftAlone State = "leftAlone"
 )
 
+// The sources of an answer.
+const (
+	Offline = "offline" // the API server only
+	Live    = "live"    // also the memory of the leading daemon
+)
+
 // Answer says why an object is in its state. Its JSON is stable: fields may be added,
-// but are never renamed.
+// but are never renamed. docs/reference/explain.md describes all fields.
 type Answer struct {
 	Object Object `json:"object"`
-	// Source is Offline or Live.
 	Source string `json:"source"`
 	// NotLive is the reason why the answer lacks the daemon's memory although
 	// --daemon is set.
 	NotLive string `json:"notLive,omitempty"`
 	State   State  `json:"state"`
-	// Summary is the state in one sentence.
 	Summary string `json:"summary"`
 	// Why is the reason that the daemon has written. It is nil if there is none.
-	Why *Cause `json:"why,omitempty"`
-	// Since is the time at which the state began. It is nil if that time is not
-	// known.
-	Since *time.Time `json:"since,omitempty"`
-	// Also has the other reasons that the object shows now.
-	Also []Cause `json:"also,omitempty"`
-	// Reported has the causes that the daemon has reported in the last hour. They
-	// might be over.
-	Reported []Cause `json:"reported,omitempty"`
+	Why      *Cause     `json:"why,omitempty"`
+	Since    *time.Time `json:"since,omitempty"`
+	Also     []Cause    `json:"also,omitempty"`     // the other reasons that the object shows now
+	Reported []Cause    `json:"reported,omitempty"` // in the last hour; they might be over
 	// Others has events of the last hour that have a reason of the daemon, but that
 	// others have recorded. The answer does not depend on them.
-	Others []Cause `json:"others,omitempty"`
-	// Writers has the writers of the fields that matter for the answer.
-	Writers []Writer `json:"writers,omitempty"`
-	// In a live answer, Memory has what the leader's controllers remember about the
-	// object.
-	Memory []step.Memory `json:"memory,omitempty"`
+	Others  []Cause       `json:"others,omitempty"`
+	Writers []Writer      `json:"writers,omitempty"`
+	Memory  []step.Memory `json:"memory,omitempty"` // of the leader's controllers, in a live answer
 	// Daemon is empty in Waiting.Items, because Waiting.Daemon is the same for all
 	// items.
-	Daemon Daemon `json:"daemon,omitzero"`
-	// Next has the commands to type next.
-	Next []string `json:"next,omitempty"`
+	Daemon Daemon   `json:"daemon,omitzero"`
+	Next   []string `json:"next,omitempty"` // commands
 }
 
 // Object is the object that an answer is about.
@@ -104,11 +94,9 @@ type Writer struct {
 
 // Daemon is the state of the daemon, mostly derived from its Lease.
 type Daemon struct {
-	Lease string `json:"lease"`
-	// Leader is the holder of the Lease. It is empty if there is none.
-	Leader string `json:"leader,omitempty"`
-	// Version is the version of the daemon that was asked.
-	Version string    `json:"version,omitempty"`
+	Lease   string    `json:"lease"`
+	Leader  string    `json:"leader,omitempty"`
+	Version string    `json:"version,omitempty"` // of the daemon that was asked
 	Since   time.Time `json:"since,omitzero"`
 	Renewed time.Time `json:"renewed,omitzero"`
 	// Problem is the reason why no daemon works, or why that is unknown. It is

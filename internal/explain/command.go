@@ -31,13 +31,32 @@ const (
 // forms lists the forms of an argument, for error messages.
 const forms = "node/NAME, service/NAMESPACE/NAME, route/CIDR, volume/NAME or request/NAME"
 
-// kinds maps the first word of an argument, such as "svc", to the kind of the object.
-var kinds = map[string]string{
-	"node": kindNode, "nodes": kindNode, "no": kindNode,
-	"service": kindService, "services": kindService, "svc": kindService,
-	"route": kindRoute, "routes": kindRoute,
-	"volume": kindVolume, "volumes": kindVolume, "persistentvolume": kindVolume, "persistentvolumes": kindVolume, "pv": kindVolume,
-	"request": kindRequest, "requests": kindRequest, "certificatesigningrequest": kindRequest, "certificatesigningrequests": kindRequest, "csr": kindRequest,
+// kind says how to explain a kind of object.
+type kind struct {
+	words    []string // other words for the kind in an argument
+	explain  func(Reasons, subject) Answer
+	fields   []string
+	describe string // a command; {namespace} and {name} are those of the object
+}
+
+var kinds = map[string]kind{
+	kindNode:    {[]string{"nodes", "no"}, Reasons.node, fieldsOfNode, "kubectl describe node {name}"},
+	kindService: {[]string{"services", "svc"}, Reasons.service, fieldsOfService, "kubectl -n {namespace} describe service {name}"},
+	kindRoute:   {[]string{"routes"}, Reasons.route, fieldsOfRoute, "kubectl describe node {name}"},
+	kindVolume:  {[]string{"volumes", "persistentvolume", "persistentvolumes", "pv"}, Reasons.volume, fieldsOfVolume, "kubectl describe pv {name}"},
+	kindRequest: {[]string{"requests", "certificatesigningrequest", "certificatesigningrequests", "csr"}, Reasons.request, fieldsOfRequest, "kubectl describe csr {name}"},
+}
+
+// kindOf returns the kind that a word of an argument names, such as "svc". It returns ""
+// if there is none.
+func kindOf(word string) string {
+	word = strings.ToLower(word)
+	for name, k := range kinds {
+		if word == name || slices.Contains(k.words, word) {
+			return name
+		}
+	}
+	return ""
 }
 
 const help = `Says why an object waits, since when, and what would change that, in the words of the
@@ -213,22 +232,22 @@ func lasting(p printed) printed {
 }
 
 func (e *command) lookAt(ctx context.Context, r reader, o Object, d *asked) (printed, error) {
-	v, err := r.view(ctx, o)
+	s, err := r.one(ctx, o)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("there is no %s %s", o.Kind, o.Key)
 	case err != nil:
 		return nil, inspect.Exit(inspect.CannotLook, fmt.Errorf("the API server: %w", err))
 	}
-	return e.reasons.Explain(v).askedToo(ctx, d), nil
+	return e.reasons.explain(s).askedToo(ctx, d), nil
 }
 
 func (e *command) lookAtAll(ctx context.Context, r reader, namespace string) (printed, error) {
-	l, unread, err := r.everything(ctx, namespace)
+	v, unread, err := r.everything(ctx, namespace)
 	if err != nil {
 		return nil, inspect.Exit(inspect.CannotLook, fmt.Errorf("the API server: %w", err))
 	}
-	w := e.reasons.WaitingIn(l, r.daemon(ctx))
+	w := e.reasons.WaitingIn(v, e.lease)
 	w.Unread = unread
 	return w, nil
 }
@@ -236,7 +255,7 @@ func (e *command) lookAtAll(ctx context.Context, r reader, namespace string) (pr
 // object returns the object that an argument names.
 func object(argument, namespace string) (Object, error) {
 	word, key, _ := strings.Cut(argument, "/")
-	o := Object{Kind: kinds[strings.ToLower(word)], Key: key}
+	o := Object{Kind: kindOf(word), Key: key}
 	if o.Kind == "" || key == "" {
 		return o, fmt.Errorf("%q is not %s", argument, forms)
 	}
@@ -273,7 +292,7 @@ func (e *command) complete(c *cobra.Command, args []string, begun string) ([]cob
 	}
 	r := reader{Interface: cluster}
 	var all []cobra.Completion
-	for _, key := range r.keys(ctx, kinds[strings.ToLower(word)]) {
+	for _, key := range r.keys(ctx, kindOf(word)) {
 		all = append(all, word+"/"+key)
 	}
 	return all, cobra.ShellCompDirectiveNoFileComp

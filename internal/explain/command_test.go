@@ -79,7 +79,7 @@ func known(objects ...runtime.Object) (reader, *fake.Clientset) {
 func TestWhatIsRead(t *testing.T) {
 	n, s := aNode(), aService()
 	n.Spec.PodCIDRs = []string{cidr.String(), "fd00:3::/64"}
-	lease := working().Lease
+	lease := working().lease
 	lease.Namespace, lease.Name = "kube-system", "cloud-controller-manager"
 	other := aService()
 	other.Name, other.Spec.Type, other.Finalizers = "internal", corev1.ServiceTypeClusterIP, nil
@@ -87,22 +87,22 @@ func TestWhatIsRead(t *testing.T) {
 	e.Namespace, e.Name, e.InvolvedObject = "default", "e", corev1.ObjectReference{Kind: "Node", Name: n.Name}
 	r, client := known(n, s, other, lease, &e)
 	for _, o := range []Object{{Kind: kindNode, Key: "worker-9"}, {Kind: kindService, Key: "shop/web"}, {Kind: kindRoute, Key: "fd00:3::/64"}} {
-		v, err := r.view(t.Context(), o)
-		if err != nil || v.Daemon.Lease == nil || v.Object.Key != o.Key {
+		v, err := r.one(t.Context(), o)
+		if err != nil || v.daemon.lease == nil || v.Object.Key != o.Key {
 			t.Errorf("%+v: %+v, error %v", o, v, err)
 		}
 		switch {
-		case o.Kind == kindNode && (v.Node == nil || len(v.Events) != 1 || v.Object.UID != "u9"),
-			o.Kind == kindService && v.Service == nil,
-			o.Kind == kindRoute && len(v.Owners) != 1:
+		case o.Kind == kindNode && (v.of == nil || len(v.events) != 1 || v.Object.UID != "u9"),
+			o.Kind == kindService && v.of == nil,
+			o.Kind == kindRoute && v.owners != 1:
 			t.Errorf("%+v: %+v", o, v)
 		}
 	}
-	l, unread, err := r.everything(t.Context(), metav1.NamespaceAll)
-	views := l.views()
+	all, unread, err := r.everything(t.Context(), metav1.NamespaceAll)
+	views := subjects(all)
 	// The fake API server ignores field selectors. So the list of the Services' events also
 	// has the event of the Node. That event must not be in the view of the Service.
-	if err != nil || len(unread) > 0 || len(views) != 2 || len(views[0].Events) == 0 || len(views[1].Events) > 0 {
+	if err != nil || len(unread) > 0 || len(views) != 2 || len(views[0].events) == 0 || len(views[1].events) > 0 {
 		t.Errorf("%d objects: %+v, error %v", len(views), views, err)
 	}
 	for _, a := range client.Actions() {

@@ -59,7 +59,7 @@ func TestWhatTheDaemonRemembers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := all().Explain(ofNode(aNode())).askedToo(t.Context(), d)
+	a := all().explain(ofNode(aNode())).askedToo(t.Context(), d)
 	if a.Source != Live || a.NotLive != "" || a.Daemon.Version != "v1.37.1" || !cmp.Equal([]step.Memory{memory}, a.Memory) {
 		t.Errorf("%+v", a)
 	}
@@ -116,7 +116,7 @@ func TestWhyTheAnswerIsNotLive(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a := all().Explain(ofNode(aNode())).askedToo(t.Context(), d)
+			a := all().explain(ofNode(aNode())).askedToo(t.Context(), d)
 			if a.Source != row.source || !strings.Contains(a.NotLive, row.why) || a.Summary == "" || len(a.Memory) > 0 {
 				t.Errorf("%+v", a)
 			}
@@ -137,14 +137,14 @@ func TestDaemonIsVerified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := all().Explain(ofNode(aNode())).askedToo(t.Context(), d); a.Source != Offline || !strings.Contains(a.NotLive, "certificate") || len(*got) > 0 {
+	if a := all().explain(ofNode(aNode())).askedToo(t.Context(), d); a.Source != Offline || !strings.Contains(a.NotLive, "certificate") || len(*got) > 0 {
 		t.Errorf("%+v, requests %q", a, *got)
 	}
 	flags.insecure = true
 	if d, err = flags.open(aCluster()); err != nil {
 		t.Fatal(err)
 	}
-	if a := all().Explain(ofNode(aNode())).askedToo(t.Context(), d); a.Source != Live {
+	if a := all().explain(ofNode(aNode())).askedToo(t.Context(), d); a.Source != Live {
 		t.Errorf("%+v", a)
 	}
 }

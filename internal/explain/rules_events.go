@@ -8,8 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fairlead-k8s/fairlead/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
-	"github.com/fairlead-k8s/fairlead/internal/inspect"
 )
 
 // event is an event of the daemon, as far as its source says so.
@@ -34,7 +34,7 @@ func (all Reasons) recorded(on string, events []corev1.Event) []event {
 		if !ok || !isDaemons(e, r) {
 			continue
 		}
-		first, last, times := when(e)
+		first, last, times := cluster.When(e)
 		c := Cause{Shown: "event", Reason: e.Reason, Text: e.Message, Do: r.Do, Since: first, Times: times}
 		if name, rest, found := strings.Cut(e.Message, ": "); found && begins[e.Reason] != "" {
 			if inner, ok := all.of(begins[e.Reason], name); ok {
@@ -50,7 +50,7 @@ func (all Reasons) recorded(on string, events []corev1.Event) []event {
 // isDaemons reports whether the daemon has probably recorded the event. The type of an
 // event of kube-controller-manager with the same reason and source differs.
 func isDaemons(e *corev1.Event, r message.Reason) bool {
-	return inspect.IsDaemons(e) && e.Type == r.Type
+	return cluster.IsDaemons(e) && e.Type == r.Type
 }
 
 // byOthers returns the newest events of the last hour that have a reason of the daemon,
@@ -59,9 +59,9 @@ func (all Reasons) byOthers(on string, events []corev1.Event, now time.Time) []C
 	var others []event
 	for i := range events {
 		e := &events[i]
-		first, last, times := when(e)
+		first, last, times := cluster.When(e)
 		if r, ok := all.find(on, "", e.Reason); ok && !isDaemons(e, r) && now.Sub(last) < lately {
-			c := Cause{Shown: "event", Reason: e.Reason, Text: e.Message, Since: first, Times: times, By: cmp.Or(inspect.Source(e), "an unknown component")}
+			c := Cause{Shown: "event", Reason: e.Reason, Text: e.Message, Since: first, Times: times, By: cmp.Or(cluster.SourceOf(e), "an unknown component")}
 			others = append(others, event{cause: c, last: last})
 		}
 	}
@@ -71,22 +71,6 @@ func (all Reasons) byOthers(on string, events []corev1.Event, now time.Time) []C
 		shown = append(shown, e.cause)
 	}
 	return shown
-}
-
-// when returns the first and the last time of an event, and the number of times that
-// it was recorded. The event can have the old form or the new one.
-func when(e *corev1.Event) (first, last time.Time, times int) {
-	first, last, times = e.FirstTimestamp.Time, e.LastTimestamp.Time, int(max(e.Count, 1))
-	if first.IsZero() {
-		first = e.EventTime.Time
-	}
-	if e.Series != nil {
-		last, times = e.Series.LastObservedTime.Time, int(max(e.Series.Count, 1))
-	}
-	if last.IsZero() {
-		last = first
-	}
-	return first, last, times
 }
 
 // isOver reports whether a newer event has one of these reasons.

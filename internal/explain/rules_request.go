@@ -6,6 +6,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 	"github.com/fairlead-k8s/fairlead/internal/controller/requestfact"
@@ -16,23 +17,25 @@ const heldRequest = "ServingCertificateHeld"
 
 // request explains a CertificateSigningRequest. The reason why a request waits is in an
 // event on the Node that has made the request.
-func (all Reasons) request(v View) Answer {
-	r := v.Request
-	v.Events = slices.DeleteFunc(slices.Clone(v.Events), func(e corev1.Event) bool { return e.Reason != heldRequest })
-	events := all.onNodeOf(v)
+func (all Reasons) request(s subject) Answer {
+	r := s.of.(*certificatesv1.CertificateSigningRequest)
+	left := requestfact.LeftAlone(r, s.now)
+	s.events = slices.DeleteFunc(slices.Clone(s.events), func(e corev1.Event) bool {
+		return e.Reason != heldRequest || left != "" // The events say why requests wait.
+	})
+	events := all.recorded("Node", s.events)
+	for i := range events {
+		events[i].cause.About = kindNode + "/" + requestfact.RequesterOf(r)
+	}
 	claims := all.decided(r)
-	left := requestfact.LeftAlone(r, v.Now)
 	about := slices.IndexFunc(events, func(e event) bool { return requestfact.IsAbout(e.cause.Text, r.Name) })
-	if left == "" && about >= 0 {
+	if about >= 0 {
 		claims = []claim{{cause: events[about].cause, state: Waits, summary: "It waits to be approved."}}
 	}
-	if left != "" {
-		events, v.Events = nil, nil // The events say why requests wait, but this request does not wait.
-	}
-	a := v.answer(all, claims, events)
+	a := s.answer(all, claims, events)
 	switch {
 	case left == "" && len(claims) == 0:
-		a.State, a.Summary, a.Since = Unknown, "It waits to be approved. No daemon has said why"+unsaid(a, v), &r.CreationTimestamp.Time
+		a.State, a.Summary, a.Since = Unknown, "It waits to be approved. No daemon has said why"+unsaid(a, r), &r.CreationTimestamp.Time
 	case left == "":
 		a.Since = &r.CreationTimestamp.Time
 	case len(claims) == 0:
@@ -41,32 +44,20 @@ func (all Reasons) request(v View) Answer {
 			a.Summary = fmt.Sprintf("It was decided, but not by this daemon: %s.", verdict.Type)
 		}
 	}
-	a.Writers = writers(r.ManagedFields, fieldsOfRequest)
-	a.Next = append(a.Next, "kubectl describe csr "+r.Name)
 	return a
 }
 
 // unsaid returns the end of the summary of a request if no event says why the request
 // waits.
-func unsaid(a Answer, v View) string {
+func unsaid(a Answer, r *certificatesv1.CertificateSigningRequest) string {
 	switch {
 	case len(a.Reported) > 0:
 		return " in an event about this request. While the reason stays the same, it is recorded only once an hour for all requests of a Node."
-	case requestfact.RequesterOf(v.Request) == "":
+	case requestfact.RequesterOf(r) == "":
 		return ": it was not made by a Node."
 	default:
 		return ". Its Node may not exist or may belong to another manager, or the controller " + mark.CertificateController + " is not running: it is off by default."
 	}
-}
-
-// onNodeOf returns the daemon's events on the Node that has made the request. The newest
-// event comes first.
-func (all Reasons) onNodeOf(v View) []event {
-	events := all.recorded("Node", v.Events)
-	for i := range events {
-		events[i].cause.About = kindNode + "/" + requestfact.RequesterOf(v.Request)
-	}
-	return events
 }
 
 // decided returns the claim that follows from the daemon's decision on the
@@ -76,17 +67,11 @@ func (all Reasons) decided(r *certificatesv1.CertificateSigningRequest) []claim 
 	if c == nil || !isServing(r) {
 		return nil
 	}
-	reason, ok := all.find("CertificateSigningRequest", string(c.Type), c.Reason)
-	if !ok { // Others may decide, too.
+	if _, ours := all.find("CertificateSigningRequest", string(c.Type), c.Reason); !ours { // Others may decide, too.
 		return nil
 	}
-	is := claim{
-		cause: Cause{
-			Shown: fmt.Sprintf("condition %s=%s", c.Type, corev1.ConditionTrue), Reason: c.Reason, Text: c.Message, Do: reason.Do,
-			Since: c.LastTransitionTime.Time,
-		},
-		state: Ready, summary: "It is approved, and its certificate is signed.",
-	}
+	shown := metav1.Condition{Type: string(c.Type), Status: metav1.ConditionTrue, Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime}
+	is := claim{all.causeOf("CertificateSigningRequest", shown), Ready, "It is approved, and its certificate is signed."}
 	switch {
 	case c.Type == certificatesv1.CertificateDenied:
 		is.state, is.summary = LeftAlone, "It is denied. Its kubelet makes another request."

@@ -54,7 +54,7 @@ func TestStates(t *testing.T) {
 		return eventAt(ago, corev1.EventTypeWarning, "CloudInitFailed", "CloudDenied: The cloud denies access.")
 	}
 	for name, row := range map[string]struct {
-		view  View
+		view  subject
 		state State
 		why   string // the reason
 		also  []string
@@ -129,6 +129,11 @@ func TestStates(t *testing.T) {
 			})), Waits, "CloudDenied", []string{"NotProvisioned"},
 		},
 		"FailureWithoutConditions": {ofService(aService(), eventAt(time.Minute, corev1.EventTypeWarning, "SyncLoadBalancerFailed", "No.")), Waits, "SyncLoadBalancerFailed", nil},
+		"ConditionsCountMoreThanAFailure": {
+			ofService(change(aService(), func(s *corev1.Service) {
+				s.Status.Conditions = []metav1.Condition{{Type: service.ConditionServing, Status: metav1.ConditionTrue, Reason: "Ready", Message: "Yes."}}
+			}), eventAt(time.Minute, corev1.EventTypeWarning, "SyncLoadBalancerFailed", "No.")), Ready, "", nil,
+		},
 		"FailureThatIsOver": {
 			ofService(aService(), eventAt(2*time.Minute, corev1.EventTypeWarning, "SyncLoadBalancerFailed", "No."), eventAt(time.Minute, corev1.EventTypeNormal, "EnsuredLoadBalancer", "Ensured")), Unknown, "", nil,
 		},
@@ -177,20 +182,16 @@ func TestStates(t *testing.T) {
 			})), LeftAlone, "FairleadKubeletServing", nil,
 		},
 
-		"RouteOfNoNode": {View{Object: Object{Kind: kindRoute}, CIDR: cidr, Daemon: working(), Now: noon}, Unknown, "", nil},
+		"RouteOfNoNode": {ofRoute(nil), Unknown, "", nil},
 		"RouteWhoseFailureTheEventNames": {
-			View{
-				Object: Object{Kind: kindRoute}, CIDR: cidr, Daemon: working(), Now: noon,
-				Owners: []corev1.Node{*change(aNode(), func(n *corev1.Node) {
-					n.Status.Conditions = append(n.Status.Conditions, nodeCondition(corev1.NodeNetworkUnavailable, corev1.ConditionTrue, "NoRouteCreated"))
-				})},
-				Events: []corev1.Event{eventAt(time.Minute, corev1.EventTypeWarning, "FailedToCreateRoute", "Could not create route u9 10.244.3.0/24 for node worker-9 after 1s: quota")},
-			}, Waits, "FailedToCreateRoute", []string{"NoRouteCreated"},
+			ofRoute([]*corev1.Node{change(aNode(), func(n *corev1.Node) {
+				n.Status.Conditions = append(n.Status.Conditions, nodeCondition(corev1.NodeNetworkUnavailable, corev1.ConditionTrue, "NoRouteCreated"))
+			})}, eventAt(time.Minute, corev1.EventTypeWarning, "FailedToCreateRoute", "Could not create route u9 10.244.3.0/24 for node worker-9 after 1s: quota")), Waits, "FailedToCreateRoute", []string{"NoRouteCreated"},
 		},
-		"RouteOfANodeThatSaysNothing": {View{Object: Object{Kind: kindRoute}, CIDR: cidr, Daemon: working(), Now: noon, Owners: []corev1.Node{*aNode()}}, Unknown, "", nil},
+		"RouteOfANodeThatSaysNothing": {ofRoute([]*corev1.Node{aNode()}), Unknown, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := all().Explain(row.view)
+			a := all().explain(row.view)
 			why := ""
 			if a.Why != nil {
 				why = a.Why.Reason
@@ -202,7 +203,7 @@ func TestStates(t *testing.T) {
 			if a.State != row.state || why != row.why || !cmp.Equal(also, row.also) {
 				t.Errorf("%s because of %q and %q, want %s because of %q and %q", a.State, why, also, row.state, row.why, row.also)
 			}
-			if a.State == "" || a.Summary == "" || len(a.Next) == 0 && row.view.owner() != nil {
+			if a.State == "" || a.Summary == "" || len(a.Next) == 0 && row.view.of != nil {
 				t.Errorf("state %q, summary %q, next %q", a.State, a.Summary, a.Next)
 			}
 		})
@@ -214,7 +215,7 @@ func TestSummaries(t *testing.T) {
 		n.Name, n.CreationTimestamp.Time = "worker-10", n.CreationTimestamp.Add(time.Minute)
 	})
 	for name, row := range map[string]struct {
-		view View
+		view subject
 		want string
 	}{
 		"ServiceWithAClass": {
@@ -222,12 +223,12 @@ func TestSummaries(t *testing.T) {
 			"It waits for its load balancer. No daemon has said why. Its class is acme.example/inner: find out which controller serves it.",
 		},
 		"RouteOfSeveralNodes": {
-			View{Object: Object{Kind: kindRoute}, CIDR: cidr, Daemon: working(), Now: noon, Owners: []corev1.Node{*younger, *aNode()}},
+			ofRoute([]*corev1.Node{younger, aNode()}),
 			"It leads to the pods of node/worker-9, the oldest of 2 Nodes that have the CIDR. No daemon has said whether it exists: routes may be switched off (--configure-cloud-routes).",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := all().Explain(row.view).Summary; got != row.want {
+			if got := all().explain(row.view).Summary; got != row.want {
 				t.Errorf("%s, want %s", got, row.want)
 			}
 		})
@@ -237,10 +238,10 @@ func TestSummaries(t *testing.T) {
 // After a request is decided, the reasons why it waited are not shown any more.
 func TestWhatIsReportedOfARequest(t *testing.T) {
 	held := heldFor("csr-1", "AddressUnproven", time.Minute)
-	if a := all().Explain(ofRequest(change(aRequest(), decidedBy(certificatesv1.CertificateApproved, "FairleadKubeletServing")), held)); len(a.Reported) > 0 {
+	if a := all().explain(ofRequest(change(aRequest(), decidedBy(certificatesv1.CertificateApproved, "FairleadKubeletServing")), held)); len(a.Reported) > 0 {
 		t.Errorf("of an approved request: %+v", a.Reported)
 	}
-	if a := all().Explain(ofRequest(aRequest(), heldFor("csr-0", "AddressUnproven", time.Minute))); len(a.Reported) != 1 {
+	if a := all().explain(ofRequest(aRequest(), heldFor("csr-0", "AddressUnproven", time.Minute))); len(a.Reported) != 1 {
 		t.Errorf("of a request of which nobody has said anything: %+v", a.Reported)
 	}
 }
@@ -248,23 +249,23 @@ func TestWhatIsReportedOfARequest(t *testing.T) {
 func TestDaemonThatDoesNotWork(t *testing.T) {
 	const lease = "kubectl -n kube-system get lease cloud-controller-manager -o yaml"
 	for name, row := range map[string]struct {
-		change  func(d *DaemonView)
+		change  func(d *daemonView)
 		problem string
 		next    string
 	}{
-		"Works":      {func(*DaemonView) {}, "", "kubectl describe node worker-9"},
-		"NoLease":    {func(d *DaemonView) { d.Lease = nil }, "There is no Lease kube-system/cloud-controller-manager, so no daemon that takes a Lease has led here. With --leader-elect=false a daemon takes none. If the daemon has another Lease (--leader-elect-resource-name), name it with --lease.", "kubectl -n kube-system get leases"},
-		"Unreadable": {func(d *DaemonView) { d.Lease, d.Unread = nil, "forbidden" }, "forbidden", lease},
-		"Released":   {func(d *DaemonView) { *d.Lease.Spec.HolderIdentity = "" }, "Nobody holds the Lease kube-system/cloud-controller-manager, so no daemon works. Look at the daemon's Pods.", lease},
-		"Expired": {func(d *DaemonView) {
+		"Works":      {func(*daemonView) {}, "", "kubectl describe node worker-9"},
+		"NoLease":    {func(d *daemonView) { d.lease = nil }, "There is no Lease kube-system/cloud-controller-manager, so no daemon that takes a Lease has led here. With --leader-elect=false a daemon takes none. If the daemon has another Lease (--leader-elect-resource-name), name it with --lease.", "kubectl -n kube-system get leases"},
+		"Unreadable": {func(d *daemonView) { d.lease, d.unread = nil, "forbidden" }, "forbidden", lease},
+		"Released":   {func(d *daemonView) { *d.lease.Spec.HolderIdentity = "" }, "Nobody holds the Lease kube-system/cloud-controller-manager, so no daemon works. Look at the daemon's Pods.", lease},
+		"Expired": {func(d *daemonView) {
 			at := metav1.NewMicroTime(noon.Add(-time.Minute))
-			d.Lease.Spec.RenewTime = &at
+			d.lease.Spec.RenewTime = &at
 		}, "worker-1_6f1d holds the Lease kube-system/cloud-controller-manager and has not renewed it for 1m0s, so no daemon works. Look at the daemon's Pods.", lease},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := ofNode(aNode())
-			row.change(&v.Daemon)
-			a := all().Explain(v)
+			row.change(&v.daemon)
+			a := all().explain(v)
 			if a.Daemon.Problem != row.problem {
 				t.Errorf("problem %q, want %q", a.Daemon.Problem, row.problem)
 			}
@@ -277,25 +278,13 @@ func TestDaemonThatDoesNotWork(t *testing.T) {
 
 func TestCallsThatAreNoLongerLimited(t *testing.T) {
 	v := ofNode(aNode())
-	v.Daemon.Events = []corev1.Event{eventAt(3*time.Minute, corev1.EventTypeWarning, "CloudCallsLimited", "They wait.")}
-	if a := all().Explain(v); len(a.Daemon.Reported) != 1 {
+	v.daemon.events = []corev1.Event{eventAt(3*time.Minute, corev1.EventTypeWarning, "CloudCallsLimited", "They wait.")}
+	if a := all().explain(v); len(a.Daemon.Reported) != 1 {
 		t.Errorf("reported: %+v", a.Daemon.Reported)
 	}
-	v.Daemon.Events = append(v.Daemon.Events, eventAt(time.Minute, corev1.EventTypeNormal, "CloudCallsNotLimited", "They do not wait."))
-	if a := all().Explain(v); len(a.Daemon.Reported) != 0 {
+	v.daemon.events = append(v.daemon.events, eventAt(time.Minute, corev1.EventTypeNormal, "CloudCallsNotLimited", "They do not wait."))
+	if a := all().explain(v); len(a.Daemon.Reported) != 0 {
 		t.Errorf("reported: %+v", a.Daemon.Reported)
-	}
-}
-
-// Events of the new form have other fields for their times.
-func TestTimesOfAnEvent(t *testing.T) {
-	e := corev1.Event{EventTime: metav1.NewMicroTime(noon), Series: &corev1.EventSeries{Count: 4, LastObservedTime: metav1.NewMicroTime(noon.Add(time.Minute))}}
-	if first, last, times := when(&e); !first.Equal(noon) || !last.Equal(noon.Add(time.Minute)) || times != 4 {
-		t.Errorf("%v, %v, %d times", first, last, times)
-	}
-	e.Series = nil
-	if first, last, times := when(&e); !first.Equal(noon) || !last.Equal(noon) || times != 1 {
-		t.Errorf("%v, %v, %d times", first, last, times)
 	}
 }
 
@@ -311,17 +300,17 @@ func TestWriters(t *testing.T) {
 		}
 	})
 	want := []Writer{{"spec.providerID", "k3s", noon}, {"condition CloudInitialized", "fairlead", noon}}
-	if d := cmp.Diff(want, all().Explain(ofNode(n)).Writers); d != "" {
+	if d := cmp.Diff(want, all().explain(ofNode(n)).Writers); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
 }
 
 func TestWhatHasWaitedLongestComesFirst(t *testing.T) {
 	old := change(aNode(), func(n *corev1.Node) { n.Name, n.CreationTimestamp = "old", metav1.NewTime(noon.Add(-time.Hour)) })
-	views := []View{ofService(aService()), ofNode(old), ofNode(change(aNode(), initialized))}
+	views := []subject{ofService(aService()), ofNode(old), ofNode(change(aNode(), initialized))}
 	// No daemon has written anything about these volumes.
 	views = append(views, ofVolume(aVolume()), ofVolume(change(aVolume(), func(p *corev1.PersistentVolume) { p.DeletionTimestamp = &shownAt })))
-	w := all().Waiting(views, working(), noon)
+	w := all().waiting(views, working(), noon)
 	var keys []string
 	for _, a := range w.Items {
 		keys = append(keys, a.name())
@@ -354,7 +343,7 @@ func TestNothingFollowsFromEventsOfOthers(t *testing.T) {
 	failed := eventAt(time.Minute, corev1.EventTypeWarning, "SyncLoadBalancerFailed", "No quota.")
 	unlabelled := eventAt(time.Minute, corev1.EventTypeWarning, "VolumeTopologyUnknown", "Why.")
 	for name, row := range map[string]struct {
-		view   View
+		view   subject
 		state  State
 		others []string // sources
 	}{
@@ -377,13 +366,13 @@ func TestNothingFollowsFromEventsOfOthers(t *testing.T) {
 		},
 		"ReasonThatIsNotOurs":    {ofNode(healthy, by("kubelet", "kubelet", eventAt(time.Minute, corev1.EventTypeWarning, "NodeNotReady", "x"))), Ready, nil},
 		"EventBeforeTheLastHour": {ofNode(healthy, by("kubelet", "kubelet", eventAt(2*time.Hour, corev1.EventTypeNormal, "NodeExcluded", "x"))), Ready, nil},
-		"EventAboutTheDaemon": {*change(new(ofNode(healthy)), func(v *View) {
-			v.Daemon.Events = []corev1.Event{by("x", "", eventAt(time.Minute, corev1.EventTypeWarning, "CloudCallsLimited", "They wait."))}
+		"EventAboutTheDaemon": {*change(new(ofNode(healthy)), func(v *subject) {
+			v.daemon.events = []corev1.Event{by("x", "", eventAt(time.Minute, corev1.EventTypeWarning, "CloudCallsLimited", "They wait."))}
 		}), Ready, nil},
-		"RouteIsNotFailedByThese": {View{Object: Object{Kind: kindRoute, Key: cidr.String()}, CIDR: cidr, Owners: []corev1.Node{*healthy}, Events: []corev1.Event{by("x", "", eventAt(time.Minute, corev1.EventTypeWarning, "FailedToCreateRoute", cidr.String()))}, Daemon: working(), Now: noon}, Unknown, []string{"x"}},
+		"RouteIsNotFailedByThese": {ofRoute([]*corev1.Node{healthy}, by("x", "", eventAt(time.Minute, corev1.EventTypeWarning, "FailedToCreateRoute", cidr.String()))), Unknown, []string{"x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := all().Explain(row.view)
+			a := all().explain(row.view)
 			var others []string
 			for _, c := range a.Others {
 				if c.Do != "" {

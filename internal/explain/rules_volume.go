@@ -10,23 +10,14 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/volumefact"
 )
 
-// eventsOfVolume has the reasons of events that stay true until the volume has
-// its labels.
-var eventsOfVolume = []string{"VolumeTopologyUnknown", "VolumeTopologyContradicted", "VolumeLabelsFailed"}
-
 // volume explains a PersistentVolume.
-func (all Reasons) volume(v View) Answer {
-	of := v.Volume
+func (all Reasons) volume(s subject) Answer {
+	of := s.of.(*corev1.PersistentVolume)
 	// Events about an earlier volume with the same name do not count.
-	v.Events = slices.DeleteFunc(slices.Clone(v.Events), func(e corev1.Event) bool { return e.InvolvedObject.UID != "" && e.InvolvedObject.UID != of.UID })
-	events := all.recorded("PersistentVolume", v.Events)
-	var claims []claim
-	why := volumefact.LeftAlone(of)
-	newest := slices.IndexFunc(events, func(e event) bool { return slices.Contains(eventsOfVolume, e.Name) })
-	if newest >= 0 && why == "" {
-		claims = []claim{{cause: events[newest].cause, state: Waits, summary: "It waits for the labels of its zone and its region."}}
-	}
-	a := v.answer(all, claims, events)
+	s.events = slices.DeleteFunc(slices.Clone(s.events), func(e corev1.Event) bool { return e.InvolvedObject.UID != "" && e.InvolvedObject.UID != of.UID })
+	events := all.recorded("PersistentVolume", s.events)
+	claims, why := all.claims(of, events), volumefact.LeftAlone(of)
+	a := s.answer(all, claims, events)
 	switch {
 	case of.DeletionTimestamp != nil:
 		a.State, a.Summary, a.Since = Deleting, "It is being deleted, so it gets no labels.", &of.DeletionTimestamp.Time
@@ -36,7 +27,5 @@ func (all Reasons) volume(v View) Answer {
 		a.State, a.Summary = Unknown, "It has no label of a zone or a region, and no daemon has said why. "+
 			"The volume may not belong to the provider, or the controller "+mark.VolumeController+" is not running: it is off by default."
 	}
-	a.Writers = writers(of.ManagedFields, fieldsOfVolume)
-	a.Next = append(a.Next, "kubectl describe pv "+of.Name)
 	return a
 }

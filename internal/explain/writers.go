@@ -2,6 +2,7 @@ package explain
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -11,57 +12,38 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/mark"
 )
 
-// field is a field of an object, with its path in metadata.managedFields. An answer names
-// the writers of the field.
-type field struct {
-	name string
-	path []string
-}
+// The fields of objects whose writers an answer names.
+var (
+	fieldsOfNode = []string{
+		"spec.providerID", "spec.taints", "spec.podCIDR", "status.addresses", "label " + corev1.LabelTopologyZone,
+		"condition " + string(mark.NodeInitialized), "condition " + string(mark.InstanceMissing), "condition " + string(corev1.NodeNetworkUnavailable),
+	}
+	fieldsOfRoute   = []string{"spec.podCIDR", "condition " + string(corev1.NodeNetworkUnavailable)}
+	fieldsOfService = []string{
+		"spec.type", "spec.loadBalancerClass", "finalizer " + mark.ServiceFinalizer, "status.loadBalancer",
+		"condition " + mark.ServiceServing, "condition " + mark.ServiceProvisioning, "condition " + mark.ServiceCleanupHeld,
+	}
+	fieldsOfVolume  = []string{"label " + corev1.LabelTopologyZone, "label " + corev1.LabelTopologyRegion, "spec.nodeAffinity"}
+	fieldsOfRequest = []string{"condition " + string(certificatesv1.CertificateApproved), "condition " + string(certificatesv1.CertificateDenied), "status.certificate"}
+)
 
-var fieldsOfNode = []field{
-	{"spec.providerID", []string{"f:spec", "f:providerID"}},
-	{"spec.taints", []string{"f:spec", "f:taints"}},
-	{"spec.podCIDR", []string{"f:spec", "f:podCIDR"}},
-	{"status.addresses", []string{"f:status", "f:addresses"}},
-	{"label " + corev1.LabelTopologyZone, []string{"f:metadata", "f:labels", "f:" + corev1.LabelTopologyZone}},
-	condition(string(mark.NodeInitialized)),
-	condition(string(mark.InstanceMissing)),
-	condition(string(corev1.NodeNetworkUnavailable)),
-}
-
-var fieldsOfRoute = []field{
-	{"spec.podCIDR", []string{"f:spec", "f:podCIDR"}},
-	condition(string(corev1.NodeNetworkUnavailable)),
-}
-
-var fieldsOfService = []field{
-	{"spec.type", []string{"f:spec", "f:type"}},
-	{"spec.loadBalancerClass", []string{"f:spec", "f:loadBalancerClass"}},
-	{"finalizer " + mark.ServiceFinalizer, []string{"f:metadata", "f:finalizers", `v:"` + mark.ServiceFinalizer + `"`}},
-	{"status.loadBalancer", []string{"f:status", "f:loadBalancer"}},
-	condition(mark.ServiceServing),
-	condition(mark.ServiceProvisioning),
-	condition(mark.ServiceCleanupHeld),
-}
-
-var fieldsOfVolume = []field{
-	{"label " + corev1.LabelTopologyZone, []string{"f:metadata", "f:labels", "f:" + corev1.LabelTopologyZone}},
-	{"label " + corev1.LabelTopologyRegion, []string{"f:metadata", "f:labels", "f:" + corev1.LabelTopologyRegion}},
-	{"spec.nodeAffinity", []string{"f:spec", "f:nodeAffinity"}},
-}
-
-var fieldsOfRequest = []field{
-	condition(string(certificatesv1.CertificateApproved)),
-	condition(string(certificatesv1.CertificateDenied)),
-	{"status.certificate", []string{"f:status", "f:certificate"}},
-}
-
-func condition(kind string) field {
-	return field{"condition " + kind, []string{"f:status", "f:conditions", `k:{"type":"` + kind + `"}`}}
+// pathOf returns the path of a field in metadata.managedFields.
+func pathOf(field string) []string {
+	switch word, name, _ := strings.Cut(field, " "); word {
+	case "label":
+		return []string{"f:metadata", "f:labels", "f:" + name}
+	case "finalizer":
+		return []string{"f:metadata", "f:finalizers", `v:"` + name + `"`}
+	case "condition":
+		return []string{"f:status", "f:conditions", `k:{"type":"` + name + `"}`}
+	default:
+		part, name, _ := strings.Cut(field, ".")
+		return []string{"f:" + part, "f:" + name}
+	}
 }
 
 // writers returns the writers of the fields, in the order of the fields.
-func writers(managed []metav1.ManagedFieldsEntry, fields []field) []Writer {
+func writers(managed []metav1.ManagedFieldsEntry, fields []string) []Writer {
 	trees := make([]map[string]any, len(managed))
 	for i, m := range managed {
 		if m.FieldsV1 != nil {
@@ -71,8 +53,8 @@ func writers(managed []metav1.ManagedFieldsEntry, fields []field) []Writer {
 	var all []Writer
 	for _, f := range fields {
 		for i, m := range managed {
-			if has(trees[i], f.path) {
-				all = append(all, Writer{Field: f.name, Manager: m.Manager, Time: timeOf(m.Time)})
+			if has(trees[i], pathOf(f)) {
+				all = append(all, Writer{Field: f, Manager: m.Manager, Time: timeOf(m.Time)})
 			}
 		}
 	}

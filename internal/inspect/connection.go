@@ -46,8 +46,6 @@ type Cluster struct {
 	// Namespace is the value of the flag --namespace or, without the flag, the
 	// namespace of the kubeconfig's context.
 	Namespace string
-	// Server is the address of the API server.
-	Server string
 }
 
 // explained adds the name of the flag that the error is about. If no cluster is named,
@@ -93,5 +91,5 @@ func (c *Connection) Open(command string) (*Cluster, error) {
 	if err != nil {
 		return nil, Exit(CannotLook, fmt.Errorf("client of the API server: %w", err))
 	}
-	return &Cluster{Interface: client, Config: reading, Namespace: namespace, Server: config.Host}, nil
+	return &Cluster{Interface: client, Config: reading, Namespace: namespace}, nil
 }

@@ -63,7 +63,7 @@ func TestFlagsChooseTheCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := open(t, append(row.arguments, "--kubeconfig="+file)...)
-			if err != nil || got.Server != row.server || got.Namespace != row.namespace {
+			if err != nil || got.Config.Host != row.server || got.Namespace != row.namespace {
 				t.Errorf("got %+v, error %v, want %s and %s", got, err, row.server, row.namespace)
 			}
 		})
@@ -72,7 +72,7 @@ func TestFlagsChooseTheCluster(t *testing.T) {
 
 func TestVariableNamesTheFile(t *testing.T) {
 	t.Setenv("KUBECONFIG", kubeconfig(t, "https://one.example.com"))
-	if got, err := open(t); err != nil || got.Server != "https://one.example.com" {
+	if got, err := open(t); err != nil || got.Config.Host != "https://one.example.com" {
 		t.Errorf("got %+v, error %v", got, err)
 	}
 }

@@ -223,6 +223,15 @@ func TestServiceIsCachedWithWhatIsRead(t *testing.T) {
 				Status: shown,
 			}
 		}},
+		{"ClassIsKeptWithoutTheFinalizer", annotated(bulky("s", corev1.ServiceTypeClusterIP), "theirs"), func(*corev1.Service) *corev1.Service {
+			return &corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: "ns", Name: "s", UID: "u-s", ResourceVersion: "1", DeletionTimestamp: &now, Annotations: map[string]string{annotationClass: "theirs"},
+				},
+				Spec:   corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, LoadBalancerClass: &class},
+				Status: shown,
+			}
+		}},
 		{"ClassOfTheFinalizerIsKept", annotated(bulky("s", corev1.ServiceTypeClusterIP, loadBalancerFinalizer), "theirs"), func(*corev1.Service) *corev1.Service {
 			return &corev1.Service{
 				ObjectMeta: metav1.ObjectMeta{

@@ -93,7 +93,7 @@ func unserved(whole *corev1.Service) *corev1.Service {
 	if isHeld && whole.DeletionTimestamp != nil {
 		trimmed.ManagedFields = ownersOf(whole, fieldFinalizers)
 	}
-	if class, named := whole.Annotations[annotationClass]; named && (isHeld || whole.Spec.Type == corev1.ServiceTypeLoadBalancer) {
+	if class, named := whole.Annotations[annotationClass]; named {
 		trimmed.Annotations = map[string]string{annotationClass: cutClass(class)}
 	}
 	if whole.Namespace == metav1.NamespaceDefault && whole.Name == "kubernetes" {

@@ -133,15 +133,6 @@ type Waiting struct {
 // delay are not included.
 func (l *Loop) Waiting(limit time.Duration) []Waiting { return l.waiting.waiting(limit) }
 
-// Next returns the key that the next free worker would take now. The second result is
-// false if no key waits, or if the last finished pass over this key has failed.
-func (l *Loop) Next() (key string, waits bool) {
-	key, waits = l.waiting.next()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return key, waits && l.failures[key] == 0
-}
-
 // Busy returns the keys that a worker processes now, sorted.
 func (l *Loop) Busy() []string {
 	l.mu.Lock()

@@ -194,35 +194,6 @@ func TestRestKeepsNoWorker(t *testing.T) {
 	})
 }
 
-// Next returns the next key, unless the last pass over that key has failed.
-func TestNext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var next []string
-		var l *Loop
-		l = New("test", func(_ context.Context, key string) (Result, error) {
-			waiting, _ := l.Next()
-			if _, ok := l.Next(); !ok {
-				waiting += " is no next"
-			}
-			next = append(next, key+": "+waiting)
-			return Result{Retry: key == "b" && len(next) < 3}, nil
-		}, Config{})
-		for _, key := range []string{"a", "b", "c"} {
-			l.Add(key)
-		}
-		stop := run(t, l)
-		synctest.Wait()
-		l.Add("a")
-		l.Add("b")
-		time.Sleep(time.Minute)
-		stop()
-		want := []string{"a: b", "b: c", "c:  is no next", "a: b is no next", "b:  is no next", "b:  is no next"}
-		if diff := cmp.Diff(want, next); diff != "" {
-			t.Errorf("what comes after each key (-want +got):\n%s", diff)
-		}
-	})
-}
-
 func TestRunWaitsForTheRestOfAPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := false
@@ -422,11 +393,7 @@ func TestQueueLosesNoKey(t *testing.T) {
 			key := fmt.Sprintf("%d/%d", random.IntN(3), random.IntN(5))
 			switch {
 			case random.IntN(2) == 0 && q.Len() > 0:
-				next, ok := q.next()
-				if key = q.Pop(); key != next || !ok {
-					t.Fatalf("seed %d: %s is taken, but %q was next (%v)", seed, key, next, ok)
-				}
-				if !waiting[key] {
+				if key = q.Pop(); !waiting[key] {
 					t.Fatalf("seed %d: %s is taken and was not added", seed, key)
 				}
 				delete(waiting, key)

@@ -102,14 +102,6 @@ func (q *priorityQueue) turn() *namespaces {
 	return &q.high
 }
 
-// next returns the key that Pop would return. The second result reports whether there
-// is one.
-func (q *priorityQueue) next() (key string, waits bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.turn().first()
-}
-
 // waiting returns the keys that have waited longer than the limit. The key that
 // has waited longest comes first.
 func (q *priorityQueue) waiting(limit time.Duration) []Waiting {
@@ -162,20 +154,12 @@ func (n *namespaces) push(key string) {
 	n.byKey[key] = n.byName[name].Value.(*namespace).keys.PushBack(key)
 }
 
-// first returns the key that pop would take. ok reports whether there is one.
-func (n *namespaces) first() (key string, ok bool) {
-	turn := n.turns.Front()
-	if turn == nil {
-		return "", false
-	}
-	return turn.Value.(*namespace).keys.Front().Value.(string), true
-}
-
 // pop takes the first key of the namespace whose turn it is. That namespace has its
 // next turn after all others.
 func (n *namespaces) pop() string {
-	key, _ := n.first()
-	n.turns.MoveToBack(n.turns.Front())
+	turn := n.turns.Front()
+	key := turn.Value.(*namespace).keys.Front().Value.(string)
+	n.turns.MoveToBack(turn)
 	n.remove(key)
 	return key
 }

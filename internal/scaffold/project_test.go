@@ -1,7 +1,6 @@
 package scaffold
 
 import (
-	"flag"
 	"go/format"
 	"io/fs"
 	"os"
@@ -11,26 +10,21 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-k8s/fairlead/internal/golden"
 )
 
 const example = "../../examples/provider"
 
-var generate = flag.Bool("generate", false, "write project.txtar")
-
 // TestExample compares the archive with the example. It also checks that a
-// project with the example's own names is equal to the example. With -generate it
-// makes the archive from the example.
+// project with the example's own names is equal to the example.
 func TestExample(t *testing.T) {
 	want := read(t, example)
-	if *generate {
-		if err := os.WriteFile("project.txtar", []byte(pack(want)), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		archive = pack(want)
-	}
+	golden.Compare(t, "project.txtar", pack(want), "examples/provider")
+	archive = pack(want)
 	p := Project{Name: "acme", Module: "github.com/fairlead-k8s/fairlead/examples/provider", Checkout: "../.."}
 	if d := cmp.Diff(want, p.Files()); d != "" {
-		t.Errorf("the archive is stale, run make generate (-example +archive):\n%s", d)
+		t.Errorf("a project with the example's names differs from it (-example +project):\n%s", d)
 	}
 }
 

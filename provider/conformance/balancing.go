@@ -6,16 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
-	"k8s.io/cloud-provider/api"
-	"k8s.io/utils/ptr"
-
-	"github.com/fairlead-k8s/fairlead/provider"
 )
 
 // balancing has the helpers of all checks of load balancers.
@@ -57,20 +51,13 @@ func (b *balancing) resources() []Resource {
 	return all
 }
 
-// newService returns a Service of this check.
-func (b *balancing) newService(role string) *corev1.Service {
-	s := b.service(b.name(role))
-	s.Spec.ClusterIP, s.Spec.ClusterIPs = "10.96.0.10", []string{"10.96.0.10"}
-	return s
-}
-
 // keep registers the load balancer of the Service for deletion after the check.
 func (b *balancing) keep(s *corev1.Service) {
-	if _, kept := b.gone[s.UID]; kept {
-		b.gone[s.UID] = false
+	_, kept := b.gone[s.UID]
+	b.gone[s.UID] = false
+	if kept {
 		return
 	}
-	b.gone[s.UID] = false
 	s = s.DeepCopy()
 	b.cleanup("delete the load balancer of Service "+s.Name, func(ctx context.Context) error {
 		if b.gone[s.UID] {
@@ -93,6 +80,11 @@ func (b *balancing) update(ctx context.Context, s *corev1.Service, nodes []*core
 // remove calls EnsureLoadBalancerDeleted once.
 func (b *balancing) remove(ctx context.Context, s *corev1.Service) error {
 	return b.loadBalancer().EnsureLoadBalancerDeleted(ctx, b.cluster, s)
+}
+
+// get calls GetLoadBalancer once.
+func (b *balancing) get(ctx context.Context, s *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
+	return b.loadBalancer().GetLoadBalancer(ctx, b.cluster, s)
 }
 
 // tried calls EnsureLoadBalancer, and repeats the call while the error asks for that.
@@ -118,6 +110,12 @@ func (b *balancing) ensured(s *corev1.Service, nodes []*corev1.Node) *corev1.Loa
 	return status
 }
 
+// served returns a Service with a load balancer, its n nodes, and its status.
+func (b *balancing) served(n int) (*corev1.Service, []*corev1.Node, *corev1.LoadBalancerStatus) {
+	s, nodes := b.newService("a"), b.nodes(n)
+	return s, nodes, b.ensured(s, nodes)
+}
+
 // updated calls UpdateLoadBalancer, and repeats the call while the error asks for that.
 func (b *balancing) updated(s *corev1.Service, nodes []*corev1.Node) {
 	if err := b.repeated(func() error { return b.update(b.ctx, s, nodes) }); err != nil {
@@ -134,69 +132,6 @@ func (b *balancing) deleted(s *corev1.Service) {
 	b.gone[s.UID] = true
 }
 
-// repeated calls f, and repeats the call while the error asks for that, but not for
-// longer than the target allows.
-func (t *trial) repeated(f func() error) error {
-	ctx, cancel := context.WithTimeout(t.ctx, t.suite.target.EventuallyWithin)
-	defer cancel()
-	for n, pause := 0, time.Millisecond; ; n, pause = n+1, min(2*pause, time.Second) {
-		last := n > 0 && ctx.Err() != nil // Even on a slow machine, f gets a second call.
-		err := f()
-		if last || !t.asksAgain(err) {
-			return err
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
-	}
-}
-
-// asksAgain reports whether an error means that the same call may succeed later.
-func (t *trial) asksAgain(err error) bool {
-	var retry *api.RetryError
-	kind := t.kind(err)
-	return errors.As(err, &retry) || kind == provider.Throttled || kind == provider.Conflict
-}
-
-// kind classifies an error as the daemon does, and returns its kind.
-func (t *trial) kind(err error) provider.ErrorKind {
-	if err == nil {
-		return provider.Unclassified
-	}
-	return t.classify(err).Kind
-}
-
-// callLimit is the longest time for a call that must not wait for anything.
-func (t *trial) callLimit() time.Duration {
-	return max(5*time.Second, min(t.suite.target.EventuallyWithin, 10*time.Second))
-}
-
-// brief is the time limit for a call that the cloud does not answer.
-const brief = 100 * time.Millisecond
-
-// inTime calls f. If f does not return soon, inTime fails the check and ends the
-// context of f.
-func (t *trial) inTime(call, when string, f func(ctx context.Context)) {
-	ctx, cancel := context.WithCancel(t.ctx)
-	defer cancel()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer t.recovered(call)
-		f(ctx)
-	}()
-	timer := time.NewTimer(t.callLimit())
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-		t.failf("%s had not returned after %v, %s", call, t.callLimit(), when)
-	}
-}
-
 // nodes returns the Nodes of n new machines.
 func (b *balancing) nodes(n int) []*corev1.Node {
 	all := make([]*corev1.Node, n)
@@ -208,11 +143,16 @@ func (b *balancing) nodes(n int) []*corev1.Node {
 	return all
 }
 
+// all returns the load balancers of the cluster.
+func (b *balancing) all() []LoadBalancer {
+	all, err := as[Viewer](b.trial).LoadBalancers(b.ctx, b.cluster)
+	b.must("load balancers of cluster "+b.cluster, err)
+	return all
+}
+
 // made returns the load balancers that the check has made in the cluster.
 func (b *balancing) made() []LoadBalancer {
-	all, err := b.world.(Viewer).LoadBalancers(b.ctx, b.cluster) //nolint:forcetypeassert // the check says that it needs one
-	b.must("load balancers of cluster "+b.cluster, err)
-	all = slices.DeleteFunc(all, func(l LoadBalancer) bool { return slices.Contains(b.before, l.ID) })
+	all := slices.DeleteFunc(b.all(), func(l LoadBalancer) bool { return slices.Contains(b.before, l.ID) })
 	for n := range all {
 		all[n].Backends = b.byProviderID(all[n].Backends)
 	}
@@ -250,6 +190,35 @@ func (b *balancing) only(when string, f func(LoadBalancer) error) LoadBalancer {
 	return found
 }
 
+// backends requires that the backends agree with these nodes: sameSet requires exactly
+// them, and contains requires at least them.
+func (b *balancing) backends(when string, nodes []*corev1.Node, agree func(is, wanted []string) bool) {
+	b.only(when, func(l LoadBalancer) error {
+		if !agree(l.Backends, providerIDs(nodes)) {
+			return fmt.Errorf("has the backends %v and not %v", l.Backends, providerIDs(nodes))
+		}
+		return nil
+	})
+}
+
+func providerIDs(nodes []*corev1.Node) []string {
+	var all []string
+	for _, node := range nodes {
+		all = append(all, node.Spec.ProviderID)
+	}
+	return all
+}
+
+// sameSet reports whether two lists have the same elements, in any order.
+func sameSet[T comparable](a, b []T) bool {
+	return len(a) == len(b) && contains(a, b) && contains(b, a)
+}
+
+// contains reports whether the first list has all elements of the second.
+func contains[T comparable](all, wanted []T) bool {
+	return !slices.ContainsFunc(wanted, func(x T) bool { return !slices.Contains(all, x) })
+}
+
 // nothingLeft waits until all resources that the check has made are gone.
 func (b *balancing) nothingLeft(when string) {
 	b.eventually(func() error {
@@ -259,14 +228,6 @@ func (b *balancing) nothingLeft(when string) {
 		}
 		return nil
 	})
-}
-
-// writes calls f. It returns how many calls have changed the cloud in the meantime.
-func (t *trial) writes(f func()) int { return t.counted(f).Writes }
-
-// port returns a port of a Service.
-func port(name string, protocol corev1.Protocol, number, nodePort int32) corev1.ServicePort {
-	return corev1.ServicePort{Name: name, Protocol: protocol, Port: number, NodePort: nodePort}
 }
 
 // call formats a call for a failure message. If nodes is nil, the text has no nodes.
@@ -279,41 +240,10 @@ func (b *balancing) call(method string, s *corev1.Service, nodes []*corev1.Node)
 }
 
 func showService(s *corev1.Service) string {
-	var ports []string
-	for _, p := range s.Spec.Ports {
-		ports = append(ports, fmt.Sprintf("%s %d to node port %d", p.Protocol, p.Port, p.NodePort))
-	}
-	texts := []string{fmt.Sprintf("Service %s/%s with UID %s", s.Namespace, s.Name, s.UID), "ports [" + strings.Join(ports, ", ") + "]"}
-	for _, field := range []struct {
-		name  string
-		value any
-		shown bool
-	}{
-		{"annotations", s.Annotations, len(s.Annotations) > 0},
-		{"loadBalancerSourceRanges", s.Spec.LoadBalancerSourceRanges, len(s.Spec.LoadBalancerSourceRanges) > 0},
-		{"sessionAffinity", s.Spec.SessionAffinity, s.Spec.SessionAffinity == corev1.ServiceAffinityClientIP},
-		{"externalTrafficPolicy Local, healthCheckNodePort", s.Spec.HealthCheckNodePort, s.Spec.HealthCheckNodePort != 0},
-		{"ipFamilies", s.Spec.IPFamilies, !slices.Equal(s.Spec.IPFamilies, []corev1.IPFamily{corev1.IPv4Protocol})},
-		{"ipFamilyPolicy", ptr.Deref(s.Spec.IPFamilyPolicy, ""), ptr.Deref(s.Spec.IPFamilyPolicy, "") == corev1.IPFamilyPolicyRequireDualStack},
-		{"loadBalancerIP", s.Spec.LoadBalancerIP, s.Spec.LoadBalancerIP != ""},
-		{"type", s.Spec.Type, s.Spec.Type != corev1.ServiceTypeLoadBalancer},
-	} {
-		if field.shown {
-			texts = append(texts, fmt.Sprintf("%s %v", field.name, field.value))
-		}
-	}
-	return strings.Join(texts, ", ")
-}
-
-func showNodes(nodes []*corev1.Node) string {
-	if len(nodes) > 4 {
-		return fmt.Sprintf("%d nodes", len(nodes))
-	}
-	all := make([]string, len(nodes))
-	for n, node := range nodes {
-		all[n] = show(node)
-	}
-	return "[" + strings.Join(all, ", ") + "]"
+	ports := joinedTexts(s.Spec.Ports, func(p corev1.ServicePort) string {
+		return fmt.Sprintf("%s %d to node port %d", p.Protocol, p.Port, p.NodePort)
+	})
+	return fmt.Sprintf("Service %s/%s with UID %s, ports [%s]", s.Namespace, s.Name, s.UID, ports)
 }
 
 // answered formats a result of EnsureLoadBalancer for a failure message.
@@ -346,26 +276,9 @@ func ingress(status *corev1.LoadBalancerStatus) []string {
 }
 
 func balancersText(all []LoadBalancer) string {
-	names := make([]string, len(all))
-	for n, l := range all {
-		names[n] = fmt.Sprintf("%s (%s)", l.ID, l.Name)
-	}
-	return fmt.Sprintf("%d load balancers [%s]", len(all), strings.Join(names, ", "))
+	return fmt.Sprintf("%d load balancers [%s]", len(all), joinedTexts(all, func(l LoadBalancer) string { return fmt.Sprintf("%s (%s)", l.ID, l.Name) }))
 }
 
 func resourcesText(all []Resource) string {
-	texts := make([]string, len(all))
-	for n, r := range all {
-		texts[n] = fmt.Sprintf("%s %s (%s)", r.Kind, r.ID, r.Name)
-	}
-	return strings.Join(texts, ", ")
-}
-
-// copies returns deep copies.
-func copies(nodes []*corev1.Node) []*corev1.Node {
-	all := make([]*corev1.Node, len(nodes))
-	for n, node := range nodes {
-		all[n] = node.DeepCopy()
-	}
-	return all
+	return joinedTexts(all, func(r Resource) string { return fmt.Sprintf("%s %s (%s)", r.Kind, r.ID, r.Name) })
 }

@@ -11,42 +11,123 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// fieldChecks returns the checks of the fields of a Service.
+const costIgnored = "A field of the Service has no effect, and no event says so (kubernetes/kubernetes#123714)."
+
+// fieldChecks returns the checks of the fields of a Service: one for each field with an ID,
+// and some for several fields.
 func fieldChecks() []Check {
-	needs := []Need{NeedMachines, NeedViewer}
-	const unsafe = "A Service that should be closed is open, and no event says so (kubernetes/kubernetes#123714)."
-	const ignored = "A field of the Service has no effect, and no event says so (kubernetes/kubernetes#123714)."
-	all := []Check{
-		{
-			ID: "loadbalancers/ports", Level: Core, Needs: needs, Source: sourceEnsure, run: balanced(lbPorts),
-			Title: "If ports are added, changed or removed, the load balancer changes", Cost: "A port of the Service cannot be reached, or a removed port can still be reached.",
-		},
-		{
-			ID: "loadbalancers/source-ranges-change", Level: Extended, Needs: needs, Source: sourceField, Feature: SourceRanges, run: balanced(lbSourceRanges),
-			Title: "If source ranges are set, changed or removed, the load balancer changes", Cost: unsafe,
-		},
-		{
-			ID: "loadbalancers/static-ip-reserved", Level: Extended, Needs: []Need{NeedMachines, NeedReserver}, Source: sourceField, Feature: StaticIP, run: balanced(lbStaticIP),
-			Title: "A load balancer gets the reserved address that spec.loadBalancerIP names", Cost: "DNS points to an address that the Service does not have.",
-		},
-		{
-			ID: "loadbalancers/not-ignored", Level: Core, Needs: needs, Source: sourceField, run: balanced(lbNotIgnored),
-			Title: "A field that is not declared as supported works, or is refused with an error or an Event", Cost: ignored,
-		},
-		{
-			ID: "loadbalancers/annotations", Level: Extended, Needs: needs, run: balanced(lbAnnotations),
-			Source: "the vendor's own documentation of its annotations", Title: "The vendor's annotations work, or are refused with an error that names them", Cost: ignored,
-		},
-	}
-	for _, f := range fields() {
-		if f.id != "" {
-			all = append(all, Check{
-				ID: "loadbalancers/" + f.id, Level: Extended, Needs: needs, Source: sourceField, Feature: f.feature,
-				Title: sentence(f.name) + " works, or is refused with an error or an Event", Cost: ignored, run: balanced(func(b *balancing) { b.judge(f, b.nodes(1)) }),
-			})
+	all := slices.Clone(manyFieldChecks)
+	for _, f := range fields {
+		if f.id == "" {
+			continue
 		}
+		title := f.name
+		if rest, article := strings.CutPrefix(title, "a "); article {
+			title = "A " + rest
+		}
+		all = append(all, Check{
+			ID: "loadbalancers/" + f.id, Level: Extended, Needs: needs(needMachines, needViewer), Source: sourceField, Feature: f.feature,
+			Title: title + " works, or is refused with an error or an Event",
+			Cost:  costIgnored,
+			run:   balanced(func(b *balancing) { b.judge(f, b.nodes(1)) }),
+		})
 	}
 	return all
+}
+
+var manyFieldChecks = []Check{
+	{
+		ID: "loadbalancers/ports", Level: Core, Needs: needs(needMachines, needViewer), Source: sourceEnsure,
+		Title: "If ports are added, changed or removed, the load balancer changes",
+		Cost:  "A port of the Service cannot be reached, or a removed port can still be reached.",
+		run: balanced(func(b *balancing) {
+			s, nodes := b.newService("a"), b.nodes(1)
+			http, https := port("http", corev1.ProtocolTCP, 80, 30080), port("https", corev1.ProtocolTCP, 443, 30443)
+			steps := [][]corev1.ServicePort{
+				{http},
+				{http, https}, // added
+				{http, port("tls", corev1.ProtocolTCP, 443, 30443)},  // renamed
+				{port("http", corev1.ProtocolTCP, 80, 30081), https}, // with another node port
+				{https}, // removed
+				{port("https", corev1.ProtocolTCP, 8443, 30443)}, // with another number
+			}
+			if b.supports(UDP) {
+				steps = append(steps, []corev1.ServicePort{port("https", corev1.ProtocolUDP, 8443, 30443)})
+			}
+			for _, ports := range steps {
+				s.Spec.Ports = ports
+				b.ensured(s, nodes)
+				b.only("after "+b.call("EnsureLoadBalancer", s, nodes)+" = nil", b.hasPorts(s))
+			}
+		}),
+	},
+	{
+		ID: "loadbalancers/source-ranges-change", Level: Extended, Needs: needs(needMachines, needViewer), Source: sourceField, Feature: SourceRanges,
+		Title: "If source ranges are set, changed or removed, the load balancer changes",
+		Cost:  "A Service that should be closed is open, and no event says so (kubernetes/kubernetes#123714).",
+		run: balanced(func(b *balancing) {
+			b.mustSupport(SourceRanges)
+			s, nodes := b.newService("a"), b.nodes(1)
+			for _, ranges := range [][]string{{"198.51.100.0/24"}, {"198.51.100.0/25", "203.0.113.0/24"}, nil} {
+				s.Spec.LoadBalancerSourceRanges = ranges
+				b.ensured(s, nodes)
+				b.only("after "+b.call("EnsureLoadBalancer", s, nodes)+" = nil", func(l LoadBalancer) error {
+					if !sameSet(l.SourceRanges, ranges) {
+						return fmt.Errorf("accepts traffic from %v and not from %v, where nothing stands for everywhere,", l.SourceRanges, ranges)
+					}
+					return nil
+				})
+			}
+		}),
+	},
+	{
+		ID: "loadbalancers/static-ip-reserved", Level: Extended, Needs: needs(needMachines, needReserver), Source: sourceField, Feature: StaticIP,
+		Title: "A load balancer gets the reserved address that spec.loadBalancerIP names",
+		Cost:  "DNS points to an address that the Service does not have.",
+		run: balanced(func(b *balancing) {
+			b.mustSupport(StaticIP)
+			address := b.address(b.name("ip"))
+			s, nodes := b.newService("a"), b.nodes(1)
+			s.Spec.LoadBalancerIP = address.IP
+			if status := b.ensured(s, nodes); !slices.Contains(ingress(status), address.IP) {
+				b.failf("%s = %s; want the address %s", b.call("EnsureLoadBalancer", s, nodes), answered(status, nil), address.IP)
+			}
+		}),
+	},
+	{
+		ID: "loadbalancers/not-ignored", Level: Core, Needs: needs(needMachines, needViewer), Source: sourceField,
+		Title: "A field that is not declared as supported works, or is refused with an error or an Event",
+		Cost:  costIgnored,
+		run: balanced(func(b *balancing) {
+			nodes := b.nodes(1)
+			for _, f := range fields {
+				if !b.supports(f.feature) {
+					b.judge(f, nodes)
+				}
+			}
+		}),
+	},
+	{
+		ID: "loadbalancers/annotations", Level: Extended, Needs: needs(needMachines, needViewer), Source: "the vendor's own documentation of its annotations",
+		Title: "The vendor's annotations work, or are refused with an error that names them",
+		Cost:  costIgnored,
+		run: balanced(func(b *balancing) {
+			if len(b.target.Services) == 0 {
+				b.notRunf("needs Target.Services, with the vendor's own annotations")
+			}
+			nodes := b.nodes(1)
+			for n, shape := range b.target.Services {
+				s := b.newService(fmt.Sprintf("s%d", n))
+				plain := s.DeepCopy()
+				shape.Change(s)
+				_, err := b.tried(s, nodes)
+				if problem := b.shaped(shape, plain, nodes, err); problem != nil {
+					b.failf("%s = %v for the Service %q of the target: %v", b.call("EnsureLoadBalancer", s, nodes), shown(err), shape.Name, problem)
+				}
+				b.deleted(s)
+			}
+		}),
+	},
 }
 
 // field is a field of Services that a provider may implement or refuse.
@@ -59,60 +140,47 @@ type field struct {
 	works func(*corev1.Service, LoadBalancer, *corev1.LoadBalancerStatus) bool
 }
 
-// sentence returns the name of a field for the beginning of a sentence. It
-// changes only the article "a", because names of fields are case-sensitive.
-func sentence(name string) string {
-	if rest, found := strings.CutPrefix(name, "a "); found {
-		return "A " + rest
-	}
-	return name
+var fields = []field{
+	{"udp", UDP, "a port of protocol UDP", setPorts(port("dns", corev1.ProtocolUDP, 53, 30053)), asPorts},
+	{"mixed-protocols", MixedProtocol, "a mix of TCP and UDP ports", setPorts(port("dns", corev1.ProtocolUDP, 53, 30053), port("dns-tcp", corev1.ProtocolTCP, 53, 30054)), asPorts},
+	{"sctp", SCTP, "a port of protocol SCTP", setPorts(port("diameter", corev1.ProtocolSCTP, 3868, 30068)), asPorts},
+	{"source-ranges", SourceRanges, "spec.loadBalancerSourceRanges", func(s *corev1.Service) {
+		s.Spec.LoadBalancerSourceRanges = []string{someRange}
+	}, asRange},
+	{"affinity", SessionAffinity, "spec.sessionAffinity", func(s *corev1.Service) {
+		s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
+		s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: new(int32(600))}}
+	}, func(_ *corev1.Service, l LoadBalancer, _ *corev1.LoadBalancerStatus) bool {
+		return l.AffinitySeconds > 0
+	}},
+	{"etp-local", ETPLocal, "spec.externalTrafficPolicy Local", func(s *corev1.Service) {
+		s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32100
+	}, func(s *corev1.Service, l LoadBalancer, _ *corev1.LoadBalancerStatus) bool {
+		return l.HealthCheckPort == s.Spec.HealthCheckNodePort
+	}},
+	{"ipv6", IPv6, "spec.ipFamilies IPv6", func(s *corev1.Service) {
+		s.Spec.IPFamilies, s.Spec.ClusterIP, s.Spec.ClusterIPs = []corev1.IPFamily{corev1.IPv6Protocol}, "2001:db8::10", []string{"2001:db8::10"}
+	}, asFamilies},
+	{"dual-stack", DualStack, "spec.ipFamilyPolicy RequireDualStack", func(s *corev1.Service) {
+		s.Spec.IPFamilies, s.Spec.IPFamilyPolicy = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, new(corev1.IPFamilyPolicyRequireDualStack)
+		s.Spec.ClusterIPs = append(s.Spec.ClusterIPs, "2001:db8::10")
+	}, asFamilies},
+	{"static-ip", StaticIP, "spec.loadBalancerIP with an address that is not reserved", func(s *corev1.Service) {
+		s.Spec.LoadBalancerIP = "192.0.2.77"
+	}, func(s *corev1.Service, _ LoadBalancer, status *corev1.LoadBalancerStatus) bool {
+		return slices.Contains(ingress(status), s.Spec.LoadBalancerIP)
+	}},
+	{"", "", "spec.allocateLoadBalancerNodePorts false", func(s *corev1.Service) {
+		s.Spec.AllocateLoadBalancerNodePorts = new(false)
+		s.Spec.Ports[0].NodePort = 0
+	}, asPorts},
+	{"", "", "the annotation " + corev1.AnnotationLoadBalancerSourceRangesKey, func(s *corev1.Service) {
+		s.Annotations = map[string]string{corev1.AnnotationLoadBalancerSourceRangesKey: someRange}
+	}, asRange},
 }
 
-func fields() []field {
-	ports := func(all ...corev1.ServicePort) func(*corev1.Service) {
-		return func(s *corev1.Service) { s.Spec.Ports = all }
-	}
-	dns := port("dns", corev1.ProtocolUDP, 53, 30053)
-	return []field{
-		{"udp", UDP, "a port of protocol UDP", ports(dns), asPorts},
-		{"mixed-protocols", MixedProtocol, "a mix of TCP and UDP ports", ports(dns, port("dns-tcp", corev1.ProtocolTCP, 53, 30054)), asPorts},
-		{"sctp", SCTP, "a port of protocol SCTP", ports(port("diameter", corev1.ProtocolSCTP, 3868, 30068)), asPorts},
-		{"source-ranges", SourceRanges, "spec.loadBalancerSourceRanges", func(s *corev1.Service) {
-			s.Spec.LoadBalancerSourceRanges = []string{"198.51.100.0/24"}
-		}, asRanges},
-		{"affinity", SessionAffinity, "spec.sessionAffinity", func(s *corev1.Service) {
-			s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
-			s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: new(int32(600))}}
-		}, func(_ *corev1.Service, l LoadBalancer, _ *corev1.LoadBalancerStatus) bool {
-			return l.AffinitySeconds > 0
-		}},
-		{"etp-local", ETPLocal, "spec.externalTrafficPolicy Local", func(s *corev1.Service) {
-			s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32100
-		}, func(s *corev1.Service, l LoadBalancer, _ *corev1.LoadBalancerStatus) bool {
-			return l.HealthCheckPort == s.Spec.HealthCheckNodePort
-		}},
-		{"ipv6", IPv6, "spec.ipFamilies IPv6", func(s *corev1.Service) {
-			s.Spec.IPFamilies, s.Spec.ClusterIP, s.Spec.ClusterIPs = []corev1.IPFamily{corev1.IPv6Protocol}, "2001:db8::10", []string{"2001:db8::10"}
-		}, asFamilies},
-		{"dual-stack", DualStack, "spec.ipFamilyPolicy RequireDualStack", func(s *corev1.Service) {
-			s.Spec.IPFamilies, s.Spec.IPFamilyPolicy = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, new(corev1.IPFamilyPolicyRequireDualStack)
-			s.Spec.ClusterIPs = append(s.Spec.ClusterIPs, "2001:db8::10")
-		}, asFamilies},
-		{"static-ip", StaticIP, "spec.loadBalancerIP with an address that is not reserved", func(s *corev1.Service) {
-			s.Spec.LoadBalancerIP = "192.0.2.77"
-		}, func(s *corev1.Service, _ LoadBalancer, status *corev1.LoadBalancerStatus) bool {
-			return slices.Contains(ingress(status), s.Spec.LoadBalancerIP)
-		}},
-		{"", "", "spec.allocateLoadBalancerNodePorts false", func(s *corev1.Service) {
-			s.Spec.AllocateLoadBalancerNodePorts = new(false)
-			s.Spec.Ports[0].NodePort = 0
-		}, asPorts},
-		{"", "", "the annotation " + corev1.AnnotationLoadBalancerSourceRangesKey, func(s *corev1.Service) {
-			s.Annotations = map[string]string{corev1.AnnotationLoadBalancerSourceRangesKey: "198.51.100.0/24"}
-		}, func(_ *corev1.Service, l LoadBalancer, _ *corev1.LoadBalancerStatus) bool {
-			return slices.Equal(l.SourceRanges, []string{"198.51.100.0/24"})
-		}},
-	}
+func setPorts(all ...corev1.ServicePort) func(*corev1.Service) {
+	return func(s *corev1.Service) { s.Spec.Ports = slices.Clone(all) }
 }
 
 func asPorts(s *corev1.Service, l LoadBalancer, _ *corev1.LoadBalancerStatus) bool {
@@ -123,8 +191,20 @@ func asPorts(s *corev1.Service, l LoadBalancer, _ *corev1.LoadBalancerStatus) bo
 	return sameSet(l.Listeners, wanted)
 }
 
-func asRanges(s *corev1.Service, l LoadBalancer, _ *corev1.LoadBalancerStatus) bool {
-	return sameSet(l.SourceRanges, s.Spec.LoadBalancerSourceRanges)
+// hasPorts returns a function for the method only. It requires the ports of the Service.
+func (b *balancing) hasPorts(s *corev1.Service) func(LoadBalancer) error {
+	return func(l LoadBalancer) error {
+		if !asPorts(s, l, nil) {
+			return fmt.Errorf("has the listeners %v", l.Listeners)
+		}
+		return nil
+	}
+}
+
+const someRange = "198.51.100.0/24"
+
+func asRange(_ *corev1.Service, l LoadBalancer, _ *corev1.LoadBalancerStatus) bool {
+	return slices.Equal(l.SourceRanges, []string{someRange})
 }
 
 // asFamilies reports whether the status has an address of each family of the Service.
@@ -132,29 +212,26 @@ func asRanges(s *corev1.Service, l LoadBalancer, _ *corev1.LoadBalancerStatus) b
 func asFamilies(s *corev1.Service, _ LoadBalancer, status *corev1.LoadBalancerStatus) bool {
 	has := map[corev1.IPFamily]bool{}
 	for _, address := range ingress(status) {
-		switch ip, err := netip.ParseAddr(address); {
-		case err != nil:
+		ip, err := netip.ParseAddr(address)
+		if err != nil {
 			return true
-		case ip.Is6():
-			has[corev1.IPv6Protocol] = true
-		default:
-			has[corev1.IPv4Protocol] = true
 		}
+		has[corev1.IPv6Protocol] = has[corev1.IPv6Protocol] || ip.Is6()
+		has[corev1.IPv4Protocol] = has[corev1.IPv4Protocol] || ip.Is4()
 	}
 	return !slices.ContainsFunc(s.Spec.IPFamilies, func(f corev1.IPFamily) bool { return !has[f] })
 }
 
-// sameSet reports whether two lists have the same elements, in any order.
-func sameSet[T comparable](a, b []T) bool {
-	missing := func(a, b []T) bool {
-		return slices.ContainsFunc(a, func(x T) bool { return !slices.Contains(b, x) })
-	}
-	return len(a) == len(b) && !missing(a, b) && !missing(b, a)
-}
-
 // supports reports whether the target declares the feature as supported.
 func (t *trial) supports(f Feature) bool {
-	return f != "" && slices.Contains(t.suite.target.Features.Supported, f)
+	return f != "" && slices.Contains(t.target.Features.Supported, f)
+}
+
+// mustSupport ends the check unless the target declares the feature as supported.
+func (t *trial) mustSupport(f Feature) {
+	if !t.supports(f) {
+		t.notRunf("needs a target that declares %s as supported", f)
+	}
 }
 
 // judge requires that a field works or is refused. A supported field must work, except
@@ -170,12 +247,10 @@ func (b *balancing) judge(f field, nodes []*corev1.Node) {
 		said = warnings
 	}
 	call := b.call("EnsureLoadBalancer", s, nodes)
-	must := b.supports(f.feature) && f.feature != StaticIP
-	switch {
-	case (err != nil || len(said) > 0) && must:
+	switch refused := err != nil || len(said) > 0; {
+	case refused && b.supports(f.feature) && f.feature != StaticIP:
 		b.failf("%s = %s, with the Events %q, although the target declares %s as supported", call, answered(status, err), said, f.feature)
-	case err != nil || len(said) > 0:
-	default:
+	case !refused:
 		b.only("after "+call+" = "+answered(status, nil), func(l LoadBalancer) error {
 			if !f.works(s, l, status) {
 				return fmt.Errorf("is %+v, so %s is ignored, and neither an error nor an Event says so,", l, f.name)
@@ -186,109 +261,19 @@ func (b *balancing) judge(f field, nodes []*corev1.Node) {
 	b.deleted(s)
 }
 
-func lbNotIgnored(b *balancing) {
-	nodes := b.nodes(1)
-	for _, f := range fields() {
-		if !b.supports(f.feature) {
-			b.judge(f, nodes)
-		}
-	}
-}
-
-func lbPorts(b *balancing) {
-	s, nodes := b.newService("a"), b.nodes(1)
-	http, https := port("http", corev1.ProtocolTCP, 80, 30080), port("https", corev1.ProtocolTCP, 443, 30443)
-	steps := [][]corev1.ServicePort{
-		{http},
-		{http, https}, // added
-		{http, port("tls", corev1.ProtocolTCP, 443, 30443)},  // renamed
-		{port("http", corev1.ProtocolTCP, 80, 30081), https}, // with another node port
-		{https}, // removed
-		{port("https", corev1.ProtocolTCP, 8443, 30443)}, // with another number
-	}
-	if b.supports(UDP) {
-		steps = append(steps, []corev1.ServicePort{port("https", corev1.ProtocolUDP, 8443, 30443)})
-	}
-	for _, ports := range steps {
-		s.Spec.Ports = ports
-		b.ensured(s, nodes)
-		b.only("after "+b.call("EnsureLoadBalancer", s, nodes)+" = nil", func(l LoadBalancer) error {
-			if !asPorts(s, l, nil) {
-				return fmt.Errorf("has the listeners %v", l.Listeners)
-			}
-			return nil
-		})
-	}
-}
-
-func lbSourceRanges(b *balancing) {
-	if !b.supports(SourceRanges) {
-		b.notRunf("needs a target that declares %s as supported", SourceRanges)
-	}
-	s, nodes := b.newService("a"), b.nodes(1)
-	for _, ranges := range [][]string{{"198.51.100.0/24"}, {"198.51.100.0/25", "203.0.113.0/24"}, nil} {
-		s.Spec.LoadBalancerSourceRanges = ranges
-		b.ensured(s, nodes)
-		b.only("after "+b.call("EnsureLoadBalancer", s, nodes)+" = nil", func(l LoadBalancer) error {
-			if !asRanges(s, l, nil) {
-				return fmt.Errorf("accepts traffic from %v and not from %v, where nothing stands for everywhere,", l.SourceRanges, ranges)
-			}
-			return nil
-		})
-	}
-}
-
-func lbStaticIP(b *balancing) {
-	if !b.supports(StaticIP) {
-		b.notRunf("needs a target that declares %s as supported", StaticIP)
-	}
-	reserver := b.world.(Reserver) //nolint:forcetypeassert // the check says that it needs one
-	address := b.address(reserver, b.name("ip"))
-	s, nodes := b.newService("a"), b.nodes(1)
-	s.Spec.LoadBalancerIP = address.IP
-	if status := b.ensured(s, nodes); !slices.Contains(ingress(status), address.IP) {
-		b.failf("%s = %s; want the address %s", b.call("EnsureLoadBalancer", s, nodes), answered(status, nil), address.IP)
-	}
-}
-
-func lbAnnotations(b *balancing) {
-	if len(b.suite.target.Services) == 0 {
-		b.notRunf("needs Target.Services, with the vendor's own annotations")
-	}
-	nodes := b.nodes(1)
-	for n, shape := range b.suite.target.Services {
-		s := b.newService(fmt.Sprintf("s%d", n))
-		plain := s.DeepCopy()
-		shape.Change(s)
-		_, err := b.tried(s, nodes)
-		if problem := b.shaped(shape, plain, nodes, err); problem != nil {
-			b.failf("%s = %v for the Service %q of the target: %v", b.call("EnsureLoadBalancer", s, nodes), shown(err), shape.Name, problem)
-		}
-		b.deleted(s)
-	}
-}
-
 // shaped returns an error if the provider's answer for one of Target.Services is
 // wrong.
 func (b *balancing) shaped(shape Shape, plain *corev1.Service, nodes []*corev1.Node, err error) error {
-	switch shape.Want {
-	case Works:
-		if err != nil {
-			return errors.New("want nil")
+	switch {
+	case shape.Want == Works && err != nil:
+		return errors.New("want nil")
+	case shape.Want == Refused && err == nil:
+		return errors.New("want an error")
+	case shape.Want == Refused:
+		if word := unmentioned(err, shape.Mentions); word != "" {
+			return fmt.Errorf("want an error that names %q", word)
 		}
-	case Refused:
-		if err == nil {
-			return errors.New("want an error")
-		}
-		for _, word := range shape.Mentions {
-			if !strings.Contains(err.Error(), word) {
-				return fmt.Errorf("want an error that names %q", word)
-			}
-		}
-	case NotIgnored:
-		if err != nil {
-			return nil //nolint:nilerr // it is refused
-		}
+	case shape.Want == NotIgnored && err == nil:
 		with := b.only("for this Service", nil)
 		b.ensured(plain, nodes)
 		if without := b.only("for this Service", nil); reflect.DeepEqual(with, without) {

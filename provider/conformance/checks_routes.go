@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
@@ -17,81 +16,8 @@ const (
 	sourceDeleteRoute = "Routes.DeleteRoute: deletes the specified managed route, as returned by ListRoutes"
 	sourceBlackhole   = "Route.Blackhole: true if this is a blackhole route; such a route is deleted"
 	costPods          = "Pods of the node cannot be reached from other nodes."
-	costStale         = "Packets for pods go to a machine that is gone."
 	costRepeat        = "The daemon tries to create or delete the route again and again, and gets an error each time."
 )
-
-// routeChecks returns the checks of cloudprovider.Routes.
-func routeChecks() []Check {
-	all := slices.Concat(routeLifeChecks(), routeTableChecks())
-	for n := range all {
-		all[n].Since, all[n].Writes = "0.2", true
-	}
-	return all
-}
-
-// routeLifeChecks returns the checks of the creation and deletion of a route.
-func routeLifeChecks() []Check {
-	needs := []Need{NeedMachines}
-	return []Check{
-		{
-			ID: "routes/round-trip", Level: Core, Needs: needs, Source: sourceListRoutes, Cost: costPods, run: routed(routeRoundTrip),
-			Title: "A created route is listed with its node, and a deleted route is not listed",
-		},
-		{
-			ID: "routes/create-again", Level: Core, Needs: needs, Source: sourceCreateRoute, Cost: costRepeat, run: routed(routeCreateAgain),
-			Title: "Creating a route a second time succeeds, and creates no second route",
-		},
-		{
-			ID: "routes/delete-none", Level: Core, Needs: needs, Source: sourceDeleteRoute, Cost: costRepeat, run: routed(routeDeleteNone),
-			Title: "The deletion of a route that is gone succeeds",
-		},
-		{
-			ID: "routes/two-cidrs", Level: Core, Needs: needs, Source: sourceDeleteRoute, Cost: costPods, run: routed(routeTwoCIDRs),
-			Title: "The deletion of one route keeps the other routes of the node",
-		},
-		{
-			ID: "routes/name-prefix", Level: Core, Needs: needs, Source: sourceDeleteRoute, Cost: costPods, run: routed(routeNamePrefix),
-			Title: "The deletion of a route of node-1 keeps the routes of node-10",
-		},
-	}
-}
-
-// routeTableChecks returns the checks of a route table that is full, or that others
-// also change.
-func routeTableChecks() []Check {
-	needs := []Need{NeedMachines}
-	return []Check{
-		{
-			ID: "routes/live-is-no-blackhole", Level: Core, Needs: []Need{NeedMachines, NeedFaulter}, Source: sourceBlackhole, Cost: costPods, run: routed(routeLive),
-			Title: "A route to a running machine is no blackhole, even if a list of the cloud is incomplete",
-		},
-		{
-			ID: "routes/two-clusters", Level: Core, Needs: needs, Source: sourceListRoutes, Cost: "The routes of another cluster are deleted.", run: routed(routeTwoClusters),
-			Title: "Routes of another cluster are not listed",
-		},
-		{
-			ID: "routes/not-mine", Level: Core, Needs: []Need{NeedMachines, NeedForeigner}, Source: sourceListRoutes, Cost: "A route that somebody has made by hand is deleted.", run: routed(routeNotMine),
-			Title: "A route that was made by hand stays when routes are created and deleted",
-		},
-		{
-			ID: "routes/ipv6", Level: Extended, Needs: needs, Source: sourceCreateRoute, Cost: costPods, run: routed(routeIPv6),
-			Title: "A route for an IPv6 range is created, or refused with an error",
-		},
-		{
-			ID: "routes/two-hundred-at-once", Level: Core, Needs: needs, Source: sourceCreateRoute, Cost: costPods, run: routed(routeMany),
-			Title: "Of 200 routes that are created at the same time, none is lost",
-		},
-		{
-			ID: "routes/quota", Level: Extended, Needs: needs, Source: sourceCreateRoute, Cost: "Events do not show the cause, and the daemon tries to create the route again and again.", run: routed(routeQuota),
-			Title: "If the route table is full, the error has the kind QuotaExceeded",
-		},
-		{
-			ID: "routes/gone-target", Level: Core, Needs: needs, Source: sourceBlackhole, Cost: costStale, run: routed(routeGone),
-			Title: "A route to a machine that was terminated can still be deleted",
-		},
-	}
-}
 
 // The destinations are not in 10.244.0.0/16, which many clusters use for pods. Another
 // cluster in the same account may use that range, and a provider that lists only its own
@@ -102,117 +28,191 @@ const (
 	destination3 = "10.251.3.0/24"
 )
 
-// noSuchNode is the target of a route that cannot be created.
-const noSuchNode = "no-such-node"
-
-func routeRoundTrip(r *routing) {
-	wanted := route(r.machine("a"), destination1)
-	r.created(wanted)
-	is := r.only("after "+r.call("CreateRoute", wanted)+" = nil", wanted)
-	if is.TargetNode != wanted.TargetNode || is.Blackhole {
-		r.failf("ListRoutes(cluster %q) has %s after %s = nil; want node %q, and no blackhole", r.cluster, showRoute(is), r.call("CreateRoute", wanted), wanted.TargetNode)
-	}
-	r.deleted(is)
-	r.none("after "+r.call("DeleteRoute", is)+" = nil", wanted)
-}
-
-func routeCreateAgain(r *routing) {
-	wanted := route(r.machine("a"), destination1)
-	r.created(wanted)
-	r.only("after CreateRoute = nil", wanted)
-	if err := r.create(wanted); err != nil {
-		r.failf("%s = nil the first time and %v the second; want nil", r.call("CreateRoute", wanted), err)
-	}
-	r.only("after "+r.call("CreateRoute", wanted)+" = nil twice", wanted)
-}
-
-func routeDeleteNone(r *routing) {
-	wanted := route(r.machine("a"), destination1)
-	r.created(wanted)
-	is := r.only("after CreateRoute = nil", wanted)
-	r.deleted(is)
-	r.none("after DeleteRoute = nil", wanted)
-	if err := r.repeated(func() error { return r.routes().DeleteRoute(r.ctx, r.cluster, is) }); err != nil {
-		r.failf("%s = nil the first time and %v the second; want nil", r.call("DeleteRoute", is), err)
-	}
-}
-
-func routeTwoCIDRs(r *routing) {
-	m := r.machine("a")
-	r.deleteOne(route(m, destination1), route(m, destination2))
-}
-
-func routeNamePrefix(r *routing) {
-	r.deleteOne(route(r.machine("node-1"), destination1), route(r.machine("node-10"), destination2))
+// routeChecks are the checks of cloudprovider.Routes.
+var routeChecks = []Check{
+	{
+		ID: "routes/round-trip", Level: Core, Needs: needs(needMachines), Source: sourceListRoutes,
+		Title: "A created route is listed with its node, and a deleted route is not listed",
+		Cost:  costPods,
+		run: routed(func(r *routing) {
+			wanted := route(r.machine("a"), destination1)
+			is := r.listed(wanted)
+			if is.TargetNode != wanted.TargetNode || is.Blackhole {
+				r.failf("ListRoutes(cluster %q) has %s after %s = nil; want node %q, and no blackhole", r.cluster, showRoute(is), r.call("CreateRoute", wanted), wanted.TargetNode)
+			}
+			r.deleted(is)
+			r.none("after "+r.call("DeleteRoute", is)+" = nil", wanted)
+		}),
+	},
+	{
+		ID: "routes/create-again", Level: Core, Needs: needs(needMachines), Source: sourceCreateRoute,
+		Title: "Creating a route a second time succeeds, and creates no second route",
+		Cost:  costRepeat,
+		run: routed(func(r *routing) {
+			wanted := route(r.machine("a"), destination1)
+			r.listed(wanted)
+			if err := r.tried(wanted); err != nil {
+				r.failf("%s = nil the first time and %v the second; want nil", r.call("CreateRoute", wanted), err)
+			}
+			r.only("after "+r.call("CreateRoute", wanted)+" = nil twice", wanted)
+		}),
+	},
+	{
+		ID: "routes/delete-none", Level: Core, Needs: needs(needMachines), Source: sourceDeleteRoute,
+		Title: "The deletion of a route that is gone succeeds",
+		Cost:  costRepeat,
+		run: routed(func(r *routing) {
+			wanted := route(r.machine("a"), destination1)
+			is := r.listed(wanted)
+			r.deleted(is)
+			r.none("after DeleteRoute = nil", wanted)
+			if err := r.remove(r.ctx, is); err != nil {
+				r.failf("%s = nil the first time and %v the second; want nil", r.call("DeleteRoute", is), err)
+			}
+		}),
+	},
+	{
+		ID: "routes/two-cidrs", Level: Core, Needs: needs(needMachines), Source: sourceDeleteRoute,
+		Title: "The deletion of one route keeps the other routes of the node",
+		Cost:  costPods,
+		run: routed(func(r *routing) {
+			m := r.machine("a")
+			r.deleteOne(route(m, destination1), route(m, destination2))
+		}),
+	},
+	{
+		ID: "routes/name-prefix", Level: Core, Needs: needs(needMachines), Source: sourceDeleteRoute,
+		Title: "The deletion of a route of node-1 keeps the routes of node-10",
+		Cost:  costPods,
+		run: routed(func(r *routing) {
+			r.deleteOne(route(r.machine("node-1"), destination1), route(r.machine("node-10"), destination2))
+		}),
+	},
+	{
+		ID: "routes/live-is-no-blackhole", Level: Core, Needs: needs(needMachines, needFaulter), Source: sourceBlackhole,
+		Title: "A route to a running machine is no blackhole, even if a list of the cloud is incomplete",
+		Cost:  costPods,
+		run: routed(func(r *routing) {
+			wanted := route(r.machine("a"), destination1)
+			r.listed(wanted)
+			for skip := range 3 { // A provider may read other lists before the list of routes.
+				for _, kind := range []FaultKind{FaultEmptyList, FaultTruncatedList} {
+					r.notBlackhole(wanted, Fault{Kind: kind, Skip: skip})
+				}
+			}
+		}),
+	},
+	{
+		ID: "routes/two-clusters", Level: Core, Needs: needs(needMachines), Source: sourceListRoutes,
+		Title: "Routes of another cluster are not listed",
+		Cost:  "The routes of another cluster are deleted.",
+		run: routed(func(r *routing) {
+			m := r.machine("a")
+			other := &routing{trial: r.trial, cluster: r.cluster + "-2"}
+			ours, theirs := route(m, destination1), route(m, destination2)
+			r.listed(ours)
+			other.listed(theirs)
+			r.none("after "+other.call("CreateRoute", theirs)+" = nil", theirs)
+			other.none("after "+r.call("CreateRoute", ours)+" = nil", ours)
+		}),
+	},
+	{
+		ID: "routes/not-mine", Level: Core, Needs: needs(needMachines, needForeigner), Source: sourceListRoutes,
+		Title: "A route that was made by hand stays when routes are created and deleted",
+		Cost:  "A route that somebody has made by hand is deleted.",
+		run: routed(func(r *routing) {
+			unchanged := r.foreign(KindRoute, destination2)
+			wanted := route(r.machine("a"), destination1)
+			is := r.listed(wanted)
+			r.deleted(is)
+			r.none("after DeleteRoute = nil", wanted)
+			unchanged(r.call("CreateRoute", wanted) + " = nil and " + r.call("DeleteRoute", is) + " = nil")
+		}),
+	},
+	{
+		ID: "routes/ipv6", Level: Extended, Needs: needs(needMachines), Source: sourceCreateRoute,
+		Title: "A route for an IPv6 range is created, or refused with an error",
+		Cost:  costPods,
+		run: routed(func(r *routing) {
+			wanted := route(r.machine("a"), "2001:db8:1::/64")
+			if err := r.tried(wanted); err == nil {
+				r.only("after "+r.call("CreateRoute", wanted)+" = nil", wanted)
+			}
+		}),
+	},
+	{
+		ID: "routes/two-hundred-at-once", Level: Core, Needs: needs(needMachines), Source: sourceCreateRoute,
+		Title: "Of 200 routes that are created at the same time, none is lost",
+		Cost:  costPods,
+		run:   routed((*routing).manyAtOnce),
+	},
+	{
+		ID: "routes/quota", Level: Extended, Needs: needs(needMachines), Source: sourceCreateRoute,
+		Title: "If the route table is full, the error has the kind QuotaExceeded",
+		Cost:  "Events do not show the cause, and the daemon tries to create the route again and again.",
+		run: routed(func(r *routing) {
+			most := r.target.MaxRoutes
+			if most == 0 {
+				r.notRunf("needs Target.MaxRoutes, the cloud's limit of routes")
+			}
+			m := r.machine("a")
+			for i := range most {
+				r.created(route(m, fmt.Sprintf("10.%d.%d.0/24", 100+i/256, i%256)))
+			}
+			wanted := route(m, destination1)
+			err := r.tried(wanted)
+			if kind := r.kind(err); kind != provider.QuotaExceeded {
+				r.failf("%s = %v, an error of kind %q, and the cloud has %d routes and allows no more; want kind %s", r.call("CreateRoute", wanted), shown(err), kind, most, provider.QuotaExceeded)
+			}
+		}),
+	},
+	{
+		ID: "routes/gone-target", Level: Core, Needs: needs(needMachines), Source: sourceBlackhole,
+		Title: "A route to a machine that was terminated can still be deleted",
+		Cost:  "Packets for pods go to a machine that is gone.",
+		run: routed(func(r *routing) {
+			m := r.machine("a")
+			wanted := route(m, destination1)
+			r.listed(wanted)
+			r.terminate(m)
+			r.eventually(func() error {
+				for _, is := range r.to(wanted.DestinationCIDR) { // Some clouds delete the route with the machine.
+					r.deleted(is)
+				}
+				if left := r.to(wanted.DestinationCIDR); len(left) > 0 {
+					return fmt.Errorf("ListRoutes(cluster %q) has %s after its machine was terminated and DeleteRoute = nil; want no route", r.cluster, routesText(left))
+				}
+				return nil
+			})
+		}),
+	},
 }
 
 // deleteOne creates two routes, deletes the first one, and requires that the second one
 // stays.
 func (r *routing) deleteOne(first, second *cloudprovider.Route) {
-	r.created(first)
-	r.created(second)
-	is := r.only("after CreateRoute = nil", first)
-	r.only("after CreateRoute = nil", second)
+	is := r.listed(first)
+	r.listed(second)
 	r.deleted(is)
 	when := "after " + r.call("DeleteRoute", is) + " = nil"
 	r.none(when, first)
 	r.only(when, second)
 }
 
-// routeLive accepts an error while the lists of the cloud are not complete.
-func routeLive(r *routing) {
-	wanted := route(r.machine("a"), destination1)
-	r.created(wanted)
-	r.only("after CreateRoute = nil", wanted)
-	for skip := range 3 { // A provider may read other lists before the list of routes.
-		for _, kind := range []FaultKind{FaultEmptyList, FaultTruncatedList} {
-			restore := r.fault(Fault{Kind: kind, Skip: skip})
-			all, err := r.routes().ListRoutes(r.ctx, r.cluster)
-			restore()
-			for _, is := range all {
-				if err == nil && is != nil && sameCIDR(is.DestinationCIDR, wanted.DestinationCIDR) && is.Blackhole {
-					r.failf("ListRoutes(cluster %q) = %s, nil, with the fault %s for lists after the first %d, and the machine runs; want an error, or no blackhole", r.cluster, routesText(all), kind, skip)
-				}
-			}
+// notBlackhole requires that the route is no blackhole while the lists of the cloud are not
+// complete. It accepts an error.
+func (r *routing) notBlackhole(wanted *cloudprovider.Route, f Fault) {
+	restore := r.fault(f)
+	all, err := r.routes().ListRoutes(r.ctx, r.cluster)
+	restore()
+	for _, is := range all {
+		if err == nil && is != nil && sameCIDR(is.DestinationCIDR, wanted.DestinationCIDR) && is.Blackhole {
+			r.failf("ListRoutes(cluster %q) = %s, nil, with the fault %s for lists after the first %d, and the machine runs; want an error, or no blackhole", r.cluster, routesText(all), f.Kind, f.Skip)
 		}
 	}
 }
 
-func routeTwoClusters(r *routing) {
-	m := r.machine("a")
-	other := &routing{trial: r.trial, cluster: r.cluster + "-2"}
-	ours, theirs := route(m, destination1), route(m, destination2)
-	r.created(ours)
-	other.created(theirs)
-	r.only("after CreateRoute = nil", ours)
-	r.none("after "+other.call("CreateRoute", theirs)+" = nil", theirs)
-	other.only("after CreateRoute = nil", theirs)
-	other.none("after "+r.call("CreateRoute", ours)+" = nil", ours)
-}
-
-func routeNotMine(r *routing) {
-	foreigner := r.world.(Foreigner) //nolint:forcetypeassert // the check says that it needs one
-	foreign := r.foreign(foreigner, KindRoute, destination2)
-	wanted := route(r.machine("a"), destination1)
-	r.created(wanted)
-	is := r.only("after CreateRoute = nil", wanted)
-	r.deleted(is)
-	r.none("after DeleteRoute = nil", wanted)
-	exists, err := foreigner.ForeignExists(r.ctx, foreign)
-	r.must("look for the route that was made by hand", err)
-	if !exists {
-		r.failf("%s = nil and %s = nil have changed or deleted route %s for %s, which was made by hand; want it kept", r.call("CreateRoute", wanted), r.call("DeleteRoute", is), foreign.ID, destination2)
-	}
-}
-
-func routeIPv6(r *routing) {
-	wanted := route(r.machine("a"), "2001:db8:1::/64")
-	if err := r.create(wanted); err == nil {
-		r.only("after "+r.call("CreateRoute", wanted)+" = nil", wanted)
-	}
-}
-
-func routeMany(r *routing) {
+func (r *routing) manyAtOnce() {
 	const n = 200
 	machines := []Machine{r.machine("a"), r.machine("b"), r.machine("c")}
 	wanted := make([]*cloudprovider.Route, n)
@@ -220,11 +220,7 @@ func routeMany(r *routing) {
 		wanted[i] = route(machines[i%len(machines)], fmt.Sprintf("10.200.%d.0/24", i))
 		r.keep(wanted[i])
 	}
-	failed := r.together(n, n, "CreateRoute", func(i int) error {
-		given := *wanted[i]
-		return r.routes().CreateRoute(r.ctx, r.cluster, hint(wanted[i]), &given)
-	})
-	for i, err := range failed {
+	for i, err := range r.together(n, n, "CreateRoute", func(i int) error { return r.create(wanted[i]) }) {
 		if err != nil {
 			r.failf("%s = %v, with %d other routes at the same time; want nil", r.call("CreateRoute", wanted[i]), err, n-1)
 		}
@@ -238,41 +234,6 @@ func routeMany(r *routing) {
 			if listed[w.DestinationCIDR] != w.TargetNode {
 				return fmt.Errorf("ListRoutes(cluster %q) has no %s after CreateRoute = nil for %d routes at the same time", r.cluster, showRoute(w), n)
 			}
-		}
-		return nil
-	})
-}
-
-func routeQuota(r *routing) {
-	most := r.suite.target.MaxRoutes
-	if most == 0 {
-		r.notRunf("needs Target.MaxRoutes, the cloud's limit of routes")
-	}
-	m := r.machine("a")
-	for i := range most {
-		r.created(route(m, fmt.Sprintf("10.%d.%d.0/24", 100+i/256, i%256)))
-	}
-	wanted := route(m, destination1)
-	err := r.create(wanted)
-	if kind := r.kind(err); kind != provider.QuotaExceeded {
-		r.failf("%s = %v, an error of kind %q, and the cloud has %d routes and allows no more; want kind %s", r.call("CreateRoute", wanted), shown(err), kind, most, provider.QuotaExceeded)
-	}
-}
-
-func routeGone(r *routing) {
-	m := r.machine("a")
-	wanted := route(m, destination1)
-	r.created(wanted)
-	r.only("after CreateRoute = nil", wanted)
-	r.terminate(m)
-	var all []*cloudprovider.Route
-	r.eventually(func() error {
-		all = r.to(wanted.DestinationCIDR) // Some clouds delete the route with the machine.
-		for _, is := range all {
-			r.deleted(is)
-		}
-		if left := r.to(wanted.DestinationCIDR); len(left) > 0 {
-			return fmt.Errorf("ListRoutes(cluster %q) has %s after its machine was terminated and DeleteRoute = nil; want no route", r.cluster, routesText(left))
 		}
 		return nil
 	})

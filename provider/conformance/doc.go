@@ -19,8 +19,7 @@
 //		}, conformance.Options{})
 //	}
 //
-// Test runs the suite in go test, with a subtest for each check. Run runs it
-// anywhere and returns a [Report]. Checks lists all checks.
+// Test runs the suite in go test, with a subtest for each check. Checks lists all checks.
 //
 // The suite judges a provider by the contract alone. If a check of level [Core] fails,
 // users lose nodes, load balancers, routes or traffic, or the provider contradicts a
@@ -30,3 +29,8 @@
 // Run the suite with the race detector, because some mistakes cannot be found without
 // it. Without it, the verdict is [Partial] at best.
 package conformance
+
+// The files of this package, each of which uses only those before it: target and world, which
+// a vendor writes; check, trial and guard, for one run of a check; calls, objects, balancing
+// and routing, with which checks are written; checks_*; report and expected; child, suite and
+// test, which run them.

@@ -17,9 +17,6 @@ type expectation struct {
 	issue string
 }
 
-// ofWorld is the prefix of a failure of the world, such as "world: set fault garbage: …".
-const ofWorld = "world: "
-
 // covers reports whether the failure is expected. A failure of the world says nothing
 // about the provider. So an expectation covers it only if its text is empty or begins
 // with ofWorld.
@@ -30,88 +27,71 @@ func (e expectation) covers(failure string) bool {
 	return strings.Contains(failure, e.text)
 }
 
-// expectationOf reads a key of Options.ExpectFailure.
-func expectationOf(key, issue string) (expectation, error) {
-	id, text, named := strings.Cut(key, ":")
-	e := expectation{id: id, text: strings.TrimSpace(text), issue: issue}
-	if named && e.text == "" {
-		return e, fmt.Errorf("check %s: say after the colon which failure is expected, or leave out the colon for all of them", id)
-	}
-	return e, nil
-}
-
 // expectations returns the entries of ExpectFailure, in order.
 func (o Options) expectations() ([]expectation, error) {
 	var all []expectation
 	var problems []error
 	for _, key := range slices.Sorted(maps.Keys(o.ExpectFailure)) {
-		e, err := expectationOf(key, o.ExpectFailure[key])
-		switch _, whole := o.ExpectFailure[e.id]; {
-		case err != nil:
-			problems = append(problems, err)
-		case whole && e.text != "":
-			problems = append(problems, fmt.Errorf("check %s: all its failures are expected, so %q has no effect", e.id, key))
+		id, text, named := strings.Cut(key, ":")
+		e := expectation{id: id, text: strings.TrimSpace(text), issue: o.ExpectFailure[key]}
+		switch _, whole := o.ExpectFailure[id]; {
+		case named && e.text == "":
+			problems = append(problems, fmt.Errorf("check %s: say after the colon which failure is expected, or leave out the colon for all of them", id))
+		case named && whole:
+			problems = append(problems, fmt.Errorf("check %s: all its failures are expected, so %q has no effect", id, key))
 		}
 		all = append(all, e)
 	}
 	return all, errors.Join(problems...)
 }
 
-// compare compares the result of a check with the expected failures, and returns the
-// result for the report.
-func (r judged) compare(expected []expectation) CheckResult {
-	result := r.CheckResult
+// compare compares what a check has found with the expected failures of this check, and
+// returns the result for the report.
+func (f finding) compare(check Check, expected []expectation) CheckResult {
+	result := CheckResult{Check: check, Outcome: f.Outcome, Why: strings.Join(f.Why, "\n"), Measurements: f.Measurements, Leftovers: f.leftovers}
+	expected = slices.DeleteFunc(slices.Clone(expected), func(e expectation) bool { return e.id != check.ID })
 	if len(expected) == 0 {
 		return result
 	}
-	result.Issue = issuesOf(expected)
-	switch result.Outcome {
-	case Failed:
-		result.Outcome, result.Why = r.compareFailures(expected)
-	case Passed:
+	var issues []string
+	for _, e := range expected {
+		if !slices.Contains(issues, e.issue) {
+			issues = append(issues, e.issue)
+		}
+	}
+	result.Issue = strings.Join(issues, ", ")
+	switch {
+	case f.Outcome == Passed:
 		result.Outcome, result.Why = Failed, "it passes now: remove it from the list of expected failures"
-	case ExpectedFailure, Skipped, NotRun, Unsupported:
+	case f.Outcome == Failed:
+		result.Outcome = ExpectedFailure
+		if problems := unexpected(f.Why, expected); len(problems) > 0 {
+			result.Outcome, result.Why = Failed, strings.Join(problems, "\n")
+		}
 	}
 	return result
 }
 
-// compareFailures returns the outcome of a check that has failed. The outcome stays
-// Failed if there was an unexpected failure, or if an expected failure is missing.
-func (r judged) compareFailures(expected []expectation) (o Outcome, why string) {
-	var unexpected, others, missing []string
-	for _, failure := range r.failures {
+// unexpected returns what is wrong if these failures are compared with the expected ones,
+// and after that the expected failures. It returns nil if nothing is wrong.
+func unexpected(failures []string, expected []expectation) []string {
+	var problems, others []string
+	for _, failure := range failures {
 		if at := slices.IndexFunc(expected, func(e expectation) bool { return e.covers(failure) }); at < 0 {
-			unexpected = append(unexpected, failure)
+			problems = append(problems, failure)
 		} else {
 			others = append(others, fmt.Sprintf("expected (%s): %s", expected[at].issue, failure))
 		}
 	}
-	for _, e := range expected {
-		if !slices.ContainsFunc(r.failures, e.covers) {
-			missing = append(missing, fmt.Sprintf("no failure has the text %q any more: remove it from the list of expected failures (%s)", e.text, e.issue))
+	if len(problems) == 0 { // An unexpected failure may have ended the check before an expected one.
+		for _, e := range expected {
+			if !slices.ContainsFunc(failures, e.covers) {
+				problems = append(problems, fmt.Sprintf("no failure has the text %q any more: remove it from the list of expected failures (%s)", e.text, e.issue))
+			}
 		}
 	}
-	switch {
-	case len(unexpected) > 0: // An unexpected failure may have ended the check before an expected one.
-		return Failed, strings.Join(append(unexpected, others...), "\n")
-	case len(missing) > 0:
-		return Failed, strings.Join(append(missing, others...), "\n")
+	if len(problems) == 0 {
+		return nil
 	}
-	return ExpectedFailure, r.Why
-}
-
-// issuesOf returns the issues, each once.
-func issuesOf(expected []expectation) string {
-	var all []string
-	for _, e := range expected {
-		if !slices.Contains(all, e.issue) {
-			all = append(all, e.issue)
-		}
-	}
-	return strings.Join(all, ", ")
-}
-
-// expectedOf returns the expected failures of a check.
-func (s *suite) expectedOf(check Check) []expectation {
-	return slices.DeleteFunc(slices.Clone(s.expected), func(e expectation) bool { return e.id != check.ID })
+	return append(problems, others...)
 }

@@ -24,20 +24,23 @@ func (t *trial) guard(ctx context.Context, what string, f func()) (hung bool) {
 		return false
 	case <-ctx.Done():
 	}
-	late := time.NewTimer(min(grace, t.suite.options.Timeout))
+	late := time.NewTimer(min(grace, t.timeout))
 	defer late.Stop()
 	select {
 	case <-done:
 	case <-late.C:
-		t.abandon(fmt.Sprintf("%s: has not returned, although its context has ended: %v", what, context.Cause(ctx)))
-		return true
+		hung = true
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.outcome == "" || t.outcome == Failed && !t.explained { // An earlier failure may be expected, so it must not hide this one.
+	switch {
+	case hung: // The report ignores everything that the goroutine does later.
+		t.decide(Failed, fmt.Sprintf("%s: has not returned, although its context has ended: %v", what, context.Cause(ctx)))
+		t.abandoned = true
+	case t.found.Outcome == "" || t.found.Outcome == Failed && !t.explained: // An earlier failure may be expected, so it must not hide this one.
 		t.decide(Failed, fmt.Sprintf("%s: not finished in time: %v", what, context.Cause(ctx)))
 	}
-	return false
+	return hung
 }
 
 // caught calls f. A panic fails the check. A call of runtime.Goexit also fails the
@@ -46,8 +49,11 @@ func (t *trial) caught(what string, f func()) {
 	t.explain(false)
 	returned := false
 	defer func() {
-		if !returned {
-			t.cutOff(what)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if !returned && !t.explained {
+			t.decide(Failed, what+": the provider has ended the goroutine of its caller (runtime.Goexit)")
+			t.explained = true
 		}
 	}()
 	defer func() {
@@ -79,17 +85,6 @@ func (t *trial) panicked(what string, p any) {
 	t.errorf("%s: panic: %v\n%s", what, p, culprit(string(debug.Stack())))
 }
 
-// cutOff fails the check because the provider has ended its goroutine, unless the
-// report already explains the end.
-func (t *trial) cutOff(what string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.explained {
-		t.decide(Failed, what+": the provider has ended the goroutine of its caller (runtime.Goexit)")
-		t.explained = true
-	}
-}
-
 // culprit returns the part of a stack that shows the function that has panicked.
 func culprit(stack string) string {
 	lines := strings.Split(stack, "\n")
@@ -99,13 +94,4 @@ func culprit(stack string) string {
 		}
 	}
 	return stack
-}
-
-// abandon fails a check whose goroutine still runs. The report ignores everything that
-// the goroutine does later.
-func (t *trial) abandon(why string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.decide(Failed, why)
-	t.abandoned = true
 }

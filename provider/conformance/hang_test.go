@@ -70,57 +70,46 @@ func (h *holding) target() Target {
 	}
 }
 
-// hangs runs the test in simulated time. A check of the test can hang until over is closed,
-// which happens when the test has ended. synctest requires that the check then returns.
-func hangs(t *testing.T, test func(t *testing.T, over <-chan struct{})) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		over := make(chan struct{})
-		defer time.Sleep(time.Hour)
-		defer close(over)
-		test(t, over)
-	})
-}
-
-// If a check hangs while a fault is set, the fault does not hit the next check.
-func TestFaultOfACheckThatHangs(t *testing.T) {
-	hangs(t, func(t *testing.T, over <-chan struct{}) {
-		cloud := &holding{}
-		s, err := newSuite(cloud.target(), Options{Timeout: 20 * time.Millisecond})
-		if err != nil {
-			t.Fatal(err)
-		}
-		result, err := s.try(t.Context(), Check{ID: "instances/x", run: func(t *trial) {
-			t.under(Fault{Kind: FaultHang}, func() { <-over })
-		}})
-		events, set := cloud.happened()
-		if err != nil || result.Outcome != Failed || set || !slices.Equal(events, []string{"set", "clear"}) {
-			t.Errorf("got %s: %s, error %v, events %q", result.Outcome, result.Why, err, events)
-		}
-	})
-}
-
-// A check hangs while load balancers are held. The hold ends before the load balancer of
-// the check is deleted, because some clouds do not delete a load balancer that is not
-// ready.
-func TestHoldOfACheckThatHangs(t *testing.T) {
-	hangs(t, func(t *testing.T, over <-chan struct{}) {
-		cloud := &holding{}
-		s, err := newSuite(cloud.target(), Options{Timeout: 20 * time.Millisecond})
-		if err != nil {
-			t.Fatal(err)
-		}
-		result, err := s.try(t.Context(), Check{ID: "loadbalancers/x", Writes: true, run: balanced(func(b *balancing) {
-			defer b.hold(b.newService("a"))()
-			<-over
-		})})
-		if err != nil || result.Outcome != Failed {
-			t.Errorf("got %s: %s, error %v", result.Outcome, result.Why, err)
-		}
-		if events, _ := cloud.happened(); !slices.Equal(events, []string{"hold", "release", "delete"}) {
-			t.Errorf("got %q", events)
-		}
-	})
+// A check hangs while a fault is set or while load balancers are held, and does not hit the
+// next check. The hold ends before the load balancer of the check is deleted, because some
+// clouds do not delete a load balancer that is not ready.
+func TestCheckThatHangs(t *testing.T) {
+	for name, row := range map[string]struct {
+		run  func(over <-chan struct{}) func(*trial)
+		want []string
+	}{
+		"WithAFault": {
+			run: func(over <-chan struct{}) func(*trial) {
+				return func(t *trial) { t.under(faults(FaultHang), func(Fault) { <-over }) }
+			},
+			want: []string{"set", "clear"},
+		},
+		"WithAHold": {
+			run: func(over <-chan struct{}) func(*trial) {
+				return balanced(func(b *balancing) {
+					defer b.hold(b.newService("a"))()
+					<-over
+				})
+			},
+			want: []string{"hold", "release", "delete"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				over := make(chan struct{})
+				defer time.Sleep(time.Hour) // synctest requires that the check then returns
+				defer close(over)
+				cloud := &holding{}
+				result, err := try(t, cloud.target(), Options{Timeout: 20 * time.Millisecond}, Check{ID: "loadbalancers/x", run: row.run(over)})
+				if err != nil || result.Outcome != Failed {
+					t.Errorf("got %s: %s, error %v", result.Outcome, result.Why, err)
+				}
+				if events, _ := cloud.happened(); !slices.Equal(events, row.want) {
+					t.Errorf("got %q, want %q", events, row.want)
+				}
+			})
+		})
+	}
 }
 
 // late is a world that begins a hold only after the suite has given up the check.
@@ -140,12 +129,8 @@ func TestHoldThatBeginsAfterItsCheck(t *testing.T) {
 		cloud := late{&holding{}, make(chan struct{})}
 		target := cloud.target()
 		target.World = func(context.Context) (any, error) { return cloud, nil }
-		s, err := newSuite(target, Options{Timeout: 20 * time.Millisecond})
-		if err != nil {
-			t.Fatal(err)
-		}
 		ended := make(chan struct{})
-		if _, err := s.try(t.Context(), Check{ID: "loadbalancers/x", Writes: true, run: balanced(func(b *balancing) {
+		if _, err := try(t, target, Options{Timeout: 20 * time.Millisecond}, Check{ID: "loadbalancers/x", run: balanced(func(b *balancing) {
 			defer close(ended)
 			b.hold(b.newService("a"))
 		})}); err != nil {
@@ -153,7 +138,7 @@ func TestHoldThatBeginsAfterItsCheck(t *testing.T) {
 		}
 		close(cloud.over)
 		<-ended
-		if events, held := cloud.happened(); held || !slices.Equal(events, []string{"hold", "release"}) {
+		if events, held := cloud.happened(); held || !slices.Equal(events, []string{"delete", "hold", "release"}) {
 			t.Errorf("got %q, held %v", events, held)
 		}
 		time.Sleep(time.Hour) // synctest requires that the check has returned.

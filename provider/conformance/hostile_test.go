@@ -3,7 +3,6 @@ package conformance_test
 import (
 	"context"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,31 +11,36 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
-	"github.com/fairlead-k8s/fairlead/provider/conformance/internal/broken"
 )
 
-// hostile is a provider. Each method of its InstancesV2 runs the same given function.
-type hostile struct {
+// wrapped is a provider that makes each call of its InstancesV2 through a function. If the
+// function does not make the call, the answer is empty.
+type wrapped struct {
 	cloudprovider.Interface
 
-	do func()
+	through func(ctx context.Context, call func(context.Context))
 }
 
-func (h hostile) InstancesV2() (cloudprovider.InstancesV2, bool) { return h, true }
+func (w wrapped) InstancesV2() (cloudprovider.InstancesV2, bool) { return w, true }
 
-func (h hostile) InstanceExists(context.Context, *corev1.Node) (bool, error) {
-	h.do()
-	return false, nil
+func (w wrapped) inner() cloudprovider.InstancesV2 {
+	v2, _ := w.Interface.InstancesV2()
+	return v2
 }
 
-func (h hostile) InstanceShutdown(context.Context, *corev1.Node) (bool, error) {
-	h.do()
-	return false, nil
+func (w wrapped) InstanceExists(ctx context.Context, n *corev1.Node) (exists bool, err error) {
+	w.through(ctx, func(ctx context.Context) { exists, err = w.inner().InstanceExists(ctx, n) })
+	return exists, err
 }
 
-func (h hostile) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
-	h.do()
-	return nil, nil
+func (w wrapped) InstanceShutdown(ctx context.Context, n *corev1.Node) (down bool, err error) {
+	w.through(ctx, func(ctx context.Context) { down, err = w.inner().InstanceShutdown(ctx, n) })
+	return down, err
+}
+
+func (w wrapped) InstanceMetadata(ctx context.Context, n *corev1.Node) (m *cloudprovider.InstanceMetadata, err error) {
+	w.through(ctx, func(ctx context.Context) { m, err = w.inner().InstanceMetadata(ctx, n) })
+	return m, err
 }
 
 // hostiles returns functions that panic, hang, do nothing, or end the goroutine. The hanging function returns when the channel is closed.
@@ -52,15 +56,15 @@ func hostiles(release <-chan struct{}) map[string]func() {
 // runHostile runs the suite on a hostile provider.
 func runHostile(t *testing.T, name string, release <-chan struct{}, options conformance.Options) *conformance.Report {
 	t.Helper()
-	options.Profiles = []conformance.Profile{conformance.Instances, conformance.Cost}
-	report, err := conformance.Run(t.Context(), conformance.Target{
+	options.Only = append(checksOf("instances/"), checksOf("cost/")...)
+	report, err := conformance.RunSuite(t.Context(), conformance.Target{
 		Name:  "hostile",
-		World: func(context.Context) (any, error) { return broken.New(""), nil },
+		World: func(context.Context) (any, error) { return newBroken(""), nil },
 		New: func(context.Context, any) (cloudprovider.Interface, error) {
-			return hostile{Interface: &broken.Provider{}, do: hostiles(release)[name]}, nil
+			return wrapped{&brokenProvider{}, func(context.Context, func(context.Context)) { hostiles(release)[name]() }}, nil
 		},
 		EventuallyWithin: 20 * time.Millisecond,
-	}, options)
+	}, options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,9 +80,7 @@ func TestHostileProviders(t *testing.T) {
 			release := make(chan struct{})
 			report := runHostile(t, name, release, conformance.Options{Timeout: time.Second})
 			close(release)
-			want := len(slices.DeleteFunc(conformance.Checks(), func(c conformance.Check) bool {
-				return c.Profile() != conformance.Instances && c.Profile() != conformance.Cost
-			}))
+			want := len(checksOf("instances/")) + len(checksOf("cost/"))
 			if got := len(report.Checks); got != want || report.Result != conformance.Failure {
 				t.Errorf("the report has %d of %d checks, and its result is %s; want all, and %s", got, want, report.Result, conformance.Failure)
 			}

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,14 +13,9 @@ import (
 
 // machine creates a machine and terminates it after the check. The machine's name ends
 // with the role.
-func (t *trial) machine(role string) Machine { return t.machineNamed(t.name(role)) }
-
-func (t *trial) machineNamed(name string) Machine {
-	machines, ok := t.world.(Machines)
-	if !ok {
-		t.notRunf("needs %s", NeedMachines)
-	}
-	m, err := machines.CreateMachine(t.ctx, name)
+func (t *trial) machine(role string) Machine {
+	name := t.name(role)
+	m, err := as[Machines](t).CreateMachine(t.ctx, name)
 	t.must("create machine "+name, err)
 	t.terminateAfterwards(m)
 	if m.Name != name {
@@ -32,57 +28,88 @@ func (t *trial) machineNamed(name string) Machine {
 	return m
 }
 
+// machines creates three machines.
+func (t *trial) machines() []Machine {
+	return []Machine{t.machine("a"), t.machine("b"), t.machine("c")}
+}
+
 // terminateAfterwards makes the cleanup terminate the machine.
 func (t *trial) terminateAfterwards(m Machine) {
-	t.cleanup("terminate machine "+m.Name, func(ctx context.Context) error {
-		return t.world.(Machines).TerminateMachine(ctx, m) //nolint:forcetypeassert // this world has created the machine
-	})
+	t.cleanup("terminate machine "+m.Name, func(ctx context.Context) error { return as[Machines](t).TerminateMachine(ctx, m) })
 }
 
 // terminate terminates the machine.
 func (t *trial) terminate(m Machine) {
-	t.must("terminate machine "+m.Name, t.world.(Machines).TerminateMachine(t.ctx, m)) //nolint:forcetypeassert // this world has created the machine
+	t.must("terminate machine "+m.Name, as[Machines](t).TerminateMachine(t.ctx, m))
 }
 
-// foreign lets the world create a resource as a person would, and deletes the
-// resource after the check.
-func (t *trial) foreign(foreigner Foreigner, kind ResourceKind, what string) Resource {
+// foreign lets the world create a resource as a person would, and deletes it after the
+// check. The returned function fails the check if the calls that it is given have changed
+// the resource.
+func (t *trial) foreign(kind ResourceKind, what string) (unchanged func(calls string)) {
+	foreigner := as[Foreigner](t)
 	made, err := foreigner.CreateForeign(t.ctx, kind, what)
 	t.must("create a "+string(kind)+" by hand", err)
 	t.cleanup("delete the "+string(kind)+" that was made by hand", func(ctx context.Context) error { return foreigner.DeleteForeign(ctx, made) })
-	return made
+	return func(calls string) {
+		exists, err := foreigner.ForeignExists(t.ctx, made)
+		t.must("look for the "+string(kind)+" that was made by hand", err)
+		if !exists {
+			t.failf("%s: this has changed or deleted %s %s (%s), which was made by hand; want it kept, with an error or without", calls, kind, made.ID, what)
+		}
+	}
 }
 
 // address lets the world reserve an address, and releases it after the check.
-func (t *trial) address(reserver Reserver, name string) Address {
-	made, err := reserver.ReserveAddress(t.ctx, name)
+func (t *trial) address(name string) Address {
+	made, err := as[Reserver](t).ReserveAddress(t.ctx, name)
 	t.must("reserve an address", err)
-	t.cleanup("release address "+made.IP, func(ctx context.Context) error { return reserver.ReleaseAddress(ctx, made) })
+	t.cleanup("release address "+made.IP, func(ctx context.Context) error { return as[Reserver](t).ReleaseAddress(ctx, made) })
 	return made
 }
 
-// setFault sets a fault. The fault stays until the returned function is called.
-func (t *trial) setFault(f Fault) (restore func(), err error) {
-	return t.world.(Faulter).SetFault(t.ctx, f) //nolint:forcetypeassert // the check says that it needs one
+// undone makes the function run at the end of the check, unless it has run before. If the
+// suite has abandoned the check, it runs at once.
+func (t *trial) undone(what string, undo func()) (once func()) {
+	once = sync.OnceFunc(undo)
+	registered := false
+	defer func() {
+		if !registered {
+			once()
+		}
+	}()
+	t.cleanup(what, func(context.Context) error { once(); return nil })
+	registered = true
+	return once
 }
 
-// fault sets a fault. The fault stays until the returned function is called or the check
+// setFault sets a fault. The fault stays until the returned function is called or the check
 // ends.
+func (t *trial) setFault(f Fault) (restore func(), err error) {
+	restore, err = as[Faulter](t).SetFault(t.ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	return t.undone(fmt.Sprintf("clear fault %s", f.Kind), restore), nil
+}
+
+// fault calls setFault, and ends the check after an error.
 func (t *trial) fault(f Fault) (restore func()) {
 	restore, err := t.setFault(f)
 	t.must(fmt.Sprintf("set fault %s", f.Kind), err)
-	t.cleanup(fmt.Sprintf("clear fault %s", f.Kind), func(context.Context) error { restore(); return nil })
 	return restore
 }
 
 // counted calls f and returns the number of calls to the cloud in the meantime.
 func (t *trial) counted(f func()) Calls {
-	meter := t.world.(Meter) //nolint:forcetypeassert // the check says that it needs one
-	before, err := meter.Calls(t.ctx)
-	t.must("count calls", err)
+	calls := func() Calls {
+		c, err := as[Meter](t).Calls(t.ctx)
+		t.must("count calls", err)
+		return c
+	}
+	before := calls()
 	f()
-	after, err := meter.Calls(t.ctx)
-	t.must("count calls", err)
+	after := calls()
 	return Calls{after.Reads - before.Reads, after.Writes - before.Writes, after.Refused - before.Refused}
 }
 
@@ -104,38 +131,44 @@ func joined(m Machine) *corev1.Node {
 	return node
 }
 
+// both returns the machine's Node with its provider ID, and as it is before that.
+func both(m Machine) []*corev1.Node { return []*corev1.Node{joined(m), named(m)} }
+
 // identified returns a Node with the name and the provider ID.
 func identified(name, providerID string) *corev1.Node {
 	return joined(Machine{Name: name, ProviderID: providerID})
 }
 
-// service returns a Service of type LoadBalancer with a TCP port. It applies the
-// changes to that Service.
-func (t *trial) service(role string, changes ...func(*corev1.Service)) *corev1.Service {
+// copies returns deep copies.
+func copies(nodes []*corev1.Node) []*corev1.Node {
+	all := make([]*corev1.Node, len(nodes))
+	for n, node := range nodes {
+		all[n] = node.DeepCopy()
+	}
+	return all
+}
+
+// newService returns a Service of type LoadBalancer with a TCP port.
+func (t *trial) newService(role string) *corev1.Service {
 	policy := corev1.IPFamilyPolicySingleStack
-	s := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: role, Namespace: "default", UID: uuid.NewUUID()},
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: t.name(role), Namespace: "default", UID: uuid.NewUUID()},
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeLoadBalancer,
 			Ports: []corev1.ServicePort{{
 				Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: intstr.FromInt32(8080), NodePort: 30080,
 			}},
+			ClusterIP:             "10.96.0.10",
+			ClusterIPs:            []string{"10.96.0.10"},
 			IPFamilies:            []corev1.IPFamily{corev1.IPv4Protocol},
 			IPFamilyPolicy:        &policy,
 			SessionAffinity:       corev1.ServiceAffinityNone,
 			ExternalTrafficPolicy: corev1.ServiceExternalTrafficPolicyCluster,
 		},
 	}
-	for _, change := range changes {
-		change(s)
-	}
-	return s
 }
 
-// show returns a Node's name and provider ID for the text of a failure.
-func show(n *corev1.Node) string {
-	if n.Spec.ProviderID == "" {
-		return fmt.Sprintf("node %q without provider ID", n.Name)
-	}
-	return fmt.Sprintf("node %q with provider ID %q", n.Name, n.Spec.ProviderID)
+// port returns a port of a Service.
+func port(name string, protocol corev1.Protocol, number, nodePort int32) corev1.ServicePort {
+	return corev1.ServicePort{Name: name, Protocol: protocol, Port: number, NodePort: nodePort}
 }

@@ -1,34 +1,27 @@
 package conformance
 
 import (
-	"maps"
-	"math"
-	"slices"
-	"time"
+	"fmt"
+	"runtime/debug"
+	"strings"
 )
 
 // Report is the result of a run.
 type Report struct {
 	Result Verdict
-	// Profiles and Checks are in the order of the run.
-	Profiles []ProfileResult
-	Checks   []CheckResult
-	// Measurements has the measurements of all checks.
-	Measurements map[string]float64
-	// Leftovers are the resources that the provider or the suite has left in the cloud.
-	Leftovers []Resource
+	// Checks are in the order of the run.
+	Checks []CheckResult
 
-	race bool // whether the race detector was on
+	missing []string // why the result is not Success, although no core check has failed
 }
 
-// Verdict is the result of a run or a profile.
+// Verdict is the result of a run.
 type Verdict string
 
 // The verdicts.
 const (
 	// Success means that the race detector was on, that each core check has passed or is
-	// Unsupported, and that at least one has passed. The result of a run does not depend
-	// on the profiles whose result is Nothing.
+	// Unsupported, and that at least one has passed.
 	Success Verdict = "success"
 	// Partial means that no core check has failed unexpectedly, but success is not proved.
 	// Either a core check was not run, was skipped or has failed as expected, or the race
@@ -40,61 +33,19 @@ const (
 	Nothing Verdict = "notRun"
 )
 
-// ProfileResult is the result of the checks of a profile.
-type ProfileResult struct {
-	Name     Profile `json:"name"`
-	Result   Verdict `json:"result"`
-	Core     Counts  `json:"core"`
-	Extended Counts  `json:"extended"`
-}
-
-// Counts counts checks by outcome.
-type Counts struct {
-	Passed           int `json:"passed"`
-	Failed           int `json:"failed"`
-	ExpectedFailures int `json:"expectedFailures"`
-	Skipped          int `json:"skipped"`
-	NotRun           int `json:"notRun"`
-	Unsupported      int `json:"unsupported"`
-}
-
-func (c *Counts) add(o Outcome) {
-	switch o {
-	case Passed:
-		c.Passed++
-	case Failed:
-		c.Failed++
-	case ExpectedFailure:
-		c.ExpectedFailures++
-	case Skipped:
-		c.Skipped++
-	case NotRun:
-		c.NotRun++
-	case Unsupported:
-		c.Unsupported++
-	}
-}
-
 // CheckResult is the result of one check.
 type CheckResult struct {
-	ID      string  `json:"id"`
-	Title   string  `json:"title"`
-	Level   Level   `json:"level"`
-	Outcome Outcome `json:"result"`
-	// Why describes the call and its result, or gives the reason why the check was not
-	// run.
-	Why string `json:"why,omitempty"`
-	// Source and Cost are copied from the Check. They are set only if the check has
-	// failed, even if the failure was expected.
-	Source string `json:"source,omitempty"`
-	Cost   string `json:"cost,omitempty"`
+	Check
+
+	Outcome Outcome
+	// Why describes the calls that failed, or says why the check was not run.
+	Why string
 	// Issue is the issue that tracks an expected failure. Several issues are separated by
 	// commas.
-	Issue        string             `json:"issue,omitempty"`
-	Calls        *Calls             `json:"calls,omitempty"`
-	Measurements map[string]float64 `json:"measurements,omitempty"`
-	Leftovers    []Resource         `json:"leftovers,omitempty"`
-	Seconds      float64            `json:"seconds"`
+	Issue        string
+	Measurements map[string]float64
+	// Leftovers are the resources that the provider or the suite has left in the cloud.
+	Leftovers []Resource
 }
 
 // Outcome is the outcome of a check.
@@ -108,72 +59,61 @@ const (
 	ExpectedFailure Outcome = "expectedFailure"
 	// Skipped means that Options.Skip lists the check.
 	Skipped Outcome = "skipped"
-	// NotRun means that the world or the target lacks something, that the options do not
-	// allow the check, or that the run ended before the check.
+	// NotRun means that the world or the target lacks something, or that the run ended
+	// before the check.
 	NotRun Outcome = "notRun"
 	// Unsupported means that the provider does not offer what the check tests, or
 	// that the target declares it as unsupported.
 	Unsupported Outcome = "unsupported"
 )
 
-// summarize computes Profiles, Measurements, Leftovers and Result from the results of the
-// checks.
-func (r *Report) summarize() {
-	r.Profiles, r.Measurements, r.Leftovers = nil, map[string]float64{}, nil
-	for _, check := range r.Checks {
-		maps.Copy(r.Measurements, check.Measurements)
-		r.Leftovers = append(r.Leftovers, check.Leftovers...)
-	}
-	for _, profile := range Profiles() {
-		if p, any := r.profile(profile); any {
-			r.Profiles = append(r.Profiles, p)
+// newReport returns the report of a run. The last argument reports whether the race detector
+// was on.
+func newReport(checks []CheckResult, race bool) *Report { //nolint:revive // a fact and not a mode
+	core := map[Outcome]int{}
+	for _, c := range checks {
+		if c.Level == Core {
+			core[c.Outcome]++
 		}
 	}
-	r.Result = Nothing
-	for _, p := range r.Profiles {
-		r.Result = worse(r.Result, p.Result)
+	r := &Report{Checks: checks, Result: Success}
+	if !race {
+		r.missing = append(r.missing, "the suite was built without -race")
 	}
-}
-
-// profile summarizes a profile. It also reports whether the report has checks of this
-// profile.
-func (r *Report) profile(name Profile) (p ProfileResult, any bool) {
-	p.Name = name
-	for _, check := range r.Checks {
-		if (Check{ID: check.ID}).Profile() != name {
-			continue
-		}
-		any = true
-		switch check.Level {
-		case Core:
-			p.Core.add(check.Outcome)
-		case Extended:
-			p.Extended.add(check.Outcome)
-		case Measured:
+	for _, o := range []struct {
+		outcome Outcome
+		text    string
+	}{{NotRun, "not run"}, {Skipped, "skipped"}, {ExpectedFailure, "expected to fail"}} {
+		if n := core[o.outcome]; n > 0 {
+			r.missing = append(r.missing, fmt.Sprintf("core checks %s: %d", o.text, n))
 		}
 	}
-	p.Result = verdict(p.Core, r.race)
-	return p, any
-}
-
-func verdict(core Counts, race bool) Verdict {
 	switch {
-	case core.Failed > 0:
-		return Failure
-	case core.Passed == 0 && core.ExpectedFailures == 0:
-		return Nothing
-	case core.ExpectedFailures+core.Skipped+core.NotRun > 0, !race:
-		return Partial
+	case core[Failed] > 0:
+		r.Result, r.missing = Failure, []string{fmt.Sprintf("core checks failed: %d", core[Failed])}
+	case core[Passed]+core[ExpectedFailure] == 0:
+		r.Result, r.missing = Nothing, []string{"no core check was run"}
+	case len(r.missing) > 0:
+		r.Result = Partial
 	}
-	return Success
+	return r
 }
 
-// worse returns the worse verdict. The verdict Nothing counts as the best one, so a
-// profile without results does not change the result of the run.
-func worse(a, b Verdict) Verdict {
-	order := []Verdict{Nothing, Success, Partial, Failure}
-	return order[max(slices.Index(order, a), slices.Index(order, b))]
+// verdict returns the result in words.
+func (r *Report) verdict() string {
+	if r.Result == Success {
+		return "success: all core checks passed"
+	}
+	return string(r.Result) + ": " + strings.Join(r.missing, "; ")
 }
 
-// seconds rounds a duration, so that reports can be compared.
-func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*100) / 100 }
+// race reports whether this program was built with the race detector.
+func race() bool {
+	info, _ := debug.ReadBuildInfo()
+	for _, s := range info.Settings {
+		if s.Key == "-race" {
+			return s.Value == "true"
+		}
+	}
+	return false
+}

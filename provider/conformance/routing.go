@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
@@ -16,8 +15,7 @@ type routing struct {
 	*trial
 
 	cluster string
-	kept    []string // the destinations of the routes that may exist
-	looked  bool
+	kept    []string               // the destinations of the routes that may exist
 	before  []*cloudprovider.Route // the list before the first route was created
 }
 
@@ -37,14 +35,30 @@ func route(m Machine, destination string) *cloudprovider.Route {
 // hint returns a name hint for CreateRoute. All routes to a node have the same hint.
 func hint(wanted *cloudprovider.Route) string { return "hint-" + string(wanted.TargetNode) }
 
-// create calls CreateRoute, and repeats the call while the error means that it may
-// succeed later.
+// create calls CreateRoute once.
 func (r *routing) create(wanted *cloudprovider.Route) error {
+	given := *wanted
+	return r.routes().CreateRoute(r.ctx, r.cluster, hint(wanted), &given)
+}
+
+// tried calls create, and repeats the call while the error means that it may succeed
+// later.
+func (r *routing) tried(wanted *cloudprovider.Route) error {
 	r.keep(wanted)
-	return r.repeated(func() error {
-		given := *wanted
-		return r.routes().CreateRoute(r.ctx, r.cluster, hint(wanted), &given)
-	})
+	return r.repeated(func() error { return r.create(wanted) })
+}
+
+// created calls tried. An error fails the check.
+func (r *routing) created(wanted *cloudprovider.Route) {
+	if err := r.tried(wanted); err != nil {
+		r.failf("%s = %v; want nil", r.call("CreateRoute", wanted), err)
+	}
+}
+
+// listed calls created, and returns the route as ListRoutes has it.
+func (r *routing) listed(wanted *cloudprovider.Route) *cloudprovider.Route {
+	r.created(wanted)
+	return r.only("after "+r.call("CreateRoute", wanted)+" = nil", wanted)
 }
 
 // keep makes the suite delete all routes of the cluster with this destination after the
@@ -61,17 +75,24 @@ func (r *routing) keep(wanted *cloudprovider.Route) {
 // check would delete that route or take its traffic. The method first waits for a while,
 // because the cloud may still list a route that an earlier check has deleted.
 func (r *routing) free(wanted *cloudprovider.Route) {
-	if !r.looked {
-		r.looked, r.before = true, r.list()
+	if len(r.kept) == 0 {
+		r.before = r.list()
 	}
-	taken := func(is *cloudprovider.Route) bool { return overlap(is.DestinationCIDR, wanted.DestinationCIDR) }
-	if !slices.ContainsFunc(r.before, taken) {
+	taken := func() *cloudprovider.Route {
+		for _, is := range r.before {
+			if overlap(is.DestinationCIDR, wanted.DestinationCIDR) {
+				return is
+			}
+		}
+		return nil
+	}
+	if taken() == nil {
 		return
 	}
 	err := r.await(func() error {
 		r.before = r.list()
-		if at := slices.IndexFunc(r.before, taken); at >= 0 {
-			return fmt.Errorf("needs the addresses %s, but they overlap with %s, which was not changed", wanted.DestinationCIDR, showRoute(r.before[at]))
+		if is := taken(); is != nil {
+			return fmt.Errorf("needs the addresses %s, but they overlap with %s, which was not changed", wanted.DestinationCIDR, showRoute(is))
 		}
 		return nil
 	})
@@ -88,6 +109,13 @@ func overlap(a, b string) bool {
 	return a == b || err1 == nil && err2 == nil && x.Bits() > 0 && y.Bits() > 0 && x.Masked().Overlaps(y.Masked())
 }
 
+// sameCIDR reports whether two texts mean the same range, in any notation.
+func sameCIDR(a, b string) bool {
+	x, err1 := netip.ParsePrefix(a)
+	y, err2 := netip.ParsePrefix(b)
+	return a == b || err1 == nil && err2 == nil && x.Masked() == y.Masked()
+}
+
 func (r *routing) deleteKept(ctx context.Context) error {
 	all, err := r.routes().ListRoutes(ctx, r.cluster)
 	if err != nil {
@@ -97,24 +125,22 @@ func (r *routing) deleteKept(ctx context.Context) error {
 		if is == nil || !slices.ContainsFunc(r.kept, func(kept string) bool { return sameCIDR(kept, is.DestinationCIDR) }) {
 			continue
 		}
-		if err := r.repeated(func() error { return r.routes().DeleteRoute(ctx, r.cluster, is) }); err != nil {
+		if err := r.remove(ctx, is); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// created calls create. An error fails the check.
-func (r *routing) created(wanted *cloudprovider.Route) {
-	if err := r.create(wanted); err != nil {
-		r.failf("%s = %v; want nil", r.call("CreateRoute", wanted), err)
-	}
+// remove calls DeleteRoute with a route that ListRoutes has returned. It repeats
+// the call while the error means that the call may succeed later.
+func (r *routing) remove(ctx context.Context, is *cloudprovider.Route) error {
+	return r.repeated(func() error { return r.routes().DeleteRoute(ctx, r.cluster, is) })
 }
 
-// deleted calls DeleteRoute with a route that ListRoutes has returned. It repeats
-// the call while the error means that the call may succeed later.
+// deleted calls remove. An error fails the check.
 func (r *routing) deleted(is *cloudprovider.Route) {
-	if err := r.repeated(func() error { return r.routes().DeleteRoute(r.ctx, r.cluster, is) }); err != nil {
+	if err := r.remove(r.ctx, is); err != nil {
 		r.failf("%s = %v; want nil", r.call("DeleteRoute", is), err)
 	}
 }
@@ -132,33 +158,31 @@ func (r *routing) list() []*cloudprovider.Route {
 	return all
 }
 
-// only waits until there is exactly one route for the destination, and returns it.
-func (r *routing) only(when string, wanted *cloudprovider.Route) *cloudprovider.Route {
-	var found []*cloudprovider.Route
-	r.eventually(func() error {
-		found = r.to(wanted.DestinationCIDR)
-		if len(found) != 1 {
-			return fmt.Errorf("ListRoutes(cluster %q) has %d routes for %s %s: %s; want one", r.cluster, len(found), wanted.DestinationCIDR, when, routesText(found))
-		}
-		return nil
-	})
-	return found[0]
-}
-
-// none waits until there is no route for the destination.
-func (r *routing) none(when string, wanted *cloudprovider.Route) {
-	r.eventually(func() error {
-		if all := r.to(wanted.DestinationCIDR); len(all) > 0 {
-			return fmt.Errorf("ListRoutes(cluster %q) has %s %s; want no route for %s", r.cluster, routesText(all), when, wanted.DestinationCIDR)
-		}
-		return nil
-	})
-}
-
 // to returns the listed routes for a destination.
 func (r *routing) to(destination string) []*cloudprovider.Route {
 	return slices.DeleteFunc(slices.Clone(r.list()), func(is *cloudprovider.Route) bool { return !sameCIDR(is.DestinationCIDR, destination) })
 }
+
+// count waits until there is the wanted number of routes for the destination, and returns
+// them.
+func (r *routing) count(want int, when string, wanted *cloudprovider.Route) (found []*cloudprovider.Route) {
+	r.eventually(func() error {
+		found = r.to(wanted.DestinationCIDR)
+		if len(found) != want {
+			return fmt.Errorf("ListRoutes(cluster %q) has %d routes for %s %s: %s; want %d", r.cluster, len(found), wanted.DestinationCIDR, when, routesText(found), want)
+		}
+		return nil
+	})
+	return found
+}
+
+// only waits until there is exactly one route for the destination, and returns it.
+func (r *routing) only(when string, wanted *cloudprovider.Route) *cloudprovider.Route {
+	return r.count(1, when, wanted)[0]
+}
+
+// none waits until there is no route for the destination.
+func (r *routing) none(when string, wanted *cloudprovider.Route) { r.count(0, when, wanted) }
 
 func (r *routing) call(method string, about *cloudprovider.Route) string {
 	return fmt.Sprintf("%s(cluster %q, %s)", method, r.cluster, showRoute(about))
@@ -175,17 +199,4 @@ func showRoute(r *cloudprovider.Route) string {
 	return text
 }
 
-func routesText(all []*cloudprovider.Route) string {
-	texts := make([]string, len(all))
-	for n, r := range all {
-		texts[n] = showRoute(r)
-	}
-	return "[" + strings.Join(texts, "; ") + "]"
-}
-
-// sameCIDR reports whether two texts mean the same range, in any notation.
-func sameCIDR(a, b string) bool {
-	x, err1 := netip.ParsePrefix(a)
-	y, err2 := netip.ParsePrefix(b)
-	return a == b || err1 == nil && err2 == nil && x.Masked() == y.Masked()
-}
+func routesText(all []*cloudprovider.Route) string { return "[" + joinedTexts(all, showRoute) + "]" }

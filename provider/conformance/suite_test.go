@@ -8,11 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
-	"github.com/fairlead-k8s/fairlead/provider/conformance/internal/broken"
 )
 
 // The IDs of the checks are unique, and each check has all texts for a report.
@@ -23,16 +21,13 @@ func TestChecksAreComplete(t *testing.T) {
 			t.Errorf("%s is there twice", c.ID)
 		}
 		seen[c.ID] = true
-		if c.Title == "" || c.Source == "" || c.Cost == "" || c.Since == "" || c.Level == "" {
-			t.Errorf("%s lacks its title, source, cost, version or level: %+v", c.ID, c)
-		}
-		if len(conformance.Profiles()) == 0 || !strings.HasPrefix(c.ID, string(c.Profile())+"/") {
-			t.Errorf("%s has no profile", c.ID)
+		if c.Title == "" || c.Source == "" || c.Cost == "" || c.Level == "" || !strings.Contains(c.ID, "/") {
+			t.Errorf("%s lacks its group, title, source, cost or level: %+v", c.ID, c)
 		}
 	}
 }
 
-// Options are refused in these cases: they name an unknown check or profile, they
+// Options are refused in these cases: they name an unknown check, they
 // give no reason, or they skip all checks of a supported feature.
 func TestOptionsAreRefused(t *testing.T) {
 	for want, options := range map[string]conformance.Options{
@@ -41,15 +36,14 @@ func TestOptionsAreRefused(t *testing.T) {
 		`there is no check "instances/gone3"`: {ExpectFailure: map[string]string{"instances/gone3": "#1"}},
 		`instances/by-id: say why`:            {Skip: map[string]string{"instances/by-id": ""}},
 		`there is no check "instances/gone4"`: {ExpectFailure: map[string]string{"instances/gone4: a text": "#1"}},
-		`instances/by-id: say why it is sk`:   {ExpectFailure: map[string]string{"instances/by-id: a text": ""}},
+		`instances/by-id: say why it is ex`:   {ExpectFailure: map[string]string{"instances/by-id: a text": ""}},
 		`instances/by-id: say after the co`:   {ExpectFailure: map[string]string{"instances/by-id: ": "#1"}},
 		`"instances/by-id: b" has no effect`:  {ExpectFailure: map[string]string{"instances/by-id": "#1", "instances/by-id: b": "#2"}},
-		`there is no profile "nodes"`:         {Profiles: []conformance.Profile{"nodes"}},
 		`all checks of the feature Shutdown`:  {Skip: map[string]string{"instances/stopped": "no", "instances/in-between": "no"}},
 	} {
 		target := flawed("")
 		target.Features.Supported = []conformance.Feature{conformance.Shutdown}
-		if _, err := conformance.Run(t.Context(), target, options); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := conformance.RunSuite(t.Context(), target, options, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: got error %v, want %q", options, err, want)
 		}
 	}
@@ -90,32 +84,31 @@ func TestOutcomes(t *testing.T) {
 		},
 		"WorldWithoutIt": {
 			check: "instances/renamed", want: conformance.NotRun, why: "needs Renamer",
-			change: only(func(c *broken.Cloud) any { return machinesOnly{c} }),
+			change: only(func(c *brokenCloud) any { return machinesOnly{c} }),
 		},
 		"WorldThatCannot": {
-			check: "instances/deadline", want: conformance.NotRun, why: "no fault hang",
-			change: only(func(c *broken.Cloud) any { return incapable{c, cannot{}} }),
+			check: "instances/deadline", want: conformance.NotRun, why: "none of the faults",
+			change: only(func(c *brokenCloud) any { return incapable{c, cannot{}} }),
 		},
 		"WorldWithoutFaults": {
 			check: "instances/kinds", want: conformance.NotRun, why: "none of the faults",
-			change: only(func(c *broken.Cloud) any { return incapable{c, cannot{}} }),
+			change: only(func(c *brokenCloud) any { return incapable{c, cannot{}} }),
 		},
 		"CloudThatNeverSaysHowLong": {
 			check: "instances/kinds", flaw: "instances/kinds", want: conformance.Failed, why: "fault throttled",
 			change: func(t *conformance.Target) {
-				cloud := broken.New("instances/kinds")
+				cloud := newBroken("instances/kinds")
 				t.World = func(context.Context) (any, error) { return neverSaysHowLong{cloud}, nil }
 				t.New = func(ctx context.Context, _ any) (cloudprovider.Interface, error) { return cloud.Provider(ctx) }
 			},
 		},
 		"CloudThatNeverAsksToWait": {
-			check: "instances/retry-after", want: conformance.NotRun, why: "cannot set the fault throttled with Fault.RetryAfter",
-			change: only(func(c *broken.Cloud) any { return neverSaysHowLong{c} }),
+			check: "instances/retry-after", want: conformance.NotRun, why: "none of the faults",
+			change: only(func(c *brokenCloud) any { return neverSaysHowLong{c} }),
 		},
 		"NoBatches":         {check: "fastpaths/batch", want: conformance.Unsupported, why: "InstanceMetadataBatcher", change: plainWithoutMachines},
 		"NoBatchesOfBadIDs": {check: "fastpaths/batch-bad-id", want: conformance.Unsupported, why: "InstanceMetadataBatcher", change: plainWithoutMachines},
 		"NoBatchesOfFaults": {check: "fastpaths/batch-fault", want: conformance.Unsupported, why: "InstanceMetadataBatcher", change: plainWithoutMachines},
-		"NoProcessOfItsOwn": {check: "process/stop", want: conformance.NotRun, why: "process of its own"},
 		"FeatureThatIsNotSupported": {
 			check: "instances/stopped", want: conformance.Unsupported, why: "Shutdown",
 			change: func(t *conformance.Target) { t.Features.Unsupported = []conformance.Feature{conformance.Shutdown} },
@@ -127,7 +120,7 @@ func TestOutcomes(t *testing.T) {
 				row.change(&target)
 			}
 			row.options.Only = []string{row.check}
-			report, err := conformance.Run(t.Context(), target, row.options)
+			report, err := conformance.RunSuite(t.Context(), target, row.options, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,9 +134,9 @@ func TestOutcomes(t *testing.T) {
 
 // only returns a function that changes a target. After the change, the target's world
 // offers only the part of a cloud that the given function returns.
-func only(part func(*broken.Cloud) any) func(*conformance.Target) {
+func only(part func(*brokenCloud) any) func(*conformance.Target) {
 	return func(t *conformance.Target) {
-		cloud := broken.New("")
+		cloud := newBroken("")
 		t.World = func(context.Context) (any, error) { return part(cloud), nil }
 		t.New = func(ctx context.Context, _ any) (cloudprovider.Interface, error) { return cloud.Provider(ctx) }
 	}
@@ -152,7 +145,7 @@ func only(part func(*broken.Cloud) any) func(*conformance.Target) {
 // plainWithoutMachines changes the target. After the change, the provider has no
 // fast paths for instances, and the world creates no machines.
 func plainWithoutMachines(t *conformance.Target) {
-	cloud := broken.New("")
+	cloud := newBroken("")
 	t.World = func(context.Context) (any, error) { return full{cloud}, nil }
 	t.New = func(ctx context.Context, _ any) (cloudprovider.Interface, error) {
 		p, err := cloud.Provider(ctx)
@@ -161,7 +154,7 @@ func plainWithoutMachines(t *conformance.Target) {
 }
 
 // full is a cloud without room for a machine.
-type full struct{ *broken.Cloud }
+type full struct{ *brokenCloud }
 
 func (full) CreateMachine(context.Context, string) (conformance.Machine, error) {
 	return conformance.Machine{}, errors.New("there is no room")
@@ -184,13 +177,13 @@ func (cannot) SetFault(context.Context, conformance.Fault) (func(), error) {
 
 // neverSaysHowLong is a cloud that does not name a time to wait when it
 // throttles. It has no other fault.
-type neverSaysHowLong struct{ *broken.Cloud }
+type neverSaysHowLong struct{ *brokenCloud }
 
 func (c neverSaysHowLong) SetFault(ctx context.Context, f conformance.Fault) (func(), error) {
 	if f.Kind != conformance.FaultThrottled || f.RetryAfter > 0 {
 		return nil, conformance.ErrCannot
 	}
-	return c.Cloud.SetFault(ctx, f)
+	return c.brokenCloud.SetFault(ctx, f)
 }
 
 // A correct provider passes with the default Timeout, although the cloud takes a third
@@ -201,10 +194,13 @@ func TestSlowCloud(t *testing.T) {
 		inner := target.New
 		target.New = func(ctx context.Context, world any) (cloudprovider.Interface, error) {
 			made, err := inner(ctx, world)
-			return slow{made}, err
+			return wrapped{made, func(ctx context.Context, call func(context.Context)) {
+				time.Sleep(time.Second / 3)
+				call(ctx)
+			}}, err
 		}
 		target.PageSize = 0
-		report, err := conformance.Run(t.Context(), target, conformance.Options{Profiles: []conformance.Profile{conformance.Instances}})
+		report, err := conformance.RunSuite(t.Context(), target, conformance.Options{Only: checksOf("instances/")}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,31 +212,6 @@ func TestSlowCloud(t *testing.T) {
 	})
 }
 
-// slow is a provider whose instances are in a slow cloud.
-type slow struct{ cloudprovider.Interface }
-
-func (s slow) InstancesV2() (cloudprovider.InstancesV2, bool) {
-	v2, ok := s.Interface.InstancesV2()
-	return slowInstances{v2}, ok
-}
-
-type slowInstances struct{ cloudprovider.InstancesV2 }
-
-func (s slowInstances) InstanceExists(ctx context.Context, n *corev1.Node) (bool, error) {
-	time.Sleep(time.Second / 3)
-	return s.InstancesV2.InstanceExists(ctx, n)
-}
-
-func (s slowInstances) InstanceShutdown(ctx context.Context, n *corev1.Node) (bool, error) {
-	time.Sleep(time.Second / 3)
-	return s.InstancesV2.InstanceShutdown(ctx, n)
-}
-
-func (s slowInstances) InstanceMetadata(ctx context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
-	time.Sleep(time.Second / 3)
-	return s.InstancesV2.InstanceMetadata(ctx, n)
-}
-
 // A provider that makes only one call to the cloud at a time fails the check, although
 // all callers get their answers in the end.
 func TestOneCallerAtATime(t *testing.T) {
@@ -249,9 +220,17 @@ func TestOneCallerAtATime(t *testing.T) {
 		inner := target.New
 		target.New = func(ctx context.Context, world any) (cloudprovider.Interface, error) {
 			made, err := inner(ctx, world)
-			return queue{made, make(chan struct{}, 1)}, err
+			lock := make(chan struct{}, 1)
+			// Each call waits for the cloud for at most 15 seconds, and ignores the caller's context.
+			return wrapped{made, func(_ context.Context, call func(context.Context)) {
+				lock <- struct{}{}
+				defer func() { <-lock }()
+				ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+				defer cancel()
+				call(ctx)
+			}}, err
 		}
-		report, err := conformance.Run(t.Context(), target, conformance.Options{Only: []string{"instances/others-hang"}})
+		report, err := conformance.RunSuite(t.Context(), target, conformance.Options{Only: []string{"instances/others-hang"}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,31 +238,4 @@ func TestOneCallerAtATime(t *testing.T) {
 			t.Errorf("got %s: %s; want failed, because of the time", got.Outcome, got.Why)
 		}
 	})
-}
-
-// queue is a provider with one lock for all calls of InstanceExists. Each call waits for
-// the cloud for at most 15 seconds.
-type queue struct {
-	cloudprovider.Interface
-
-	lock chan struct{}
-}
-
-func (q queue) InstancesV2() (cloudprovider.InstancesV2, bool) {
-	v2, ok := q.Interface.InstancesV2()
-	return queuedInstances{v2, q.lock}, ok
-}
-
-type queuedInstances struct {
-	cloudprovider.InstancesV2
-
-	lock chan struct{}
-}
-
-func (q queuedInstances) InstanceExists(_ context.Context, n *corev1.Node) (bool, error) {
-	q.lock <- struct{}{}
-	defer func() { <-q.lock }()
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
-	defer cancel()
-	return q.InstancesV2.InstanceExists(ctx, n) //nolint:contextcheck // the flaw: it ignores the caller's context
 }

@@ -27,9 +27,6 @@ type Target struct {
 	// Shared means that World is called only once, and that all checks share the
 	// returned value. That value may stand for a live account.
 	Shared bool
-	// Singleton means that New works only once in a process. Checks that
-	// restart the provider are then not run. Singleton implies Shared.
-	Singleton bool
 	// Live means that the world is a real account and not a fake. The check
 	// cost/sync-of-100 is then not run, because it creates 100 machines.
 	Live bool
@@ -71,8 +68,8 @@ type Target struct {
 // support. If a feature is in neither list, the suite tries it: it must work or be
 // refused. If both lists are empty, the suite tries all features.
 type Features struct {
-	Supported   []Feature `json:"supported,omitempty"`
-	Unsupported []Feature `json:"unsupported,omitempty"`
+	Supported   []Feature
+	Unsupported []Feature
 }
 
 // Feature is an optional feature of a provider.
@@ -90,14 +87,7 @@ const (
 	IPv6            Feature = "IPv6"
 	DualStack       Feature = "DualStack"
 	StaticIP        Feature = "StaticIP" // spec.loadBalancerIP
-	IPMode          Feature = "IPMode"
-	Internal        Feature = "Internal"
 )
-
-// AllFeatures returns all features.
-func AllFeatures() []Feature {
-	return []Feature{Shutdown, UDP, SCTP, MixedProtocol, SourceRanges, SessionAffinity, ETPLocal, IPv6, DualStack, StaticIP, IPMode, Internal}
-}
 
 // Shape is a Service with the vendor's own annotations, and the result that the provider must
 // have.

@@ -1,9 +1,11 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,27 +18,38 @@ import (
 // trial is one run of a check. The function of the check uses it as a test uses
 // testing.T. To end the check, methods such as failf call runtime.Goexit.
 type trial struct {
-	ctx   context.Context
-	suite *suite
-	check Check
-	world any // the value that Target.World has returned
+	ctx     context.Context
+	check   Check
+	target  Target
+	timeout time.Duration // of the check, and of its cleanup
+	run     string        // the ID of the run
+	world   any           // the value that Target.World has returned
 	// provider is the provider that the check uses.
 	provider cloudprovider.Interface
-
 	// cluster is the name of the check's cluster.
 	cluster string
 
-	mu           sync.Mutex
-	stop         context.CancelFunc // guarded by mu; ends the provider
-	outcome      Outcome            // guarded by mu; empty while nothing is decided
-	why          []string
-	measurements map[string]float64
-	leftovers    []Resource
-	calls        *Calls
-	cleanups     []cleanup
-	abandoned    bool
-	explained    bool // guarded by mu; see the method explain
+	mu        sync.Mutex         // guards the fields below
+	stop      context.CancelFunc // ends the provider
+	found     finding
+	cleanups  []cleanup
+	abandoned bool
+	explained bool // see the method explain
 }
+
+// finding is what a check has found.
+type finding struct {
+	Outcome Outcome // empty while nothing is decided
+	// Why has an element for each failure. If the check has not failed, it has the reason
+	// of the outcome.
+	Why          []string
+	Measurements map[string]float64
+
+	leftovers []Resource
+}
+
+// concluded returns a finding with one reason.
+func concluded(o Outcome, why string) finding { return finding{Outcome: o, Why: []string{why}} }
 
 // cleanup undoes something that the check has done.
 type cleanup struct {
@@ -44,42 +57,26 @@ type cleanup struct {
 	undo func(context.Context) error
 }
 
-func newTrial(ctx context.Context, s *suite, check Check, around any) *trial {
-	t := &trial{
-		ctx: ctx, suite: s, check: check, world: around, provider: s.singleton,
-		cluster: s.target.ClusterName, measurements: map[string]float64{},
-	}
-	if t.cluster == "" {
-		t.cluster = t.name("cluster")
-	}
-	return t
-}
-
-// namePrefix is the prefix of all names that the suite chooses.
-const namePrefix = "fl-"
+// as returns the world as one of the interfaces that the check needs.
+func as[T any](t *trial) T { return t.world.(T) } //nolint:forcetypeassert // the check says that it needs one
 
 // name returns a name that is made of the run's random ID, the name of the check and the
-// role. Checks of two profiles may have the same name.
+// role. Checks of two groups may have the same name.
 func (t *trial) name(role string) string {
 	const longest = 63 // the name of a Service must be a DNS label
-	name := namePrefix + t.suite.id + "-" + t.check.name()
+	name := "fl-" + t.run + "-" + path.Base(t.check.ID)
 	return strings.TrimRight(name[:min(len(name), longest-len(role)-1)], "-") + "-" + role
 }
 
 // decide sets the outcome, but never changes a failure into another outcome. The caller
 // holds mu.
 func (t *trial) decide(o Outcome, why string) {
-	if t.abandoned {
-		return
-	}
-	if t.outcome != Failed {
-		t.outcome = o
-		if o == Failed {
-			t.why = nil
-		}
-	}
-	if t.outcome == o {
-		t.why = append(t.why, why)
+	switch {
+	case t.abandoned, t.found.Outcome == Failed && o != Failed:
+	case t.found.Outcome == o:
+		t.found.Why = append(t.found.Why, why)
+	default:
+		t.found.Outcome, t.found.Why = o, []string{why}
 	}
 }
 
@@ -112,6 +109,9 @@ func (t *trial) unsupportedf(format string, args ...any) {
 	t.end(Unsupported, fmt.Sprintf(format, args...))
 }
 
+// ofWorld is the prefix of a failure of the world, such as "world: set fault garbage: …".
+const ofWorld = "world: "
+
 // must ends the check if the world has failed. If the error wraps ErrCannot, the
 // check does not fail: its outcome is NotRun.
 func (t *trial) must(what string, err error) {
@@ -119,7 +119,7 @@ func (t *trial) must(what string, err error) {
 	case errors.Is(err, ErrCannot):
 		t.notRunf("%s: %v", what, err)
 	case err != nil:
-		t.failf("world: %s: %v", what, err)
+		t.failf(ofWorld+"%s: %v", what, err)
 	}
 }
 
@@ -128,7 +128,10 @@ func (t *trial) measure(key string, value float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.abandoned {
-		t.measurements[key] = value
+		if t.found.Measurements == nil {
+			t.found.Measurements = map[string]float64{}
+		}
+		t.found.Measurements[key] = value
 	}
 }
 
@@ -158,50 +161,37 @@ func (t *trial) eventually(f func() error) {
 // await calls f until it returns nil. If the cloud takes longer than the target allows,
 // await returns the last error of f.
 func (t *trial) await(f func() error) error {
-	ctx, cancel := context.WithTimeout(t.ctx, t.suite.target.EventuallyWithin)
+	return t.retry(10*time.Millisecond, f, func(err error) bool { return err != nil })
+}
+
+// retry calls f again while the given function asks for that, with growing pauses, but not
+// for longer than the target allows. Even on a slow machine, f gets a second call.
+func (t *trial) retry(pause time.Duration, f func() error, again func(error) bool) error {
+	ctx, cancel := context.WithTimeout(t.ctx, t.target.EventuallyWithin)
 	defer cancel()
-	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	for n := 0; ; n, pause = n+1, min(2*pause, time.Second) {
+		last := n > 0 && ctx.Err() != nil
 		err := f()
-		if err == nil {
-			return nil
+		if last || !again(err) {
+			return err
 		}
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return err
 		}
 	}
 }
 
-// start makes the provider, unless all checks share one provider or the check makes its
-// own.
-func (t *trial) start() {
-	if t.provider == nil && !t.check.bare {
-		t.restart()
-	}
-}
-
-// refresh replaces the provider with a new one, which remembers nothing. If the
-// target is a Singleton, refresh does nothing.
-func (t *trial) refresh() {
-	if !t.suite.target.Singleton {
-		t.restart()
-	}
-}
-
-// restart makes a new provider, as after a restart of the daemon.
+// restart makes a new provider, which remembers nothing, as after a restart of the daemon.
 func (t *trial) restart() {
-	if t.provider != nil && t.suite.target.Singleton {
-		t.notRunf("needs a provider that can be made twice in a process")
-	}
 	t.endProvider()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.ctx))
 	t.mu.Lock()
 	t.stop = stop
 	t.mu.Unlock()
-	made, err := t.suite.target.New(ctx, t.world)
+	made, err := t.target.New(ctx, t.world)
 	switch {
 	case err != nil:
 		t.failf("New: %v", err)
@@ -209,11 +199,6 @@ func (t *trial) restart() {
 		t.failf("New returned nil and no error")
 	}
 	t.provider = made
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.suite.target.Singleton && !t.abandoned {
-		t.suite.singleton, t.suite.stop, t.stop = made, stop, nil
-	}
 }
 
 // endProvider closes the stop channel of the provider.
@@ -227,45 +212,32 @@ func (t *trial) endProvider() {
 	}
 }
 
-// instances returns the provider's InstancesV2.
+// part returns a part of the provider, such as its Routes.
+func part[T comparable](t *trial, name string, accessor func() (T, bool)) T {
+	var none T
+	found, ok := accessor()
+	if !ok {
+		t.unsupportedf("the provider %s offers no %s", t.target.Name, name)
+	}
+	if found == none {
+		t.failf("%s() = nil, true", name)
+	}
+	return found
+}
+
 func (t *trial) instances() cloudprovider.InstancesV2 {
-	v2, ok := t.provider.InstancesV2()
-	if !ok {
-		t.unsupportedf("the provider %s offers no InstancesV2", t.suite.target.Name)
-	}
-	if v2 == nil {
-		t.failf("InstancesV2() = nil, true")
-	}
-	return v2
+	return part(t, "InstancesV2", t.provider.InstancesV2)
 }
 
-// loadBalancer returns the provider's LoadBalancer.
 func (t *trial) loadBalancer() cloudprovider.LoadBalancer {
-	lb, ok := t.provider.LoadBalancer()
-	if !ok {
-		t.unsupportedf("the provider offers no LoadBalancer")
-	}
-	if lb == nil {
-		t.failf("LoadBalancer() = nil, true")
-	}
-	return lb
+	return part(t, "LoadBalancer", t.provider.LoadBalancer)
 }
 
-// routes returns the provider's Routes.
-func (t *trial) routes() cloudprovider.Routes {
-	routes, ok := t.provider.Routes()
-	if !ok {
-		t.unsupportedf("the provider offers no Routes")
-	}
-	if routes == nil {
-		t.failf("Routes() = nil, true")
-	}
-	return routes
-}
+func (t *trial) routes() cloudprovider.Routes { return part(t, "Routes", t.provider.Routes) }
 
-// finish runs the cleanups, the last one first, and looks for leftovers.
+// finish runs the cleanups, the last one first, and asks the world what is left.
 func (t *trial) finish(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, t.suite.options.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
 	t.mu.Lock()
 	cleanups := slices.Clone(t.cleanups)
@@ -277,26 +249,29 @@ func (t *trial) finish(ctx context.Context) {
 			}
 		})
 	}
-	t.guard(ctx, "world", func() { t.lookBack(ctx) })
+	inventory, ok := t.world.(Inventory)
+	if ok {
+		t.guard(ctx, "world", func() {
+			left, err := inventory.Leftovers(ctx, t.cluster)
+			if err != nil && !errors.Is(err, ErrCannot) {
+				t.errorf(ofWorld+"what is left: %v", err)
+			}
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.found.leftovers = left
+		})
+	}
 	t.endProvider()
 }
 
-// lookBack asks the world for the calls of the check and for leftovers.
-func (t *trial) lookBack(ctx context.Context) {
-	var calls *Calls
-	if meter, ok := t.world.(Meter); ok && !t.suite.target.Shared {
-		if counted, err := meter.Calls(ctx); err == nil {
-			calls = &counted
-		}
-	}
-	var left []Resource
-	if inventory, ok := t.world.(Inventory); ok && t.check.Writes {
-		var err error
-		if left, err = inventory.Leftovers(ctx, t.cluster); err != nil && !errors.Is(err, ErrCannot) {
-			t.errorf("world: what is left: %v", err)
-		}
-	}
+// result returns what the check has found.
+func (t *trial) result() finding {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.calls, t.leftovers = calls, left
+	found := t.found
+	found.Outcome, found.Why = cmp.Or(found.Outcome, Passed), slices.Clone(found.Why)
+	for n := range found.Why { // so that reports can be compared
+		found.Why[n] = strings.ReplaceAll(found.Why[n], "fl-"+t.run+"-", "fl-…-")
+	}
+	return found
 }

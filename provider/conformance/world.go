@@ -26,15 +26,15 @@ type Machines interface {
 // Machine is an instance of the cloud, as the world knows it.
 type Machine struct {
 	// Name is the name of the machine's Node.
-	Name string `json:"name"`
+	Name string
 	// ID is the world's own name for the machine. The suite passes it back to the
 	// world, and recognises it in LoadBalancer.Backends.
-	ID string `json:"id"`
+	ID string
 	// ProviderID is empty if the world does not know it. The suite then asks the
 	// provider.
-	ProviderID string               `json:"providerID,omitempty"`
-	Addresses  []corev1.NodeAddress `json:"addresses,omitempty"`
-	SystemUUID string               `json:"systemUUID,omitempty"`
+	ProviderID string
+	Addresses  []corev1.NodeAddress
+	SystemUUID string
 }
 
 // PowerSwitch is a world that stops and starts machines. Both methods may return as
@@ -62,11 +62,11 @@ type Meter interface {
 
 // Calls counts calls to the cloud's API.
 type Calls struct {
-	Reads  int `json:"reads"`
-	Writes int `json:"writes"`
+	Reads  int
+	Writes int
 	// Refused is the number of these calls that the cloud has refused because there
 	// were too many calls.
-	Refused int `json:"refused"`
+	Refused int
 }
 
 // Faulter is a world that makes calls of the provider fail. A fault does not make the
@@ -78,16 +78,16 @@ type Faulter interface {
 
 // Fault is a deliberate failure of the cloud's API.
 type Fault struct {
-	Kind FaultKind `json:"kind"`
+	Kind FaultKind
 	// Skip is the number of calls before the first one that the fault hits. Count is the
 	// number of calls that it hits; 0 means no limit. Calls that a fault of this kind cannot
 	// hit are not counted. For example, FaultEmptyList can hit only lists.
-	Skip  int `json:"skip,omitempty"`
-	Count int `json:"count,omitempty"`
+	Skip  int
+	Count int
 	// RetryAfter is the time for which the answer to a throttled call asks the caller
 	// to wait. 0 means that the answer names no time. If the cloud never names a time and
 	// RetryAfter is not 0, SetFault returns ErrCannot.
-	RetryAfter time.Duration `json:"retryAfter,omitempty"`
+	RetryAfter time.Duration
 }
 
 // FaultKind is the way in which a call fails.
@@ -110,14 +110,6 @@ const (
 	FaultFailWrite       FaultKind = "failWrite"       // changes fail with 500; reads work
 )
 
-// FaultKinds returns all kinds of faults.
-func FaultKinds() []FaultKind {
-	return []FaultKind{
-		FaultError, FaultUnavailable, FaultThrottled, FaultUnauthenticated, FaultForbidden, FaultNotFound, FaultReset,
-		FaultGarbage, FaultHang, FaultEmptyList, FaultTruncatedList, FaultLostReply, FaultFailWrite,
-	}
-}
-
 // Inventory is a world that lists all resources that the provider has created for a
 // cluster. The list must have every kind of resource that costs money or carries traffic.
 type Inventory interface {
@@ -126,11 +118,9 @@ type Inventory interface {
 
 // Resource is something in the cloud.
 type Resource struct {
-	Kind ResourceKind `json:"kind"`
-	ID   string       `json:"id"`
-	Name string       `json:"name,omitempty"`
-	// Owner is the owner of the resource, such as the UID of a Service.
-	Owner string `json:"owner,omitempty"`
+	Kind ResourceKind
+	ID   string
+	Name string
 }
 
 // ResourceKind is a kind of resource. A world may also have kinds that are not listed
@@ -139,10 +129,8 @@ type ResourceKind string
 
 // The kinds of resources that the suite knows.
 const (
-	KindMachine      ResourceKind = "machine"
 	KindLoadBalancer ResourceKind = "loadBalancer"
 	KindRoute        ResourceKind = "route"
-	KindAddress      ResourceKind = "address" // a reserved address
 )
 
 // Drifter is a world that changes a load balancer behind the provider's back.
@@ -172,4 +160,65 @@ type Foreigner interface {
 	ForeignExists(ctx context.Context, r Resource) (bool, error)
 	// DeleteForeign removes the resource.
 	DeleteForeign(ctx context.Context, r Resource) error
+}
+
+// Viewer is a world that shows load balancers as the cloud has them. Checks compare
+// them with the fields of Services. If the world leaves a field out, a check concludes
+// that the provider ignores this field.
+type Viewer interface {
+	// LoadBalancers returns the load balancers of the cluster.
+	LoadBalancers(ctx context.Context, clusterName string) ([]LoadBalancer, error)
+}
+
+// LoadBalancer is a load balancer as the cloud has it.
+type LoadBalancer struct {
+	ID        string
+	Name      string
+	Listeners []Listener
+	// Backends names the machines of the load balancer, each by its provider ID or by
+	// Machine.ID.
+	Backends []string
+	// SourceRanges are the CIDRs from which the load balancer accepts traffic.
+	// Empty means from everywhere.
+	SourceRanges []string
+	// AffinitySeconds is the time for which a client stays with a backend. 0 means no
+	// affinity.
+	AffinitySeconds int32
+	// HealthCheckPort is the port on each machine that the health check uses. 0
+	// means that it uses the node ports.
+	HealthCheckPort int32
+	// Other has the settings that were made with the vendor's own annotations.
+	Other map[string]string
+}
+
+// Listener is a port of a load balancer.
+type Listener struct {
+	Protocol corev1.Protocol
+	Port     int32
+	NodePort int32
+}
+
+// Holder is a world that can keep new load balancers from becoming ready.
+type Holder interface {
+	// HoldLoadBalancers keeps new load balancers from becoming ready. The hold lasts
+	// until the returned function is called.
+	HoldLoadBalancers(ctx context.Context) (release func(), err error)
+}
+
+// Reserver is a world that reserves addresses for load balancers.
+type Reserver interface {
+	ReserveAddress(ctx context.Context, name string) (Address, error)
+	ReleaseAddress(ctx context.Context, a Address) error
+}
+
+// Address is a reserved address.
+type Address struct {
+	ID string
+	IP string
+}
+
+// Announcer is a world that sees the Events that the provider writes.
+type Announcer interface {
+	// Warnings returns the messages of the Warning Events about the Service.
+	Warnings(ctx context.Context, service *corev1.Service) ([]string, error)
 }

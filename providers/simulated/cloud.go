@@ -1,3 +1,33 @@
+// Package simulated is the provider of the simulated cloud. It registers under
+// the name "simulated".
+//
+// Without a configuration file, the provider starts a simulated cloud inside the
+// daemon. That cloud listens on a free loopback port, which is logged. With a
+// configuration file, the provider is a client of a cloud in another process:
+//
+//	endpoint: http://127.0.0.1:7640
+//	pageSize: 100 # optional: items in one call, at most the page size of the cloud
+//	routeAddresses: true # optional: store the addresses of Nodes with their routes
+//	withoutBatches: true # optional: do not offer provider.InstanceMetadataBatcher
+//	withoutLists: true   # optional: do not offer provider.InstanceLister and provider.InstanceWatcher
+//	withoutBackendSetter: true # optional: do not offer provider.BackendSetter
+//	withoutRouteApplier: true # optional: do not offer provider.RouteApplier
+//	withoutConcurrentCalls: true # optional: do not offer provider.ConcurrentCaller and provider.ConcurrentLoadBalancer
+//
+// The file may change while the daemon runs. A valid configuration is used from the
+// next call on. The interfaces that the provider offers stay the same until the
+// daemon starts again. If the new file switches off other interfaces than the old
+// one, a log line says so.
+//
+// Each Service of type LoadBalancer gets its own load balancer, for TCP and UDP over
+// IPv4. The tags TagCluster and TagServiceUID of the load balancer identify its
+// Service. So two clusters in one account never change each other's load balancers.
+// A Service never changes the load balancer of an earlier Service with the same
+// name. Annotations of the Service configure the load balancer.
+//
+// A route leads to the instance that has the name of the route's Node. One
+// table can contain routes of several clusters and routes made by hand.
+// TagCluster says to which cluster a route belongs.
 package simulated
 
 import (
@@ -6,13 +36,18 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 
 	"github.com/fairlead-k8s/fairlead/provider"
+	"github.com/fairlead-k8s/fairlead/provider/kit"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
@@ -40,7 +75,6 @@ type Cloud struct {
 // replaced.
 type connection struct {
 	config config
-	routes routeCalls
 	client *simulator.Client // nil until there is a cloud
 	err    error             // why there is no cloud
 }
@@ -54,7 +88,7 @@ var (
 // this process. New returns an error if config is invalid.
 func New(config io.Reader) (*Cloud, error) {
 	c := &Cloud{}
-	c.now = connection{routes: newRouteCalls(c, c.now.config), err: errors.New("the simulated cloud inside this process is not started yet")}
+	c.now = connection{err: errors.New("the simulated cloud inside this process is not started yet")}
 	if err := c.connect(config); err != nil {
 		return nil, err
 	}
@@ -86,7 +120,7 @@ func (c *Cloud) connect(config io.Reader) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now = connection{config: parsed, routes: newRouteCalls(c, parsed), client: simulator.NewClient(string(parsed.Endpoint)).WithPageSize(parsed.PageSize)}
+	c.now = connection{config: parsed, client: simulator.NewClient(string(parsed.Endpoint)).WithPageSize(parsed.PageSize)}
 	return nil
 }
 
@@ -136,18 +170,7 @@ func ask[T any](ctx context.Context, c *Cloud, call func(context.Context, *simul
 		var none T
 		return none, now.err
 	}
-	ctx, cancel := now.config.limited(ctx)
-	defer cancel()
 	return call(ctx, now.client)
-}
-
-// limited returns the context of one call.
-func (c config) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	if c.Timeout == 0 {
-		return context.WithCancel(ctx)
-	}
-	cause := fmt.Errorf("no answer within the configured timeout of %v: %w", c.Timeout, context.DeadlineExceeded)
-	return context.WithTimeoutCause(ctx, c.Timeout, cause)
 }
 
 // ProviderName implements cloudprovider.Interface.
@@ -159,7 +182,7 @@ func (c *Cloud) HasClusterID() bool { return true }
 
 // InstancesV2 implements cloudprovider.Interface.
 func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
-	return (&instances{cloud: c}).offering(c.without.fastPaths), true
+	return (&instances{cloud: c}).offering(c.without), true
 }
 
 // Instances implements cloudprovider.Interface. InstancesV2 replaces it.
@@ -189,3 +212,69 @@ type routesAlone = cloudprovider.Routes
 
 // Clusters implements cloudprovider.Interface. Nothing calls it.
 func (c *Cloud) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
+
+var _ provider.ErrorClassifier = (*Cloud)(nil)
+
+// ClassifyError implements provider.ErrorClassifier.
+func (c *Cloud) ClassifyError(err error) provider.Classification {
+	var refused *kit.InvalidError
+	var answered *simulator.APIError
+	var transport *url.Error
+	switch {
+	case errors.As(err, &refused):
+		return provider.Classification{Kind: provider.Invalid}
+	case errors.As(err, &answered):
+		if answered.Code == simulator.CodeQuotaExceeded {
+			return provider.Classification{Kind: provider.QuotaExceeded}
+		}
+		return provider.Classification{Kind: kindOf(answered.StatusCode), RetryAfter: answered.RetryAfter}
+	case errors.Is(err, context.Canceled):
+		return provider.Classification{} // the caller canceled the call, so the cloud may be healthy
+	case errors.As(err, &transport), errors.Is(err, context.DeadlineExceeded):
+		return provider.Classification{Kind: provider.Unavailable}
+	}
+	return provider.Classification{}
+}
+
+func kindOf(status int) provider.ErrorKind {
+	switch {
+	case status == http.StatusTooManyRequests:
+		return provider.Throttled
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return provider.Denied
+	case status == http.StatusBadRequest, status == http.StatusConflict:
+		return provider.Invalid
+	case status >= http.StatusInternalServerError:
+		return provider.Unavailable
+	}
+	return provider.Unclassified
+}
+
+// VolumeDriver is the value of spec.csi.driver in PersistentVolumes of this cloud.
+// The volume handle is the ID of the volume. This driver does not exist: a pod
+// with the volume is scheduled, but cannot start.
+const VolumeDriver = Name + ".fairlead.dev"
+
+var _ cloudprovider.PVLabeler = (*Cloud)(nil)
+
+// GetLabelsForVolume implements cloudprovider.PVLabeler. It returns nil for volumes
+// of other drivers.
+func (c *Cloud) GetLabelsForVolume(ctx context.Context, pv *corev1.PersistentVolume) (map[string]string, error) {
+	csi := pv.Spec.CSI
+	if csi == nil || csi.Driver != VolumeDriver {
+		return nil, nil
+	}
+	if csi.VolumeHandle == "" {
+		return nil, kit.Invalidf("spec.csi.volumeHandle: is empty; it should be the ID of the volume, such as vol-00000001")
+	}
+	found, err := ask(ctx, c, func(ctx context.Context, client *simulator.Client) (simulator.Volume, error) {
+		return client.Volume(ctx, csi.VolumeHandle)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("volume %s: %w", csi.VolumeHandle, err)
+	}
+	return map[string]string{
+		corev1.LabelTopologyZone:   strings.Join(found.Zones, "__"),
+		corev1.LabelTopologyRegion: found.Region,
+	}, nil
+}

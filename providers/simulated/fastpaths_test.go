@@ -11,21 +11,17 @@ import (
 )
 
 func TestFastPathsCanBeSwitchedOff(t *testing.T) {
-	for _, without := range []fastPaths{
+	for _, without := range []optional{
 		{},
 		{Batches: true},
 		{Lists: true},
-		{Watches: true},
 		{Batches: true, Lists: true},
-		{Batches: true, Watches: true},
-		{Lists: true, Watches: true},
-		{Batches: true, Lists: true, Watches: true},
 	} {
 		v2 := (&instances{}).offering(without)
 		_, batches := v2.(provider.InstanceMetadataBatcher)
 		_, lists := v2.(provider.InstanceLister)
 		_, watches := v2.(provider.InstanceWatcher)
-		if not := (fastPaths{!batches, !lists, !watches}); not != without {
+		if not := (optional{Batches: !batches, Lists: !lists}); not != without || lists != watches {
 			t.Errorf("%+v is not offered, want %+v", not, without)
 		}
 	}

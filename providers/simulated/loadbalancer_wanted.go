@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -187,4 +188,90 @@ func backends(ctx context.Context, service *corev1.Service, nodes []*corev1.Node
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
+}
+
+// Annotation is the key of an annotation on a Service that this provider reads. A value
+// that cannot be parsed leads to an error that names the key. An unknown key that
+// begins with AnnotationPrefix also leads to an error, because it may be misspelled.
+type Annotation string
+
+// AnnotationPrefix is the prefix of the keys that only this provider uses.
+const AnnotationPrefix = Name + ".fairlead.dev/"
+
+// The annotations.
+const (
+	// AnnotationStaticIP is the name, ID or address of a static IP that was
+	// reserved in the cloud. The load balancer uses that address, and the cloud
+	// keeps the address when the Service is deleted. Without the annotation, the
+	// load balancer has an address that is released when the load balancer is
+	// deleted. The deprecated spec.loadBalancerIP has the same meaning, but its
+	// value must be an address.
+	AnnotationStaticIP Annotation = AnnotationPrefix + "static-ip"
+
+	// AnnotationDrain is how long a removed node keeps its open connections. It is
+	// a duration such as 30s, at most a day; 0s cuts the connections at once.
+	// Without the annotation, the cloud decides.
+	AnnotationDrain Annotation = AnnotationPrefix + "drain"
+
+	// AnnotationSourceRanges lists the CIDRs from which traffic is accepted,
+	// separated by commas. It is read only if spec.loadBalancerSourceRanges is
+	// empty. If both are absent, traffic is accepted from everyone. An empty value
+	// is an error, because it could mean everyone or no one.
+	AnnotationSourceRanges Annotation = corev1.AnnotationLoadBalancerSourceRangesKey
+)
+
+// Annotations returns all annotations.
+func Annotations() []Annotation {
+	return []Annotation{AnnotationStaticIP, AnnotationDrain, AnnotationSourceRanges}
+}
+
+// maxDrain is the maximum value of AnnotationDrain.
+const maxDrain = 24 * time.Hour
+
+// difference returns the patch that turns a load balancer into the wanted one,
+// and the names of the changed fields. If there are no names, nothing has to
+// change. The patch removes no tags, because other programs may use them.
+func difference(is, wanted simulator.LoadBalancer) (patch simulator.LoadBalancerPatch, changed []string) {
+	for key, value := range wanted.Tags {
+		if is.Tags[key] != value {
+			if patch.Tags == nil {
+				patch.Tags = map[string]*string{}
+				changed = append(changed, "tags")
+			}
+			patch.Tags[key] = &value
+		}
+	}
+	if is.StaticIP != wanted.StaticIP {
+		patch.StaticIP = &wanted.StaticIP
+		changed = append(changed, "static IP")
+	}
+	if !slices.Equal(is.Listeners, wanted.Listeners) {
+		patch.Listeners = wanted.Listeners
+		changed = append(changed, "listeners")
+	}
+	if !slices.Equal(is.Backends, wanted.Backends) {
+		patch.Backends = wanted.Backends
+		changed = append(changed, "backends")
+	}
+	if !slices.Equal(is.SourceRanges, wanted.SourceRanges) {
+		patch.SourceRanges = wanted.SourceRanges
+		changed = append(changed, "source ranges")
+	}
+	if is.Affinity != wanted.Affinity {
+		patch.Affinity = &wanted.Affinity
+		changed = append(changed, "affinity")
+	}
+	if is.HealthCheck != wanted.HealthCheck {
+		patch.HealthCheck = &wanted.HealthCheck
+		changed = append(changed, "health check")
+	}
+	if !reflect.DeepEqual(is.Drain, wanted.Drain) {
+		patch.Drain = wanted.Drain
+		if patch.Drain == nil {
+			leaveItToTheCloud := simulator.Duration(-1)
+			patch.Drain = &leaveItToTheCloud
+		}
+		changed = append(changed, "drain")
+	}
+	return patch, changed
 }

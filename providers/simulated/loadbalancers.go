@@ -11,6 +11,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 
+	"github.com/fairlead-k8s/fairlead/provider"
 	"github.com/fairlead-k8s/fairlead/provider/kit"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
@@ -103,7 +104,7 @@ func (b *loadBalancers) resource(cluster string, service *corev1.Service) kit.Re
 			if service.UID == "" {
 				return nil, kit.Invalidf("metadata.uid: is empty")
 			}
-			return b.list(ctx, simulator.LoadBalancerQuery{Tags: ownership(cluster, service)})
+			return b.list(ctx, simulator.Query{Tags: ownership(cluster, service)})
 		},
 		Delete: b.delete,
 		State: func(l simulator.LoadBalancer) kit.ResourceState {
@@ -121,7 +122,7 @@ func (b *loadBalancers) resource(cluster string, service *corev1.Service) kit.Re
 func (b *loadBalancers) making(r kit.Resource[simulator.LoadBalancer], wanted simulator.LoadBalancer) kit.Resource[simulator.LoadBalancer] {
 	r.Create = func(ctx context.Context) (simulator.LoadBalancer, error) { return b.create(ctx, wanted) }
 	r.Holder = func(ctx context.Context) ([]simulator.LoadBalancer, error) {
-		found, err := b.list(ctx, simulator.LoadBalancerQuery{Names: []string{wanted.Name}})
+		found, err := b.list(ctx, simulator.Query{Names: []string{wanted.Name}})
 		for _, l := range found {
 			mark := map[string]string{TagCluster: wanted.Tags[TagCluster], TagServiceUID: wanted.Tags[TagServiceUID]}
 			err = kit.Join(err, checkOwner("load balancer "+l.ID+" has the name "+l.Name, l.Tags, mark))
@@ -134,7 +135,7 @@ func (b *loadBalancers) making(r kit.Resource[simulator.LoadBalancer], wanted si
 	return r
 }
 
-func (b *loadBalancers) list(ctx context.Context, query simulator.LoadBalancerQuery) ([]simulator.LoadBalancer, error) {
+func (b *loadBalancers) list(ctx context.Context, query simulator.Query) ([]simulator.LoadBalancer, error) {
 	return ask(ctx, b.cloud, func(ctx context.Context, client *simulator.Client) ([]simulator.LoadBalancer, error) {
 		return client.FindLoadBalancers(ctx, query)
 	})
@@ -231,4 +232,75 @@ func (b *loadBalancers) staticIP(ctx context.Context, service *corev1.Service) (
 func status(l simulator.LoadBalancer) (*corev1.LoadBalancerStatus, error) {
 	// The API server sets this mode by default, so the stored status equals this one.
 	return kit.Status(corev1.LoadBalancerIPModeVIP, l.Address)
+}
+
+// settingBalancers is a LoadBalancer that also implements
+// provider.BackendSetter.
+type settingBalancers struct{ *loadBalancers }
+
+var (
+	_ cloudprovider.LoadBalancer = settingBalancers{}
+	_ provider.BackendSetter     = settingBalancers{}
+)
+
+// MaxBackendServices implements provider.BackendSetter.
+func (settingBalancers) MaxBackendServices() int { return simulator.MaxSharedBackends }
+
+// SetBackends implements provider.BackendSetter with one call to the cloud, which
+// finds the load balancers by their names.
+func (b settingBalancers) SetBackends(ctx context.Context, cluster string, services []*corev1.Service, nodes []*corev1.Node) ([]provider.BackendResult, error) {
+	wanted := simulator.SharedBackends{
+		Tags:     map[string]string{TagCluster: cluster},
+		Backends: backends(ctx, services[0], nodes),
+	}
+	for _, service := range services {
+		wanted.Names = append(wanted.Names, balancerName(cluster, service))
+	}
+	errs, err := ask(ctx, b.cloud, func(ctx context.Context, client *simulator.Client) ([]error, error) {
+		return client.SetBackends(ctx, wanted)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set the backends of %d load balancers: %w", len(services), err)
+	}
+	results := make([]provider.BackendResult, len(services))
+	for n, err := range errs {
+		results[n].Service = n
+		switch {
+		case simulator.IsNotFound(err):
+			results[n].Err = errNoLoadBalancer
+		case err != nil:
+			results[n].Err = fmt.Errorf("update load balancer %s: %w", wanted.Names[n], err)
+		}
+	}
+	klog.FromContext(ctx).Info("Load balancers updated", "loadBalancers", len(services), "backends", len(wanted.Backends))
+	return results, nil
+}
+
+// manyServices implements provider.ConcurrentLoadBalancer.
+type manyServices struct{}
+
+// MaxConcurrentServices implements provider.ConcurrentLoadBalancer. Concurrent
+// calls are safe, because Services share nothing.
+func (manyServices) MaxConcurrentServices() int { return concurrentServices }
+
+// offering returns the load balancers, together with each optional interface that is
+// not switched off.
+func (b *loadBalancers) offering(without optional) cloudprovider.LoadBalancer {
+	setter := settingBalancers{b}
+	switch {
+	case without.BackendSetter && without.ConcurrentCalls:
+		return b
+	case without.BackendSetter:
+		return struct {
+			*loadBalancers
+			manyServices
+		}{b, manyServices{}}
+	case without.ConcurrentCalls:
+		return setter
+	default:
+		return struct {
+			settingBalancers
+			manyServices
+		}{setter, manyServices{}}
+	}
 }

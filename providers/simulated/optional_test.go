@@ -14,11 +14,11 @@ import (
 // The load balancers lack exactly the interfaces that the configuration switches
 // off.
 func TestOptionalInterfacesOfLoadBalancersCanBeSwitchedOff(t *testing.T) {
-	for _, without := range []optional{{}, {BackendSetter: true}, {ConcurrentServices: true}, {BackendSetter: true, ConcurrentServices: true}} {
+	for _, without := range []optional{{}, {BackendSetter: true}, {ConcurrentCalls: true}, {BackendSetter: true, ConcurrentCalls: true}} {
 		balancers := (&loadBalancers{}).offering(without)
 		_, setter := balancers.(provider.BackendSetter)
 		_, concurrent := balancers.(provider.ConcurrentLoadBalancer)
-		if not := (optional{BackendSetter: !setter, ConcurrentServices: !concurrent}); not != without {
+		if not := (optional{BackendSetter: !setter, ConcurrentCalls: !concurrent}); not != without {
 			t.Errorf("%+v is not offered, want %+v", not, without)
 		}
 	}
@@ -54,7 +54,7 @@ func TestReloadChangesNothingThatIsOffered(t *testing.T) {
 		{"withoutBackendSetter: true", false},
 		{"withoutBackendSetter: true\npageSize: 2", false},
 		{"", true},
-		{"withoutBackendSetter: true\nwithoutConcurrentCalls: true\nwithoutConcurrentServices: true\nwithoutLists: true\nwithoutRouteApplier: true", true},
+		{"withoutBackendSetter: true\nwithoutConcurrentCalls: true\nwithoutLists: true\nwithoutRouteApplier: true", true},
 	} {
 		log := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 		config := "endpoint: " + string(f.cloud.connection().config.Endpoint) + "\n" + tt.lines

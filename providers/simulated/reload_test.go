@@ -28,7 +28,7 @@ func TestReload(t *testing.T) {
 	}
 	diff(t, "the refused configuration is used", false, there())
 
-	diff(t, "error", nil, before.cloud.Reload(t.Context(), strings.NewReader(endpoint+"\nrouteAddresses: true\nbatchRoutes: true\npageSize: 2")))
+	diff(t, "error", nil, before.cloud.Reload(t.Context(), strings.NewReader(endpoint+"\nrouteAddresses: true\npageSize: 2")))
 	diff(t, "it asks the other cloud", true, there())
 	before.make(t, 1, "10.244.1.0/24")
 	diff(t, "routes of the cloud before", []string{}, before.table(t))

@@ -13,6 +13,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 
+	"github.com/fairlead-k8s/fairlead/provider"
 	"github.com/fairlead-k8s/fairlead/provider/kit"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
@@ -105,7 +106,7 @@ func (r *routes) targetNames(ctx context.Context, all []simulator.Route) (map[st
 	slices.Sort(ids)
 	names := map[string]string{}
 	for some := range slices.Chunk(slices.Compact(ids), r.cloud.connection().config.page()) {
-		found, err := r.cloud.findInstances(ctx, simulator.InstanceQuery{IDs: some})
+		found, err := r.cloud.findInstances(ctx, simulator.Query{IDs: some})
 		if err != nil {
 			return nil, fmt.Errorf("targets of routes: %w", err)
 		}
@@ -124,7 +125,7 @@ func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *clou
 	if err != nil {
 		return err
 	}
-	created, err := r.cloud.connection().routes.change(ctx, simulator.RouteChange{Create: &wanted})
+	created, err := r.cloud.changeRoute(ctx, simulator.RouteChange{Create: &wanted})
 	switch {
 	case simulator.IsAlreadyExists(err):
 		return r.checkExisting(ctx, wanted)
@@ -185,7 +186,7 @@ func (r *routes) checkExisting(ctx context.Context, wanted simulator.Route) erro
 	}
 	wanted.Name, wanted.Target = wanted.Name+"-"+target.ID, target.ID
 	found, err := ask(ctx, r.cloud, func(ctx context.Context, client *simulator.Client) ([]simulator.Route, error) {
-		return client.FindRoutes(ctx, simulator.RouteQuery{Names: []string{wanted.Name}})
+		return client.FindRoutes(ctx, simulator.Query{Names: []string{wanted.Name}})
 	})
 	if err != nil {
 		return fmt.Errorf("route %s exists: %w", wanted.Name, err)
@@ -219,7 +220,7 @@ func (r *routes) DeleteRoute(ctx context.Context, cluster string, route *cloudpr
 		ids = found
 	}
 	for _, id := range ids {
-		if _, err := r.cloud.connection().routes.change(ctx, simulator.RouteChange{Delete: id}); err != nil {
+		if _, err := r.cloud.changeRoute(ctx, simulator.RouteChange{Delete: id}); err != nil {
 			return fmt.Errorf("delete route %s: %w", id, err)
 		}
 		klog.FromContext(ctx).Info("Route deleted", "route", id, "destination", route.DestinationCIDR, "node", route.TargetNode)
@@ -245,4 +246,104 @@ func (r *routes) alike(ctx context.Context, cluster string, route *cloudprovider
 		}
 	}
 	return ids, nil
+}
+
+var _ provider.RouteApplier = (*routes)(nil)
+
+// MaxRouteChanges implements provider.RouteApplier.
+func (r *routes) MaxRouteChanges() int { return simulator.MaxRouteChanges }
+
+// ApplyRoutes implements provider.RouteApplier with one call to the cloud. Each
+// route without a name, and each route that already exists, needs more calls.
+func (r *routes) ApplyRoutes(ctx context.Context, cluster string, changes []provider.RouteChange) ([]provider.RouteResult, error) {
+	var results []provider.RouteResult
+	var asked []int // indexes of the changes that are sent to the cloud
+	var wanted []simulator.RouteChange
+	for n, change := range changes {
+		w, err := r.change(cluster, change)
+		switch {
+		case err != nil:
+			results = append(results, provider.RouteResult{Change: n, Err: err})
+		case w == (simulator.RouteChange{}): // DeleteRoute finds a route without a name.
+			results = append(results, provider.RouteResult{Change: n, Err: r.DeleteRoute(ctx, cluster, change.Delete)})
+		default:
+			asked, wanted = append(asked, n), append(wanted, w)
+		}
+	}
+	if len(wanted) == 0 {
+		return results, nil
+	}
+	answers, err := r.cloud.changeRoutes(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	for n, answer := range answers {
+		err := answer.Err
+		if create := wanted[n].Create; simulator.IsAlreadyExists(err) {
+			err = r.checkExisting(ctx, *create)
+		} else if create != nil {
+			err = targetError(*create, err)
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", describe(changes[asked[n]]), err)
+		}
+		results = append(results, provider.RouteResult{Change: asked[n], Err: err})
+	}
+	klog.FromContext(ctx).Info("Routes changed", "changes", len(wanted))
+	return results, nil
+}
+
+// change returns the change to send to the cloud. For the deletion of a route without
+// a name, it returns the zero value.
+func (r *routes) change(cluster string, change provider.RouteChange) (simulator.RouteChange, error) {
+	if change.Create == nil {
+		return simulator.RouteChange{Delete: change.Delete.Name}, nil
+	}
+	wanted, err := r.wanted(cluster, change.Create)
+	return simulator.RouteChange{Create: &wanted}, err
+}
+
+// describe returns a description of the change, for the text of an error.
+func describe(change provider.RouteChange) string {
+	verb, route := "create", change.Create
+	if route == nil {
+		verb, route = "delete", change.Delete
+	}
+	return fmt.Sprintf("%s route for %s to %s", verb, route.DestinationCIDR, route.TargetNode)
+}
+
+// changeRoute makes one change. Deleting a route that does not exist is a
+// success.
+func (c *Cloud) changeRoute(ctx context.Context, wanted simulator.RouteChange) (simulator.Route, error) {
+	return ask(ctx, c, func(ctx context.Context, client *simulator.Client) (simulator.Route, error) {
+		if wanted.Create != nil {
+			return client.CreateRoute(ctx, *wanted.Create)
+		}
+		return simulator.Route{}, unlessGone(client.DeleteRoute(ctx, wanted.Delete))
+	})
+}
+
+// changeRoutes makes several changes in one call, each as changeRoute does.
+func (c *Cloud) changeRoutes(ctx context.Context, wanted []simulator.RouteChange) ([]simulator.RouteOutcome, error) {
+	outcomes, err := ask(ctx, c, func(ctx context.Context, client *simulator.Client) ([]simulator.RouteOutcome, error) {
+		return client.ChangeRoutes(ctx, wanted)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%d changes of routes: %w", len(wanted), err)
+	}
+	for n := range outcomes {
+		if wanted[n].Create == nil {
+			outcomes[n].Err = unlessGone(outcomes[n].Err)
+		}
+	}
+	return outcomes, nil
+}
+
+// unlessGone returns the error of a deletion, or nil if the error says that the
+// route does not exist.
+func unlessGone(err error) error {
+	if simulator.IsNotFound(err) {
+		return nil
+	}
+	return err
 }

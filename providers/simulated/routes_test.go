@@ -40,12 +40,6 @@ func newRouting(t *testing.T, config simulator.Config, lines ...string) routing 
 	return routing{f, routes}
 }
 
-// eachWay runs a test twice: with one call for each change, and with shared calls.
-func eachWay(t *testing.T, test func(t *testing.T, line string)) {
-	t.Run("Alone", func(t *testing.T) { test(t, "batchRoutes: false") })
-	t.Run("Together", func(t *testing.T) { test(t, "batchRoutes: true") })
-}
-
 // toNode returns a route as a route controller requests it.
 func toNode(n int, destination string) *cloudprovider.Route {
 	return &cloudprovider.Route{
@@ -94,10 +88,8 @@ func (r routing) table(t *testing.T) []string {
 	return lines
 }
 
-func TestRouteLife(t *testing.T) { eachWay(t, routeLife) }
-
-func routeLife(t *testing.T, line string) {
-	r := newRouting(t, simulator.Config{}, line)
+func TestRouteLife(t *testing.T) {
+	r := newRouting(t, simulator.Config{})
 	diff(t, "an empty table", []*cloudprovider.Route{}, r.list(t))
 	wanted := toNode(1, "10.244.1.0/24")
 	before := *wanted
@@ -119,10 +111,8 @@ func routeLife(t *testing.T, line string) {
 	diff(t, "left", []string{}, r.table(t))
 }
 
-func TestRouteIsRefused(t *testing.T) { eachWay(t, routeIsRefused) }
-
-func routeIsRefused(t *testing.T, line string) {
-	r := newRouting(t, simulator.Config{MaxRoutes: 1}, line)
+func TestRouteIsRefused(t *testing.T) {
+	r := newRouting(t, simulator.Config{MaxRoutes: 1})
 	r.create(t, simulator.Instance{Name: "twin"})
 	r.create(t, simulator.Instance{Name: "twin"})
 	r.make(t, 1, "10.244.1.0/24")
@@ -311,13 +301,11 @@ var routeWrites = []simulator.Call{simulator.CreateRoute, simulator.DeleteRoute,
 
 // Each write fails in turn, before or after the cloud carries it out. When the
 // step is repeated, it must lead to the same result as without the fault.
-func TestRouteCallsOnceMore(t *testing.T) { eachWay(t, routeCallsOnceMore) }
-
-func routeCallsOnceMore(t *testing.T, line string) {
+func TestRouteCallsOnceMore(t *testing.T) {
 	for _, kind := range []simulator.FaultKind{simulator.FaultError, simulator.FaultLostReply, simulator.FaultReset, simulator.FaultOutage} {
 		for n := range 2 {
 			t.Run(fmt.Sprintf("%s%d", kind, n), func(t *testing.T) {
-				r := newRouting(t, simulator.Config{}, line)
+				r := newRouting(t, simulator.Config{})
 				r.set(t, simulator.Fault{Kind: kind, Calls: routeWrites, Skip: n, Count: 1})
 				repeat := func(what string, step func(context.Context) error) {
 					t.Helper()
@@ -346,11 +334,7 @@ func routeCallsOnceMore(t *testing.T, line string) {
 }
 
 func TestRouteIsNotMadeTwiceThoughTheListLags(t *testing.T) {
-	eachWay(t, routeIsNotMadeTwiceThoughTheListLags)
-}
-
-func routeIsNotMadeTwiceThoughTheListLags(t *testing.T, line string) {
-	r := newRouting(t, simulator.Config{}, line)
+	r := newRouting(t, simulator.Config{})
 	r.set(t, simulator.Fault{Kind: simulator.FaultStale, Calls: []simulator.Call{simulator.ListRoutes}, Age: simulator.Duration(time.Hour)})
 	r.make(t, 1, "10.244.1.0/24")
 	diff(t, "not listed yet", []*cloudprovider.Route{}, r.list(t))
@@ -363,23 +347,19 @@ func routeIsNotMadeTwiceThoughTheListLags(t *testing.T, line string) {
 	diff(t, "table", 1, len(r.table(t)))
 }
 
-func TestRouteFaultsAreErrors(t *testing.T) { eachWay(t, routeFaultsAreErrors) }
-
-func routeFaultsAreErrors(t *testing.T, line string) {
+func TestRouteFaultsAreErrors(t *testing.T) {
 	for name, row := range map[string]struct {
 		fault simulator.Fault
 		want  provider.ErrorKind
-		line  string
 	}{
-		"Error":     {simulator.Fault{Kind: simulator.FaultError}, provider.Unavailable, ""},
-		"Outage":    {simulator.Fault{Kind: simulator.FaultOutage}, provider.Unavailable, ""},
-		"Throttled": {simulator.Fault{Kind: simulator.FaultThrottle, Rate: 0.001, Burst: 1}, provider.Throttled, ""},
-		"Denied":    {simulator.Fault{Kind: simulator.FaultDenied}, provider.Denied, ""},
-		"Reset":     {simulator.Fault{Kind: simulator.FaultReset}, provider.Unavailable, ""},
-		"Hang":      {simulator.Fault{Kind: simulator.FaultHang}, provider.Unavailable, "timeout: 50ms"},
+		"Error":     {simulator.Fault{Kind: simulator.FaultError}, provider.Unavailable},
+		"Outage":    {simulator.Fault{Kind: simulator.FaultOutage}, provider.Unavailable},
+		"Throttled": {simulator.Fault{Kind: simulator.FaultThrottle, Rate: 0.001, Burst: 1}, provider.Throttled},
+		"Denied":    {simulator.Fault{Kind: simulator.FaultDenied}, provider.Denied},
+		"Reset":     {simulator.Fault{Kind: simulator.FaultReset}, provider.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRouting(t, simulator.Config{}, line, row.line)
+			r := newRouting(t, simulator.Config{})
 			planted := r.plant(t, simulator.Route{Name: "planted", Destination: "10.244.1.0/24", Target: "i-00000001", Tags: map[string]string{TagNode: "node-1"}})
 			r.set(t, row.fault)
 			if row.fault.Kind == simulator.FaultThrottle {
@@ -405,20 +385,18 @@ func routeFaultsAreErrors(t *testing.T, line string) {
 // another instance gets that name later, the existing route does not count as the
 // wanted route.
 func TestRouteToAnInstanceThatIsReplaced(t *testing.T) {
-	eachWay(t, func(t *testing.T, line string) {
-		r := newRouting(t, simulator.Config{}, line)
+	r := newRouting(t, simulator.Config{})
+	r.make(t, 1, "10.244.1.0/24")
+	renamed := "elsewhere"
+	_, err := r.operator.UpdateInstance(t.Context(), "i-00000001", simulator.InstancePatch{Name: &renamed})
+	diff(t, "error", nil, err)
+	err = r.routes.CreateRoute(t.Context(), cluster, "hint", toNode(1, "10.244.1.0/24"))
+	diff(t, "no instance has the name", true, errors.Is(err, cloudprovider.InstanceNotFound))
+	r.create(t, simulator.Instance{Name: "node-1"})
+	for range 2 {
 		r.make(t, 1, "10.244.1.0/24")
-		renamed := "elsewhere"
-		_, err := r.operator.UpdateInstance(t.Context(), "i-00000001", simulator.InstancePatch{Name: &renamed})
-		diff(t, "error", nil, err)
-		err = r.routes.CreateRoute(t.Context(), cluster, "hint", toNode(1, "10.244.1.0/24"))
-		diff(t, "no instance has the name", true, errors.Is(err, cloudprovider.InstanceNotFound))
-		r.create(t, simulator.Instance{Name: "node-1"})
-		for range 2 {
-			r.make(t, 1, "10.244.1.0/24")
-			diff(t, "table", []string{"rt-00000001 10.244.1.0/24->i-00000001", "rt-00000002 10.244.1.0/24->i-00000004"}, r.table(t))
-		}
-	})
+		diff(t, "table", []string{"rt-00000001 10.244.1.0/24->i-00000001", "rt-00000002 10.244.1.0/24->i-00000004"}, r.table(t))
+	}
 }
 
 // If a Node's name is long, the route's name contains only a part of it. This
@@ -446,65 +424,23 @@ func atOnce(t *testing.T, n int, do func(i int) error) {
 	diff(t, "error", nil, errors.Join(errs...))
 }
 
-// With shared calls, the number of calls is at most half the number of routes.
-// Without them, each route needs exactly one call, because the cloud finds the
-// target itself.
-func TestSharedCallsAreFewer(t *testing.T) {
-	eachWay(t, func(t *testing.T, line string) {
-		r := newRouting(t, simulator.Config{}, line)
-		r.set(t, simulator.Fault{Kind: simulator.FaultLatency, Latency: simulator.Duration(20 * time.Millisecond)})
-		const n = 200
-		atOnce(t, n, func(i int) error {
-			return r.routes.CreateRoute(t.Context(), cluster, "hint", toNode(1, fmt.Sprintf("10.244.%d.0/24", i)))
-		})
-		report, err := r.operator.Calls(t.Context())
-		diff(t, "error", nil, err)
-		switch alone := line == "batchRoutes: false"; {
-		case alone:
-			diff(t, "calls", int64(n), report.Count())
-			diff(t, "shared", int64(0), report.Count(simulator.ChangeRoutes))
-		case report.Count() > n/2:
-			t.Errorf("%d calls", report.Count())
-		default:
-			diff(t, "not shared", int64(0), report.Count(simulator.CreateRoute))
-		}
-	})
-}
-
-// A 404 for a shared call says nothing about the routes in it.
-func TestASharedCallThatIsNotFoundDeletesNothing(t *testing.T) {
-	r := newRouting(t, simulator.Config{}, "batchRoutes: true")
-	r.make(t, 1, "10.244.1.0/24")
-	r.set(t, simulator.Fault{Kind: simulator.FaultNotFound, Calls: []simulator.Call{simulator.ChangeRoutes}})
-	if err := r.routes.DeleteRoute(t.Context(), cluster, &cloudprovider.Route{Name: "rt-00000001"}); err == nil {
-		t.Error("the deletion succeeded")
-	}
-}
-
-// A caller that gives up gets the same error, whether the call was shared or
-// not.
 func TestGivingUp(t *testing.T) {
-	eachWay(t, func(t *testing.T, line string) {
-		r := newRouting(t, simulator.Config{}, line)
-		r.set(t, simulator.Fault{Kind: simulator.FaultHang})
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		defer cancel()
-		err := r.routes.CreateRoute(ctx, cluster, "hint", toNode(1, "10.244.1.0/24"))
-		diff(t, "deadline", true, errors.Is(err, context.DeadlineExceeded))
-		diff(t, "kind", provider.Unavailable, r.cloud.ClassifyError(err).Kind)
-		diff(t, "kind, if other callers still wait for the call", provider.Unavailable, r.cloud.ClassifyError(context.Cause(ctx)).Kind)
-		cancelled, stop := context.WithCancel(t.Context())
-		stop()
-		err = r.routes.DeleteRoute(cancelled, cluster, &cloudprovider.Route{Name: "rt-00000001"})
-		diff(t, "cancelled", true, errors.Is(err, context.Canceled))
-		diff(t, "kind", provider.Unclassified, r.cloud.ClassifyError(err).Kind)
-	})
+	r := newRouting(t, simulator.Config{})
+	r.set(t, simulator.Fault{Kind: simulator.FaultHang})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	err := r.routes.CreateRoute(ctx, cluster, "hint", toNode(1, "10.244.1.0/24"))
+	diff(t, "deadline", true, errors.Is(err, context.DeadlineExceeded))
+	diff(t, "kind", provider.Unavailable, r.cloud.ClassifyError(err).Kind)
+	cancelled, stop := context.WithCancel(t.Context())
+	stop()
+	err = r.routes.DeleteRoute(cancelled, cluster, &cloudprovider.Route{Name: "rt-00000001"})
+	diff(t, "cancelled", true, errors.Is(err, context.Canceled))
+	diff(t, "kind", provider.Unclassified, r.cloud.ClassifyError(err).Kind)
 }
 
-func TestManyRoutesAtOnce(t *testing.T) { eachWay(t, manyRoutesAtOnce) }
-
-func manyRoutesAtOnce(t *testing.T, line string) {
-	r := newRouting(t, simulator.Config{}, line)
+func TestManyRoutesAtOnce(t *testing.T) {
+	r := newRouting(t, simulator.Config{})
 	const n = 200
 	of := func(i int) *cloudprovider.Route { return toNode(1+i%3, fmt.Sprintf("10.244.%d.0/24", i)) }
 	word := func(route *cloudprovider.Route) string {

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fairlead-k8s/fairlead/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/internal/doctor"
 	"github.com/fairlead-k8s/fairlead/internal/inspect"
 	"github.com/fairlead-k8s/fairlead/simulator"
@@ -286,7 +287,7 @@ func (p *patient) event(t *testing.T, about corev1.ObjectReference, reason strin
 	events := p.Admin.CoreV1().Events(about.Namespace)
 	e := &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name("doctored")}, InvolvedObject: about, Type: corev1.EventTypeWarning,
-		Reason: reason, Message: "What has happened.", LastTimestamp: metav1.Now(), Source: corev1.EventSource{Component: inspect.Sources()[0]},
+		Reason: reason, Message: "What has happened.", LastTimestamp: metav1.Now(), Source: corev1.EventSource{Component: cluster.EventSources()[0]},
 	}
 	if _, err := events.Create(t.Context(), e, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -296,7 +297,7 @@ func (p *patient) event(t *testing.T, about corev1.ObjectReference, reason strin
 
 // examine runs the command "doctor" in this process, and returns its report and exit code.
 func (p *patient) examine(ctx context.Context, kubeconfig string, args ...string) (r doctor.Report, code int, err error) {
-	command := doctor.New(func(*doctor.View) any { return nil }) //nolint:contextcheck // ExecuteContext passes it
+	command := doctor.New() //nolint:contextcheck // ExecuteContext passes it
 	command.SilenceErrors, command.SilenceUsage = true, true
 	var out bytes.Buffer
 	command.SetOut(&out)

@@ -159,7 +159,7 @@ func ofDoctor(all audit.Requests) audit.Requests {
 func (p *patient) examplesOfTheHelp(t *testing.T) {
 	p.initialised(t, func(node *corev1.Node) { node.Name = "worker-9" })
 	p.lease(t, managerName, 0)
-	for line := range strings.Lines(doctor.New(nil).Example) {
+	for line := range strings.Lines(doctor.New().Example) {
 		args := strings.Fields(line)
 		if err := p.renew(t.Context()); err != nil {
 			t.Fatal(err)

@@ -186,8 +186,10 @@ func TestServicesWithoutClassAreLeftToOthers(t *testing.T) {
 	}
 	others := s.Runs(t, all)
 	s.AwaitServing(t, bare, s.Hosts...)
-	if service := s.Service(t, passed); service.Annotations[annotation] != class || s.Service(t, bare).Annotations[annotation] != "" {
-		t.Errorf("annotations %v, want %s on the Service of the class alone", service.Annotations, annotation)
+	for name, want := range map[string]string{passed: class, bare: "-"} {
+		if got := s.Service(t, name).Annotations[annotation]; got != want {
+			t.Errorf("annotation %q of %s, want %q", got, name, want)
+		}
 	}
 	classes.Kill()
 	others.Kill()

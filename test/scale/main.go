@@ -61,12 +61,17 @@ func run(ctx context.Context, args []string, c clock.WithTicker) (err error) {
 		fmt.Fprintf(os.Stderr, "This machine is busy (load %.1f, %d cores): times will be too long.\n", machine.Load, machine.Cores)
 	}
 	began := c.Now()
-	shown := show(os.Stderr, scenario.Count(o.chosen, o.contenders), c)
+	done, all := 0, scenario.Count(o.chosen, o.contenders)
 	bench := scenario.Bench{
-		Settings: o.settings, Bin: o.bin, Dir: dir, Keep: o.keepLogs, Clock: c, SideBySide: o.sideBySide, Progress: shown.tell,
+		Settings: o.settings, Bin: o.bin, Dir: dir, Keep: o.keepLogs, Clock: c, SideBySide: o.sideBySide,
+		Progress: func(e scenario.Event) {
+			if e.Done {
+				done++
+			}
+			fmt.Fprintf(os.Stderr, "%s  %d/%d  %-34s %s\n", e.At.Format(time.TimeOnly), done, all, e.Trial, strings.TrimRight(e.Text, "\n"))
+		},
 	}
 	rows := bench.Run(ctx, o.chosen, o.contenders)
-	shown.end()
 	result := report.Report{
 		Date: began.UTC().Format(time.RFC3339), Machine: machine, Programs: programs, Flags: o.flags,
 		Seconds: c.Since(began).Seconds(), Rows: rows,
@@ -91,16 +96,9 @@ func versions(ctx context.Context, bin string, contenders []contender.Name) ([]r
 	return programs, nil
 }
 
-// deliver prints the report, and writes it to the files that the options name.
+// deliver prints the report, and writes it to the folder that the options name.
 func deliver(r report.Report, o options) error {
-	print := r.WriteTable
-	if o.output == "json" {
-		print = r.WriteJSON
-	}
-	errs := []error{print(os.Stdout)}
-	if o.jsonFile != "" {
-		errs = append(errs, write(o.jsonFile, r.WriteJSON))
-	}
+	errs := []error{r.WriteTable(os.Stdout)}
 	if o.writeTo != "" {
 		base := r.Date[:len(time.DateOnly)] + "-" + o.name
 		page := filepath.Join(o.writeTo, base+".md")

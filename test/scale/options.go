@@ -22,15 +22,13 @@ type options struct {
 	contenders []contender.Name
 	bin        string
 	sideBySide int
-	output     string
-	jsonFile   string
 	writeTo    string
 	name       string
 	keepLogs   bool
 }
 
 // restriction has the values of the flags that restrict the measurements.
-type restriction struct{ scenarios, contenders, errors, fastPaths string }
+type restriction struct{ scenarios, contenders, fastPaths string }
 
 // whole reports whether nothing is restricted.
 func (r restriction) whole() bool { return r == restriction{} }
@@ -42,7 +40,6 @@ func flagSet(o *options, r *restriction) *flag.FlagSet {
 	fs.StringVar(&o.bin, "bin", "bin", "`folder` with all programs, as make builds them")
 	fs.StringVar(&r.scenarios, "scenario", "", "`scenarios` to run, such as init,idle or lies; empty for all")
 	fs.StringVar(&r.contenders, "contender", "", "`contenders` to run: fairlead, skeleton; empty for both")
-	fs.StringVar(&r.errors, "errors", "", "what the provider's `errors` look like where that matters: typed, text, unreadable; empty for all")
 	fs.StringVar(&r.fastPaths, "fast-paths", "", "whether the provider has fast paths, where that matters: `on,off`; empty for both")
 	fs.IntVar(&o.settings.Nodes, "nodes", 500, "Nodes in each cluster; scenarios in which more show nothing take fewer")
 	fs.IntVar(&o.settings.Services, "services", 100, "Services in the scenarios about them")
@@ -54,8 +51,6 @@ func flagSet(o *options, r *restriction) *flag.FlagSet {
 	fs.DurationVar(&o.settings.LieFor, "lie-for", 90*time.Second, "how long the cloud lies, at most")
 	fs.DurationVar(&o.settings.MassLimit, "mass-removal-within", 4*time.Minute, "when to stop waiting in scenario mass-removal")
 	fs.IntVar(&o.sideBySide, "side-by-side", 0, "how many runs that mostly wait run at the same time; each takes 1 GB of memory, and 2 GB and a quarter of a core with 5,000 Nodes. 0: 10, and fewer with many Nodes, 4 with 5,000")
-	fs.StringVar(&o.output, "o", "table", "what to print at the end: `table or json`")
-	fs.StringVar(&o.jsonFile, "json", "", "`file` to write everything to as JSON")
 	fs.StringVar(&o.writeTo, "write-to", "", "`folder` to write DATE-NAME.md and DATE-NAME.json to")
 	fs.StringVar(&o.name, "name", "", "`NAME` in the files of -write-to; empty for all, or the scenarios")
 	fs.BoolVar(&o.keepLogs, "keep-logs", false, "keep the logs and the data of all processes, and say where they are")
@@ -76,14 +71,14 @@ func parse(args []string) (options, error) {
 	}
 	o.flags = map[string]string{}
 	fs.VisitAll(func(f *flag.Flag) {
-		if !slices.Contains([]string{"bin", "o", "json", "write-to", "name", "keep-logs"}, f.Name) {
+		if !slices.Contains([]string{"bin", "write-to", "name", "keep-logs"}, f.Name) {
 			o.flags[f.Name] = f.Value.String()
 		}
 	})
 	if o.name == "" {
 		o.name = "all"
 		if !r.whole() {
-			o.name = strings.Join(slices.DeleteFunc([]string{r.scenarios, r.contenders, r.errors, r.fastPaths}, func(s string) bool { return s == "" }), "-")
+			o.name = strings.Join(slices.DeleteFunc([]string{r.scenarios, r.contenders, r.fastPaths}, func(s string) bool { return s == "" }), "-")
 			o.name = strings.ReplaceAll(o.name, ",", "-")
 		}
 	}
@@ -106,8 +101,6 @@ func (o *options) check() error {
 		return errors.New("-quota and -quota-burst must be positive, -side-by-side must not be negative")
 	case min(s.Latency, s.IdleFor, s.OutageFor, s.LieFor, s.MassLimit) <= 0:
 		return errors.New("-latency, -idle-for, -outage-for, -lie-for and -mass-removal-within must be positive")
-	case o.output != "table" && o.output != "json":
-		return fmt.Errorf("-o must be table or json, not %q", o.output)
 	case strings.ContainsAny(o.name, "/\\"):
 		return fmt.Errorf("-name is a part of a file name, not %q; -write-to is the folder", o.name)
 	}
@@ -117,10 +110,6 @@ func (o *options) check() error {
 // choose sets the scenarios and contenders that the restriction allows.
 func (o *options) choose(r restriction) error {
 	selected, err := scenario.Select(words(r.scenarios))
-	if err != nil {
-		return err
-	}
-	looks, err := oneOf("errors", r.errors, scenario.AllErrors())
 	if err != nil {
 		return err
 	}
@@ -135,9 +124,9 @@ func (o *options) choose(r restriction) error {
 	if len(o.contenders) == 0 {
 		o.contenders = contender.Names()
 	}
-	o.chosen = scenario.Restrict(selected, looks, fastPaths)
+	o.chosen = scenario.Restrict(selected, fastPaths)
 	if scenario.Count(o.chosen, o.contenders) == 0 {
-		return errors.New("nothing is left to run: -scenario, -contender, -errors and -fast-paths exclude each other")
+		return errors.New("nothing is left to run: -scenario, -contender and -fast-paths exclude each other")
 	}
 	return nil
 }

@@ -17,11 +17,10 @@ func TestParse(t *testing.T) {
 	}{
 		"Everything":           {nil, "all", ""},
 		"Large":                {[]string{"-nodes=5000", "-services=500"}, "all", ""},
-		"Part":                 {[]string{"-scenario=init,idle", "-errors=typed"}, "init-idle-typed", ""},
+		"Part":                 {[]string{"-scenario=init,idle", "-fast-paths=on"}, "init-idle-on", ""},
 		"Named":                {[]string{"-scenario=init", "-name=quick"}, "quick", ""},
 		"UnknownScenario":      {[]string{"-scenario=start"}, "", "there is no scenario \"start\". The scenarios are:\n  init\n  init-plain\n"},
 		"UnknownContender":     {[]string{"-contender=me"}, "", "-contender: there is no \"me\"; there are [fairlead skeleton]"},
-		"UnknownErrors":        {[]string{"-errors=odd"}, "", "-errors: there is no \"odd\"; there are [typed text unreadable]"},
 		"UnknownFastPaths":     {[]string{"-fast-paths=yes"}, "", "-fast-paths: there is no \"yes\"; there are [on off]"},
 		"NothingIsLeft":        {[]string{"-scenario=init-plain", "-contender=skeleton"}, "", "nothing is left to run"},
 		"UnknownFlag":          {[]string{"-size=3"}, "", "-h explains all flags"},

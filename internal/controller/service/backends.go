@@ -2,13 +2,13 @@ package service
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	listersv1 "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -17,44 +17,42 @@ import (
 // backends holds the newest set of Nodes behind load balancers.
 type backends struct {
 	lister  listersv1.NodeLister
-	policy  BackendPolicy
 	clock   clock.WithTicker
 	changed chan struct{} // receives an element when a change makes a new set necessary
 	pause   pause         // the pause before the next set is made; only follow uses it
+	told    time.Time     // when the set was made that follow has last reported; only follow uses it
 
 	mu         sync.Mutex
-	membership *membership // guarded by mu
-	// touched has the names of the Nodes that might join or leave the next set. It
-	// is guarded by mu.
-	touched map[string]bool
+	membership membership // guarded by mu
+	// stale means that a Node may have joined or left the set since it was last remade.
+	stale  bool      // guarded by mu
+	remade time.Time // the time of the last decision about all Nodes; guarded by mu
 	// moved means that a Node has changed since refreshed was last called. It is guarded
 	// by mu.
 	moved  bool
 	warned string // the schemes that the last call of warn found; guarded by mu
-	told   string // the ID of the set that follow has last reported; guarded by mu
 }
 
 func newBackends(lister listersv1.NodeLister, policy BackendPolicy, c clock.WithTicker) *backends {
-	return &backends{
-		lister: lister, policy: policy, clock: c, changed: make(chan struct{}, 1),
-		membership: newMembership(policy), touched: map[string]bool{},
-	}
+	return &backends{lister: lister, clock: c, changed: make(chan struct{}, 1), membership: membership{policy: policy}, stale: true}
 }
 
 // onChange records a change of a Node. For a new Node, before is nil. For a deleted
 // Node, both before and now are nil.
 func (b *backends) onChange(name string, before, now *corev1.Node) {
-	invalidates := b.policy.invalidates(before, now)
+	policy := b.membership.policy // It never changes.
+	invalidates, is := policy.invalidates(before, now), now != nil && policy.isBackend(now)
 	b.mu.Lock()
 	b.moved = true
-	if before != nil && now != nil && isReplaced(before, now) {
-		b.membership.replaced[name] = true
+	m := b.membership.members[name]
+	if before != nil && now != nil && isReplaced(before, now) && m.is {
+		m.replaced = true
+		b.membership.members[name] = m
 	}
-	if invalidates || b.policy.isBackend(before) != b.policy.isBackend(now) {
-		b.touched[name] = true
-	}
+	concerned := m.is || is
+	b.stale = b.stale || concerned && (invalidates || m.is != is)
 	b.mu.Unlock()
-	if !invalidates {
+	if !invalidates || !concerned {
 		return
 	}
 	select {
@@ -83,8 +81,8 @@ func (b *backends) refreshed() nodeSet {
 	b.moved = false
 	nodes := slices.Clone(b.membership.set.nodes)
 	for i, old := range nodes {
-		node := b.node(old.Name)
-		if node != nil && node.UID == old.UID && node.Spec.ProviderID == old.Spec.ProviderID {
+		node, err := b.lister.Get(old.Name)
+		if err == nil && node.UID == old.UID && node.Spec.ProviderID == old.Spec.ProviderID {
 			nodes[i] = node
 		}
 	}
@@ -92,86 +90,74 @@ func (b *backends) refreshed() nodeSet {
 	return b.membership.set
 }
 
-// node returns the Node with the name, or nil if there is none.
-func (b *backends) node(name string) *corev1.Node {
-	node, err := b.lister.Get(name)
-	if err != nil { // The only error of a cache is that there is no such Node.
-		return nil
-	}
-	return node
-}
-
-// remake makes a new set and reports whether it differs from the previous set.
+// remake makes a new set if a Node may have joined or left the present one, and reports
+// whether the sets differ.
 func (b *backends) remake() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for name := range b.membership.held {
-		b.touched[name] = true
-	}
-	names := slices.Sorted(maps.Keys(b.touched))
-	clear(b.touched)
-	return b.membership.change(names, b.node, b.clock.Now())
-}
-
-// untilMove returns a channel for the Nodes that have joined and left the set too
-// often. The channel delivers when the first of them may do so again. If there is no
-// such Node, it never delivers.
-func (b *backends) untilMove() (moves <-chan time.Time, stop func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	next := b.membership.nextMove()
-	if next.IsZero() {
-		return nil, func() {}
-	}
-	timer := b.clock.NewTimer(next.Sub(b.clock.Now()))
-	return timer.C(), func() { timer.Stop() }
-}
-
-// remakeEarly makes an early set for a new Service, before the Nodes have settled. It
-// reports whether the early set differs from the previous set. If it does, follow
-// reports the next set in any case. Otherwise the new Service would keep the early set
-// if the next set equals the previous one.
-func (b *backends) remakeEarly() bool {
-	if !b.remake() {
+	now, next := b.clock.Now(), b.membership.next
+	if !b.stale && (next.IsZero() || now.Before(next)) {
 		return false
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.told = ""
-	return true
+	all, err := b.lister.List(labels.Everything())
+	if err != nil { // Listing a cache returns no error.
+		return false
+	}
+	b.stale, b.remade = false, now
+	return b.membership.remake(all, now)
 }
 
-// isNews reports whether the current set has to be reported. This is so if it differs
-// from the set at the last call of isNews, or if remakeEarly has made a new set since
-// then. An early set alone causes no passes over other Services, because follow calls
-// isNews only after the Nodes have settled.
-func (b *backends) isNews() bool {
+// remakeEarly makes an early set for a new Service, before the Nodes have settled, but
+// not within minQuiet after the last decision about all Nodes. It reports whether the
+// early set differs from the previous set.
+func (b *backends) remakeEarly() bool { return b.untilRemake() <= 0 && b.remake() }
+
+// untilRemake returns the time until the next decision about all Nodes, which costs the
+// more the larger the cluster is.
+func (b *backends) untilRemake() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	was := b.told
-	b.told = b.membership.set.id
-	return was != b.told
+	return b.remade.Add(minQuiet).Sub(b.clock.Now())
 }
 
-// follow makes a new set after Nodes have changed. It calls changed if the new set
-// differs from the last set that was reported.
+// nextMove returns a channel for the Nodes that have joined and left the set too often.
+// The channel delivers when the first of them may do so again. If there is no such Node,
+// it never delivers.
+func (b *backends) nextMove() <-chan time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.membership.next.IsZero() {
+		return nil
+	}
+	return b.clock.After(b.membership.next.Sub(b.clock.Now()))
+}
+
+// start makes the first set. It need not be reported, because each Service gets a first
+// pass anyway.
+func (b *backends) start(ctx context.Context) {
+	b.remake()
+	b.warn(ctx)
+	b.told = b.newest().made
+}
+
+// follow makes a new set after Nodes have changed. It calls changed if another set was
+// made since the last call, which may be an early one: after an early set that differs,
+// the new Service has to be updated even if the next set equals the last one reported.
+// An early set alone causes no passes over other Services.
 func (b *backends) follow(ctx context.Context, changed func()) {
 	for {
-		moves, stop := b.untilMove()
 		select {
 		case <-b.changed:
-		case <-moves:
+		case <-b.nextMove():
 		case <-ctx.Done():
-			stop()
 			return
 		}
-		stop()
 		quiet := b.pause.next(b.clock.Now())
 		b.settle(ctx, quiet)
 		b.remake()
 		b.warn(ctx)
-		if b.isNews() {
-			b.pause = pause{b.clock.Now(), quiet}
+		if made := b.newest().made; made != b.told {
+			b.pause, b.told = pause{b.clock.Now(), quiet}, made
 			changed()
 		}
 	}
@@ -191,22 +177,20 @@ func (b *backends) warn(ctx context.Context) {
 }
 
 // settle returns when no Node has changed for the time quiet, or after maxPause at
-// the latest.
+// the latest. It returns at least minQuiet after the last decision about all Nodes.
 func (b *backends) settle(ctx context.Context, quiet time.Duration) {
-	first := b.clock.Now()
+	first, earliest := b.clock.Now(), b.untilRemake()
 	for last := first; ; last = b.clock.Now() {
-		wait := left(quiet, first, last, b.clock.Now())
+		now := b.clock.Now()
+		wait := max(left(quiet, first, last, now), earliest-now.Sub(first))
 		if wait <= 0 {
 			return
 		}
-		timer := b.clock.NewTimer(wait)
 		select {
 		case <-b.changed:
-			timer.Stop()
-		case <-timer.C():
+		case <-b.clock.After(wait):
 			return
 		case <-ctx.Done():
-			timer.Stop()
 			return
 		}
 	}

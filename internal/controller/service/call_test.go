@@ -3,6 +3,7 @@ package service
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -178,7 +179,7 @@ func TestProviderIsGivenWholeServices(t *testing.T) {
 		{name: "LargeServiceAfterARestart", before: edits{bulky}, restart: true, want: "ensure s"},
 		{name: "LargeServiceThatIsOneNoLonger", before: edits{bulky}, after: edits{internal}, want: "delete s"},
 		{name: "LargeServiceThatIsDeleted", before: edits{bulky}, after: edits{deleted}, restart: true, want: "delete s"},
-		{name: "ServiceOfARetiredClass", before: edits{retired, finalized}, after: edits{deleted}, want: "delete s"},
+		{name: "ServiceOfARetiredClass", before: edits{retired, held}, after: edits{deleted}, want: "delete s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -237,7 +238,7 @@ func TestServiceIsReadBeforeTheCall(t *testing.T) {
 					}
 					if obj, err := tracker.Get(services, "ns", "s"); err == nil && tt.edit != nil {
 						now := obj.(*corev1.Service).DeepCopy()
-						now.ResourceVersion = "2000"
+						l.change(func() { l.version++; now.ResourceVersion = strconv.Itoa(l.version) })
 						tt.edit(now)
 						return false, nil, tracker.Update(services, now, "ns")
 					}

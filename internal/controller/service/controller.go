@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -89,9 +88,7 @@ type Controller struct {
 	nodes     cache.SharedIndexInformer
 	balancers balancers
 	claims    *claims
-	preparing sync.WaitGroup // the preparations under way
-	short     atomic.Bool    // the last call was short
-	together  *together      // nil means that each call is about one Service
+	together  *together // nil means that each call is about one Service
 	backends  *backends
 	events    recorder
 	metrics   *Metrics
@@ -144,15 +141,12 @@ func (c *Controller) Run(ctx context.Context) error {
 		return c.loop.Run(ctx) // The context has ended, and the queue ends with it.
 	}
 	defer c.metrics.start()()
-	c.backends.remake()
-	c.backends.warn(ctx)
-	c.backends.isNews() // The first set need not be reported, because each Service gets a first pass anyway.
+	c.backends.start(ctx)
 	c.metrics.observeSet(c.backends.newest())
 	var background sync.WaitGroup
 	background.Go(func() { c.backends.follow(ctx, c.onNewSet) })
 	background.Go(func() { c.reportQueued(ctx) })
 	defer background.Wait()
-	defer c.preparing.Wait()
 	return c.loop.Run(ctx)
 }
 
@@ -183,7 +177,7 @@ func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limi
 // Reconcile makes a pass over one Service. If a call about many Services includes this
 // Service and is under way, Reconcile does nothing, and a pass follows that call.
 func (c *Controller) Reconcile(ctx context.Context, key string) (loop.Result, error) {
-	if !c.claims.claimForPass(key) {
+	if !c.claims.claim(key) {
 		return loop.Result{}, nil
 	}
 	result, err := c.pass(ctx, key, false)

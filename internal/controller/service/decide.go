@@ -24,13 +24,12 @@ type observed struct {
 	// hosts is the number of nodes in that set.
 	hosts  int
 	memory memory
-	tried  tried
 	policy Policy
 	// shown is the last address that this process has seen on a Service with this
 	// name.
 	shown shownAddress
-	// foreign means that the class that the Service has, or had last, is not served
-	// here.
+	// foreign means that this process has last seen the Service with a class that is not
+	// served here.
 	foreign bool
 	// elsewhere means that somebody else provides load balancers, according to the last
 	// call about any Service that has shown this or the opposite.
@@ -80,9 +79,6 @@ type plan struct {
 	// recorded as an event.
 	routine bool
 	writes  writes
-	// delays is the number of earlier failures. If this call fails, the delay after it
-	// grows with this number.
-	delays int
 	// shared means that one call may be made for this Service together with others.
 	shared bool
 	// fresh means that a new set of Nodes is made right before this call.
@@ -101,8 +97,6 @@ type plan struct {
 	// awaited means that a user waits for the next pass.
 	awaited bool
 	memory  memory
-	// tried replaces observed.tried, unless it is empty.
-	tried tried
 }
 
 // writes has what an action writes to the API server. The action first makes one patch,
@@ -137,11 +131,11 @@ func decide(o observed) plan {
 	switch {
 	case o.service == nil, o.memory.uid != "" && o.memory.uid != o.service.UID:
 		return removeOrphan(o)
-	case !o.policy.isOurs(o.service), o.foreign, o.policy.isGivenAway(o.service):
-		return giveUp(o)
-	case o.service.DeletionTimestamp != nil, o.service.Spec.Type != corev1.ServiceTypeLoadBalancer:
+	case !o.isOurs():
+		return leaveAlone(o)
+	case o.policy.isLeft(o.service):
 		return cleanUp(o)
 	default:
-		return provide(o)
+		return withClass(o, provide(o))
 	}
 }

@@ -29,13 +29,21 @@ func balanced(edits ...func(*corev1.Service)) *corev1.Service {
 	return service
 }
 
-func finalized(s *corev1.Service)   { s.Finalizers = []string{"other", Finalizer} }
+func held(s *corev1.Service)        { s.Finalizers = []string{"other", Finalizer} } // as upstream does it
 func addressed(s *corev1.Service)   { s.Status.LoadBalancer.Ingress = address }
 func terminating(s *corev1.Service) { s.DeletionTimestamp = &metav1.Time{Time: noon} }
 func internal(s *corev1.Service)    { s.Spec.Type = corev1.ServiceTypeClusterIP }
 func replaced(s *corev1.Service)    { s.UID = "u2" }
 func unclassed(s *corev1.Service)   { s.Spec.LoadBalancerClass = nil }
 func edited(s *corev1.Service)      { s.Spec.Ports[0].Port = 81 }
+
+// finalized gives a Service the finalizer as this controller does it.
+func finalized(s *corev1.Service) {
+	held(s)
+	if s.Annotations[AnnotationClass] == "" {
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, AnnotationClass, noClass)
+	}
+}
 
 func class(name string) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Spec.LoadBalancerClass = &name }
@@ -152,7 +160,7 @@ func TestDecide(t *testing.T) {
 			want: "remove: another Service has the name now, and the load balancer of the previous one may still exist",
 		},
 		{
-			name: "ClassComesBeforeTheDeletion", service: balanced(finalized, terminating, class("theirs")),
+			name: "ClassComesBeforeTheDeletion", service: balanced(held, terminating, class("theirs")),
 			want: "nothing: the Service belongs to another load balancer class | after 10m0s",
 		},
 		{
@@ -161,7 +169,7 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			name: "ServiceThatWantsALoadBalancerGetsOne", service: balanced(),
-			want: "add finalizer: a load balancer is about to exist | LoadBalancerProvisioning True Ensuring",
+			want: "add finalizer: a load balancer is about to exist | LoadBalancerProvisioning True Ensuring | annotated -",
 		},
 	})
 }

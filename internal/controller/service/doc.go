@@ -3,7 +3,7 @@
 //
 // One Service is one key. A pass observes (observe.go) and decides on the next action
 // (decide.go and rules_*.go, which are pure functions). It applies the action
-// (apply.go, and call.go for calls to the provider), and decides again. It ends when
+// (apply.go), and decides again. It ends when
 // nothing is left to do, or when the Service has to wait. No key has two workers at a
 // time, so calls about one Service never overlap. Each call gets the newest set of
 // Nodes (promise S3).
@@ -16,17 +16,15 @@
 //
 // DESIGN.md has the states of a Service. The rules are in:
 //
-//   - rules_ours.go: which Services are served
-//   - rules_unserved.go: the report on a Service whose class is not served here, and whose
-//     deletion the finalizer holds up
+//   - rules_ours.go: which Services are served, and the report on a Service that the
+//     finalizer of another class holds up
 //   - rules_shape.go: the fields from which a load balancer is built
 //   - rules_provide.go, rules_cleanup.go: the order of actions
-//   - rules_offer.go: updates of the backends while the load balancer cannot be ensured
-//   - rules_backends.go, rules_membership.go: which Nodes are behind load balancers
-//   - rules_pause.go: the time that a changed Node waits for other Nodes
+//   - rules_backends.go: which Nodes are behind load balancers, and
+//     how long a changed Node waits for other Nodes
 //   - rules_outcome.go: the memory and the events after a call
-//   - rules_wait.go: the time at which a failed call is made again
-//   - rules_edits.go: the limit of calls for edits
+//   - rules_wait.go: the time at which a failed call is made again, the limit of calls for
+//     edits, and updates of the backends meanwhile
 //   - rules_conditions.go: the conditions of a Service, and the pause between two
 //     changes of them
 //   - rules_wake.go: the changes after which a pass is due

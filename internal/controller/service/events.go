@@ -43,7 +43,7 @@ var (
 	}
 	reasonDeleting = message.Reason{
 		Name: "DeletingLoadBalancer", On: "Service", Type: corev1.EventTypeNormal,
-		When: "The provider is about to be called because the Service is being deleted or has another type now.",
+		When: "The provider is about to be called because the Service is being deleted, or has another type or class now.",
 	}
 	reasonDeleted = message.Reason{
 		Name: "DeletedLoadBalancer", On: "Service", Type: corev1.EventTypeNormal,
@@ -90,7 +90,7 @@ var (
 	}
 	reasonCleanupHeld = message.Reason{
 		Name: "LoadBalancerCleanupHeld", On: "Service", Type: corev1.EventTypeWarning,
-		When: "The finalizer has held up the deletion of a Service for 10 minutes, and this daemon does not serve the Service's class.",
+		When: "The finalizer has held up the deletion of a Service, or its load balancer here, for 10 minutes, because the controller of another class has to clean up first.",
 		Do:   "Start the controller of that class. If this daemon served the class before, name the class in --load-balancer-class-cleanup.",
 	}
 )
@@ -317,22 +317,21 @@ func queuedEvent(key, busy string) message.Event {
 			"If the provider allows concurrent calls, increase --concurrent-service-syncs.", other))
 }
 
-// unservedCause names the class of a Service that is being deleted, and the field
-// manager that has set its finalizer.
+// unservedCause says whose finalizer holds the Service up, and how that ends.
 func unservedCause(service *corev1.Service) message.Cause {
-	whose := "It belonged to another load balancer class before it got another type"
-	flag := "that class"
-	switch class := servedAs(service); {
+	held, whose, flag := "The Service gets no load balancer here", "without a class", "--load-balancer-class without '-'"
+	if service.DeletionTimestamp != nil {
+		held = "The Service is being deleted, and stays"
+	}
+	switch class := ownerOf(service); {
 	case class != nil:
-		whose, flag = fmt.Sprintf("Its class %s is not served here", message.Value(*class)), message.Value(*class)
-	case service.Spec.Type == corev1.ServiceTypeLoadBalancer:
-		return reasonUnserved.Cause(fmt.Sprintf(
-			"The Service is being deleted, and the finalizer %s (field manager: %s) holds up the deletion. It has no load balancer class, and --load-balancer-class leaves such Services to another controller, which has to remove the load balancer and the finalizer. "+
-				"If there is no such controller, or if this daemon served the Service before, --load-balancer-class without '-' finishes the deletion.", Finalizer, message.Value(managerOf(service, "f:finalizers"))))
+		whose, flag = "of the class "+message.Value(*class), "--load-balancer-class-cleanup="+message.Value(*class)
+	case service.Spec.Type != corev1.ServiceTypeLoadBalancer && service.Annotations[AnnotationClass] == "":
+		whose, flag = "of the class that it had before it got another type", "--load-balancer-class-cleanup with that class"
 	}
 	return reasonUnserved.Cause(fmt.Sprintf(
-		"The Service is being deleted, and the finalizer %s (field manager: %s) holds up the deletion. %s, so the controller of that class has to remove the load balancer and the finalizer. "+
-			"If this daemon served the class before, --load-balancer-class-cleanup=%s finishes the deletion.", Finalizer, message.Value(managerOf(service, "f:finalizers")), whose, flag))
+		"%s until the controller of Services %s has removed the load balancer and the finalizer %s (field manager: %s). This daemon does not serve such Services. If it did so before, or if there is no such controller any more, %s lets this daemon clean up.",
+		held, whose, Finalizer, message.Value(managerOf(service, "f:finalizers")), flag))
 }
 
 func cleanupHeldEvent(c message.Cause) message.Event { return reasonCleanupHeld.Event(c.Message) }

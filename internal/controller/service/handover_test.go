@@ -34,7 +34,7 @@ func TestAnnotationDoesNotOutliveTheFinalizer(t *testing.T) {
 			l.update(func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer })
 			l.after(time.Second)
 			l.change(func() { l.calls, l.events = nil, nil })
-			l.update(finalized) // The other daemon makes a load balancer.
+			l.update(held) // The other daemon makes a load balancer.
 			if restarts {
 				l.start()
 			}
@@ -56,7 +56,7 @@ func TestForgedClassesCostFewCalls(t *testing.T) {
 		l.takes = time.Millisecond
 		l.after(time.Minute)
 		for range 600 {
-			l.update(finalized, madeAs("a"))
+			l.update(held, madeAs("a"))
 			l.after(time.Second)
 		}
 		l.mu.Lock()
@@ -72,7 +72,7 @@ func TestForgedClassesCostFewCalls(t *testing.T) {
 // removes the finalizer.
 func TestLoadBalancerIsEnsuredAgainAfterAnotherDaemonHasCleanedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := begin(t, onlyA, balanced(finalized), host("a"))
+		l := begin(t, onlyA, balanced(held), host("a"))
 		defer func() { l.stop() }()
 		l.after(time.Minute)
 		l.update(internal)

@@ -19,8 +19,8 @@ type memory struct {
 	// provider gets this copy when the load balancer has to be deleted.
 	service *corev1.Service
 	// shape is the shape of the Service in the last Ensure that did not fail.
-	// backends is the ID of the node set that the load balancer has. Each is empty if
-	// it is not known.
+	// backends is the ID of the node set that the load balancer has. It is unknownSet if
+	// a call with another set has failed. Each is empty if this process has made none.
 	shape, backends string
 	ensuredAt       time.Time
 	// status is the status that the provider returned. If the provider returned no
@@ -29,8 +29,9 @@ type memory struct {
 	status *corev1.LoadBalancerStatus
 	// published means that the Service has shown this status. The field contested means
 	// that somebody else has changed the status of the Service since, but that the
-	// provider has returned this status again.
-	published, contested bool
+	// provider has returned this status again. The field accepted means that the provider
+	// has returned an address that somebody else had written, maybe the provider itself.
+	published, contested, accepted bool
 	// uncertain means that a call has failed, and that nobody knows how much of it
 	// was done.
 	uncertain bool
@@ -47,14 +48,13 @@ type memory struct {
 	// offered is the ID of the node set in the last failed update. It is empty if no
 	// update has failed since the last call of Ensure.
 	offered string
-	// backendsUncertain means that the load balancer may have another set than the one
-	// in the field backends, because a call with another set has failed.
-	backendsUncertain bool
+	// alone is the ID of the set for which the update needs a call of its own, because a
+	// call about several Services said nothing about this one.
+	alone string
 	// announced is the shape for which no more events announce a call.
 	announced string
-	// recorded has the events about failures since the last success, and recordedUpdate
-	// those about failed updates.
-	recorded, recordedUpdate news
+	// recorded has the events about failures since the last success.
+	recorded news
 	// written has the status with which each condition was last written. The map
 	// is never changed, only replaced.
 	written map[string]metav1.ConditionStatus
@@ -62,12 +62,19 @@ type memory struct {
 	writtenAt time.Time
 	// unwritten means that the conditions of the last wait could not be written.
 	unwritten bool
-	// repairedAt is the time when a change by somebody else was last undone. askedAt
-	// is the time when the provider was last asked about such a change.
-	repairedAt, askedAt time.Time
-	// namedAt is the time when AnnotationClass was last written in a patch of its own.
+	// repairedAt is the time when a change by somebody else was last undone or accepted.
+	repairedAt time.Time
+	// namedAt is the time when AnnotationClass was last written without the finalizer, or
+	// was refused.
 	namedAt time.Time
+	// heldSince is the time when the Service, which is another controller's, was first
+	// seen to be held up by the finalizer.
+	heldSince time.Time
+	edits     edits
 }
+
+// unknownSet is no ID of a set.
+const unknownSet = "unknown"
 
 // failure says why the last call did not succeed. The zero value means that the last
 // call has succeeded, or that there was no call.
@@ -115,17 +122,17 @@ func (n news) next() time.Time {
 
 // with returns the news after an event.
 func (n news) with(reason string, at time.Time) news {
-	with := news{reason: at}
-	for other, before := range n {
-		if other != reason {
-			with[other] = before
-		}
-	}
+	with := news{}
+	maps.Copy(with, n)
+	with[reason] = at
 	return with
 }
 
-// isEmpty reports whether nothing is remembered.
-func (m memory) isEmpty() bool { return m.uid == "" && m.service == nil && len(m.recorded) == 0 }
+// isEmpty reports whether nothing is remembered that a decision could depend on, except
+// edits.
+func (m memory) isEmpty() bool {
+	return m.uid == "" && m.service == nil && len(m.recorded) == 0 && m.heldSince.IsZero()
+}
 
 // withFailure returns the memory after a call has failed. If the provider has asked for
 // a pause, the delay is that pause, and later delays do not become longer.
@@ -136,7 +143,10 @@ func (m memory) withFailure(p plan, r outcome) memory {
 		during = ensure // The next call ensures the whole load balancer.
 	}
 	if f.attempts == 0 || f.during != during || f.shape != shape {
-		f = failure{during: during, shape: shape, since: r.at, delays: p.delays}
+		f = failure{during: during, shape: shape, since: r.at}
+		if e := p.memory.edits; p.do == ensure && e.have(p.service) && !e.used.IsWhole(r.at) {
+			f.delays = m.failure.delays // Only an edit after a long time resets the delays.
+		}
 	}
 	f.cause, f.text = r.cause, r.text
 	f.attempts++
@@ -160,8 +170,8 @@ func (m memory) withFailure(p plan, r outcome) memory {
 
 // withoutFailure returns the memory after a call has succeeded.
 func (m memory) withoutFailure() memory {
-	m.failure, m.uncertain, m.unwritten, m.offered, m.backendsUncertain = failure{}, false, false, "", false
-	m.recorded, m.recordedUpdate = nil, nil
+	m.failure, m.uncertain, m.unwritten, m.offered = failure{}, false, false, ""
+	m.recorded = nil
 	return m
 }
 

@@ -88,27 +88,19 @@ func (m *Metrics) observeSet(s nodeSet) {
 	m.backends.WithLabelValues().Set(float64(len(s.nodes)))
 }
 
-// observeCall records a call to the provider.
-func (m *Metrics) observeCall(c measuredCall) {
-	if c.do == update {
+// observeCall records a call to the provider. The parameter age is the age of the set of
+// nodes in the call.
+func (m *Metrics) observeCall(do action, call called, age time.Duration) {
+	if do == update {
 		m.updates.Inc()
-		m.hostLatency.Observe(c.took.Seconds())
-		m.nodeLatency.Observe(c.setAge.Seconds())
-		if c.result == failed {
+		m.hostLatency.Observe(call.took.Seconds())
+		m.nodeLatency.Observe(age.Seconds())
+		if call.result == failed {
 			m.updateErrors.Inc()
 		}
 	}
-	m.duration.WithLabelValues(string(c.do)).Observe(c.took.Seconds())
-	if c.result == failed {
-		m.errors.WithLabelValues(string(c.do), string(cloud.KindOf(c.err))).Inc()
+	m.duration.WithLabelValues(string(do)).Observe(call.took.Seconds())
+	if call.result == failed {
+		m.errors.WithLabelValues(string(do), string(cloud.KindOf(call.err))).Inc()
 	}
-}
-
-// measuredCall has what the metrics need to know about a call to the provider.
-type measuredCall struct {
-	do     action
-	result result
-	err    error
-	took   time.Duration
-	setAge time.Duration // the age of the set of nodes in the call
 }

@@ -69,9 +69,9 @@ func TestBackendsAreCountedWhileAControllerRuns(t *testing.T) {
 func TestUpstreamsMetrics(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
 	m := NewMetrics(registry.MustRegister, registry.CustomMustRegister)
-	m.observeCall(measuredCall{ensure, succeeded, nil, time.Second, time.Minute})
-	m.observeCall(measuredCall{update, succeeded, nil, 3 * time.Second, 20 * time.Second})
-	m.observeCall(measuredCall{update, failed, errors.New("no"), time.Second, time.Second})
+	m.observeCall(ensure, called{outcome: outcome{result: succeeded}, took: time.Second}, time.Minute)
+	m.observeCall(update, called{outcome: outcome{result: succeeded}, took: 3 * time.Second}, 20*time.Second)
+	m.observeCall(update, called{outcome: outcome{result: failed}, err: errors.New("no"), took: time.Second}, time.Second)
 	want := `
 		# HELP service_controller_loadbalancer_sync_total [ALPHA] Updates of the nodes behind a load balancer
 		# TYPE service_controller_loadbalancer_sync_total counter

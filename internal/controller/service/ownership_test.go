@@ -78,7 +78,7 @@ func TestServiceThatIsRecreatedLeavesNothingBehind(t *testing.T) {
 
 func TestServiceOfAnotherClassIsLeftAloneWhenItBecomesInternal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := begin(t, Config{}, balanced(finalized, class("theirs")), host("a"))
+		l := begin(t, Config{}, balanced(held, class("theirs")), host("a"))
 		defer func() { l.stop() }()
 		l.after(time.Minute)
 		l.update(internal, unclassed)
@@ -106,7 +106,7 @@ func TestServiceThatIsGivenToAnotherClassLeavesNothingBehind(t *testing.T) {
 		l.expect("ours", list("ensure s"), list("s EnsuringLoadBalancer", "s EnsuredLoadBalancer"))
 		l.update(class("theirs"), func(s *corev1.Service) { s.Status.LoadBalancer.Ingress[0].IP = "198.51.100.7" })
 		l.after(time.Hour)
-		l.expect("given away", list("delete s"), list("s DeletedLoadBalancer"))
+		l.expect("given away", list("delete s"), list("s DeletingLoadBalancer", "s DeletedLoadBalancer"))
 		if s := l.service(); hasFinalizer(s) || len(s.Status.Conditions) > 0 || len(l.balancers) > 0 {
 			t.Errorf("left over: %v, %+v, %v", s.Finalizers, s.Status.Conditions, l.balancers)
 		}

@@ -45,8 +45,7 @@ func (c *Controller) Plan(_ context.Context, key string) ([]step.Step, error) {
 	}
 	if o.service == nil {
 		if decide(o).do == forget { // Otherwise its load balancer still has to be deleted.
-			c.store.forget(key)
-			c.store.forgetTried(key)
+			c.store.forget(key, false)
 		}
 		return nil, nil
 	}
@@ -55,34 +54,25 @@ func (c *Controller) Plan(_ context.Context, key string) ([]step.Step, error) {
 		p := decide(o)
 		p.addTo(&s, o)
 		switch p.do {
-		case addFinalizer, publish:
-			if p.do == publish && p.writes.class == nil {
-				return []step.Step{s}, nil
-			}
+		case addFinalizer:
 			o.service, o.memory = p.written(o.service), p.memory
 		case remove: // The steps after a successful removal do not depend on the provider.
 			m, events := conclude(p, outcome{result: succeeded, at: o.now, nodes: c.backends.newest()})
 			s.Writes, o.memory = append(s.Writes, step.Events(events)...), m
-		case doNothing, forget, ensure, update, find, release, wait:
+		case doNothing, forget, publish, ensure, update, find, release, wait:
 			return []step.Step{s}, nil
 		}
 	}
 	return []step.Step{s}, nil
 }
 
-// written returns a copy of the Service with the finalizer and the annotation that the
-// plan writes.
+// written returns a copy of the Service with the finalizer that the plan writes, and with
+// the annotation.
 func (p plan) written(service *corev1.Service) *corev1.Service {
 	now := service.DeepCopy()
-	if p.do == addFinalizer {
-		now.Finalizers = append(now.Finalizers, Finalizer)
-	}
-	switch class := p.writes.class; {
-	case class == nil:
-	case *class == "":
-		delete(now.Annotations, AnnotationClass)
-	default:
-		metav1.SetMetaDataAnnotation(&now.ObjectMeta, AnnotationClass, *class)
+	now.Finalizers = append(now.Finalizers, Finalizer)
+	if p.writes.class != nil {
+		metav1.SetMetaDataAnnotation(&now.ObjectMeta, AnnotationClass, *p.writes.class)
 	}
 	return now
 }

@@ -33,7 +33,7 @@ func TestPlan(t *testing.T) {
 		policy Policy
 	}{
 		{"NewServiceGetsALoadBalancer", nil, step.Step{
-			Effect: step.Create, Do: "ensure", Writes: []string{"finalizer " + Finalizer + " added", provisioning, "event Normal EnsuringLoadBalancer"},
+			Effect: step.Create, Do: "ensure", Writes: []string{"finalizer " + Finalizer + " added", "annotation " + AnnotationClass + `: "-"`, provisioning, "event Normal EnsuringLoadBalancer"},
 			Calls: []string{"EnsureLoadBalancer with 1 nodes"},
 		}, Policy{}},
 		{"ServedServiceIsChecked", []func(*corev1.Service){served}, step.Step{Effect: step.Update, Do: "ensure", Calls: []string{"EnsureLoadBalancer with 1 nodes"}}, Policy{}},
@@ -47,10 +47,7 @@ func TestPlan(t *testing.T) {
 			Effect: step.Create, Do: "ensure",
 			Writes: []string{"finalizer " + Finalizer + " added", "annotation " + AnnotationClass + `: "a/b"`, provisioning, "event Normal EnsuringLoadBalancer"},
 			Calls:  []string{"EnsureLoadBalancer with 1 nodes"},
-		}, Policy{Classes: []string{"a/b"}, ClassesOnly: true}},
-		{"ClassOfAServedServiceIsNoted", []func(*corev1.Service){served, func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("a/b") }}, step.Step{
-			Effect: step.Update, Do: "ensure", Writes: []string{"annotation " + AnnotationClass + `: "a/b"`}, Calls: []string{"EnsureLoadBalancer with 1 nodes"},
-		}, Policy{Classes: []string{"a/b"}, ClassesOnly: true}},
+		}, Policy{Classes: []string{"a/b"}}},
 		{"ClassThatIsGoneIsForgotten", []func(*corev1.Service){served, deleted, func(s *corev1.Service) { s.Annotations = map[string]string{AnnotationClass: "a/b"} }}, step.Step{
 			Effect: step.Delete, Do: "remove",
 			Writes: []string{"event Normal DeletingLoadBalancer", "event Normal DeletedLoadBalancer", "finalizer " + Finalizer + " removed", "annotation " + AnnotationClass + " removed", "0 addresses"},

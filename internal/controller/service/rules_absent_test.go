@@ -33,7 +33,7 @@ func notFound(times int, ago time.Duration) func(*memory) {
 func TestServiceThatNeverGotALoadBalancer(t *testing.T) {
 	const (
 		asked    = "find: the load balancer cannot be deleted, and may not exist | routine"
-		released = "release: the cloud finds no load balancer, and the Service never had one | drop LoadBalancerServing, LoadBalancerProvisioning | finalizer removed | event LoadBalancerNeverMade"
+		released = "release: the cloud finds no load balancer, and the Service never had one | drop LoadBalancerServing, LoadBalancerProvisioning | finalizer removed | annotated | event LoadBalancerNeverMade"
 		stays    = "wait: because The cloud finds no load balancer of this Service, but one may exist or may be half-made. Check in the cloud that there is none. " +
 			"Then remove the finalizer service.kubernetes.io/load-balancer-cleanup from the Service. | after 30s | LoadBalancerProvisioning True CloudFailed"
 		none = " | LoadBalancerServing False NotProvisioned"

@@ -23,7 +23,7 @@ func TestCleanUp(t *testing.T) {
 		{
 			name: "FinalizerIsRemovedOnceTheLoadBalancerIsGone", service: balanced(finalized, addressed, conditioned, terminating),
 			memory: known(ready, func(m *memory) { m.deleted, m.shape = true, "" }),
-			want:   "release: the load balancer is gone | no address | drop LoadBalancerServing, LoadBalancerProvisioning | finalizer removed",
+			want:   "release: the load balancer is gone | no address | drop LoadBalancerServing, LoadBalancerProvisioning | finalizer removed | annotated",
 		},
 		{
 			name: "ServiceOfAnotherTypeLosesItsLoadBalancer", service: balanced(finalized, internal),

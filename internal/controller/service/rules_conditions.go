@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
@@ -109,12 +110,7 @@ func (p plan) withConditions(conditions []metav1.Condition, now time.Time) plan 
 }
 
 func findCondition(service *corev1.Service, conditionType string) *metav1.Condition {
-	for i := range service.Status.Conditions {
-		if c := &service.Status.Conditions[i]; c.Type == conditionType {
-			return c
-		}
-	}
-	return nil
+	return meta.FindStatusCondition(service.Status.Conditions, conditionType)
 }
 
 // ownConditions returns the types of this controller's conditions that the Service

@@ -1,28 +1,21 @@
 package service
 
 import (
-	"fmt"
-	"maps"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/cloud-provider/api"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
-// membershipOf makes the membership of these Nodes in one step.
+// membershipOf returns a membership of these Nodes.
 func membershipOf(policy BackendPolicy, nodes ...*corev1.Node) *membership {
-	r, byName := newMembership(policy), map[string]*corev1.Node{}
-	for _, node := range nodes {
-		byName[node.Name] = node
-	}
-	r.change(slices.Sorted(maps.Keys(byName)), func(name string) *corev1.Node { return byName[name] }, noon)
+	r := &membership{policy: policy}
+	r.remake(nodes, noon)
 	return r
 }
 
@@ -81,7 +74,7 @@ func TestMoves(t *testing.T) {
 		for range times {
 			m.moves = m.moves.Used(moveLimit, noon)
 		}
-		m.is = true
+		m.uid, m.is = "a", true
 		return m
 	}
 	for _, tt := range []struct {
@@ -108,62 +101,6 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// TestMembershipEqualsThatOfAllNodes changes Nodes in random order, sometimes several at
-// once. After each change, the membership must equal a membership that is made from all
-// Nodes in one step.
-func TestMembershipEqualsThatOfAllNodes(t *testing.T) {
-	claim := ownership.Claim{Schemes: []string{"p"}}
-	policies := []BackendPolicy{{}, {SkipUninitialized: true}, {Claim: claim}, {Claim: claim, OwnOnly: true}}
-	edits := []func(*corev1.Node){
-		func(n *corev1.Node) { n.Labels = nil }, labelled(""), leaving, tainted(nodefact.TaintToBeDeleted), tainted(api.TaintExternalCloudProvider),
-		func(n *corev1.Node) { n.Spec.Taints = nil }, func(n *corev1.Node) { n.UID += "2" },
-		func(n *corev1.Node) { n.Spec.ProviderID = "q://" + n.Name }, func(n *corev1.Node) { n.Spec.ProviderID = "" },
-		func(n *corev1.Node) { n.Labels = map[string]string{ownership.LabelProvider: "none"} },
-	}
-	for seed := range uint64(40) {
-		random := rand.New(rand.NewPCG(seed, 0))
-		policy, all := policies[seed%4], map[string]*corev1.Node{}
-		r, now := newMembership(policy), noon
-		for range 200 {
-			changed := map[string]bool{}
-			for range 1 + random.IntN(4) {
-				name := fmt.Sprint("n", random.IntN(12))
-				node := host(name)
-				if old := all[name]; old != nil {
-					node = old.DeepCopy()
-				}
-				edits[random.IntN(len(edits))](node)
-				if all[name], changed[name] = node, true; random.IntN(4) == 0 {
-					delete(all, name)
-				}
-			}
-			before := r.set.id
-			// A membership that is made in one step does not know how often Nodes have
-			// moved. So the test lets enough time pass that no Node has moved too
-			// often.
-			now = now.Add(moveLimit.Every)
-			differs := r.change(slices.Sorted(maps.Keys(changed)), func(name string) *corev1.Node { return all[name] }, now)
-			want := membershipOf(policy, slices.Collect(maps.Values(all))...)
-			if r.set.id != want.set.id || differs != (before != want.set.id) || !slices.Equal(r.set.names(), want.set.names()) ||
-				!slices.Equal(r.foreignSchemes(), want.foreignSchemes()) {
-				t.Fatalf("seed %d: %v of schemes %v, want %v of %v", seed, r.set.names(), r.foreignSchemes(), want.set.names(), want.foreignSchemes())
-			}
-			var names []string
-			for name, node := range all {
-				if policy.isBackend(node) {
-					names = append(names, name)
-				}
-			}
-			if slices.Sort(names); !slices.Equal(names, want.set.names()) {
-				t.Fatalf("seed %d: %v, want %v", seed, want.set.names(), names)
-			}
-			if len(r.members) != len(all) || len(r.held) > 0 {
-				t.Fatalf("seed %d: %d members of %d Nodes, %v held", seed, len(r.members), len(all), r.held)
-			}
-		}
-	}
-}
-
 // A Node that gets another machine makes another set, at most as often as moveLimit
 // allows.
 func TestReplacedMachines(t *testing.T) {
@@ -171,8 +108,10 @@ func TestReplacedMachines(t *testing.T) {
 	r := membershipOf(BackendPolicy{}, a, out)
 	seen := map[string]bool{r.set.id: true}
 	replace := func(name string, at time.Duration) {
-		r.replaced[name] = true
-		r.change([]string{name}, func(name string) *corev1.Node { return map[string]*corev1.Node{"a": a, "b": out}[name] }, noon.Add(at))
+		m := r.members[name]
+		m.replaced = true
+		r.members[name] = m
+		r.remake([]*corev1.Node{a, out}, noon.Add(at))
 		seen[r.set.id] = true
 	}
 	for n := range 6 {
@@ -183,15 +122,14 @@ func TestReplacedMachines(t *testing.T) {
 	}
 	replace("b", 6*time.Second)
 	replace("a", 6*time.Second)
-	if len(seen) != 7 || !r.nextMove().Equal(noon.Add(2*time.Minute)) || len(r.set.nodes) != 1 {
-		t.Errorf("%d sets of %d nodes, the next move at %v, want the seventh machine to wait", len(seen), len(r.set.nodes), r.nextMove())
+	if len(seen) != 7 || !r.next.Equal(noon.Add(2*time.Minute)) || len(r.set.nodes) != 1 {
+		t.Errorf("%d sets of %d nodes, the next move at %v, want the seventh machine to wait", len(seen), len(r.set.nodes), r.next)
 	}
-	r.change([]string{"a"}, func(string) *corev1.Node { return a }, noon.Add(2*time.Minute))
-	if seen[r.set.id] || !r.nextMove().IsZero() || len(r.replaced) > 0 {
-		t.Errorf("no other set after the wait, the next move at %v, replaced %v", r.nextMove(), r.replaced)
+	r.remake([]*corev1.Node{a, out}, noon.Add(2*time.Minute))
+	if seen[r.set.id] || !r.next.IsZero() || r.members["a"].replaced {
+		t.Errorf("no other set after the wait, the next move at %v, members %+v", r.next, r.members)
 	}
-	r.replaced["a"] = true
-	if r.change([]string{"a"}, func(string) *corev1.Node { return nil }, noon.Add(time.Hour)); len(r.replaced) > 0 {
+	if r.remake([]*corev1.Node{out}, noon.Add(time.Hour)); len(r.members) != 1 {
 		t.Error("a Node that is gone is remembered")
 	}
 }
@@ -203,27 +141,27 @@ func TestHeldMoves(t *testing.T) {
 	r := membershipOf(BackendPolicy{}, a)
 	change := func(at time.Duration, edit func(*corev1.Node)) {
 		edit(a)
-		r.change([]string{"a"}, func(string) *corev1.Node { return a }, noon.Add(at))
+		r.remake([]*corev1.Node{a}, noon.Add(at))
 	}
 	in, out := func(n *corev1.Node) { n.Labels = nil }, labelled("")
 	for n := range 3 {
 		change(time.Duration(2*n)*time.Second, out)
 		change(time.Duration(2*n+1)*time.Second, in)
 	}
-	if !r.nextMove().IsZero() {
-		t.Errorf("a move is held until %v, although all were made", r.nextMove())
+	if !r.next.IsZero() {
+		t.Errorf("a move is held until %v, although all were made", r.next)
 	}
 	change(6*time.Second, out)
-	if got, want := r.nextMove(), noon.Add(2*time.Minute); len(r.set.nodes) != 1 || !got.Equal(want) {
+	if got, want := r.next, noon.Add(2*time.Minute); len(r.set.nodes) != 1 || !got.Equal(want) {
 		t.Errorf("%d backends, the next move at %v, want one until %v", len(r.set.nodes), got, want)
 	}
 	change(2*time.Minute, out)
-	if len(r.set.nodes) != 0 || !r.nextMove().IsZero() {
-		t.Errorf("%d backends, the next move at %v, want none", len(r.set.nodes), r.nextMove())
+	if len(r.set.nodes) != 0 || !r.next.IsZero() {
+		t.Errorf("%d backends, the next move at %v, want none", len(r.set.nodes), r.next)
 	}
 	change(2*time.Minute+time.Second, in)
 	change(2*time.Minute+time.Second, func(n *corev1.Node) { n.UID = types.UID("another") })
-	if len(r.set.nodes) != 1 || !r.nextMove().IsZero() {
-		t.Errorf("%d backends, the next move at %v, want the new Node of the name at once", len(r.set.nodes), r.nextMove())
+	if len(r.set.nodes) != 1 || !r.next.IsZero() {
+		t.Errorf("%d backends, the next move at %v, want the new Node of the name at once", len(r.set.nodes), r.next)
 	}
 }

@@ -1,28 +1,36 @@
 package service
 
 import (
-	"cmp"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// AnnotationClass on a Service names the class under which its load balancer was made.
-// Only a daemon with ClassesOnly writes the annotation. When the type of the Service
-// changes, the API server removes the class. The finalizer is the same for all
-// controllers. So without the class, only this annotation shows to whom the load
-// balancer belongs.
+// AnnotationClass on a Service names the class for which its load balancer was made, or
+// is noClass. It is written in the patch that adds the finalizer, and removed in the
+// patch that removes the finalizer. When the type of the Service changes, the API server
+// removes the class, and the finalizer is the same for all controllers. So only this
+// annotation shows to whom the load balancer belongs.
 const AnnotationClass = "fairlead.dev/load-balancer-class"
 
-// servedAs returns the class under which the Service is served, or nil if there is
-// none. That is the class in AnnotationClass if the Service has the annotation and
-// the finalizer. Otherwise it is the Service's own class.
-func servedAs(service *corev1.Service) *string {
-	if made := service.Annotations[AnnotationClass]; made != "" && hasFinalizer(service) {
+// noClass is the value of AnnotationClass for a load balancer without a class. It is no
+// valid class.
+const noClass = "-"
+
+// ownerOf returns the class for which the load balancer of the Service was made, or nil
+// if there is none: the class in AnnotationClass if the Service has the annotation and
+// the finalizer, and otherwise its own class. Upstream writes no annotation.
+func ownerOf(service *corev1.Service) *string {
+	switch made := service.Annotations[AnnotationClass]; {
+	case made == "" || !hasFinalizer(service):
+		return service.Spec.LoadBalancerClass
+	case made == noClass:
+		return nil
+	default:
 		return &made
 	}
-	return service.Spec.LoadBalancerClass
 }
 
 // serves reports whether Services of this class get their load balancers here. nil
@@ -34,34 +42,65 @@ func (p Policy) serves(class *string) bool {
 	return slices.Contains(p.Classes, *class)
 }
 
-// IsServed reports whether the Service gets its load balancer here, and has not got it
-// from another controller. It reads only the type, class, finalizers and annotations.
+// IsServed reports whether the Service gets its load balancer here, maybe after another
+// controller has removed the one that it has made. It reads only the type and the class.
 // Other Services are cached without most fields.
 func (p Policy) IsServed(service *corev1.Service) bool {
-	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && p.serves(service.Spec.LoadBalancerClass) && p.serves(servedAs(service))
+	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && p.serves(service.Spec.LoadBalancerClass)
 }
 
-// isGivenAway reports whether another controller has to provide the load balancer.
-func (p Policy) isGivenAway(service *corev1.Service) bool {
-	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.DeletionTimestamp == nil && !p.serves(service.Spec.LoadBalancerClass)
+// isRetired reports whether Services of this class got their load balancers here in the
+// past.
+func (p Policy) isRetired(class *string) bool {
+	return class != nil && slices.Contains(p.Retired, *class)
 }
 
-// isOurs reports whether a Service is served here, or has to be cleaned up here. A
-// Service has to be cleaned up if it is being deleted or has got another type or class,
-// and if its class is one of Policy.Retired. For any other Service, giveUp returns the
-// plan (promise S4).
+// isOurs reports whether a Service is served here, or has to be cleaned up here. The
+// latter includes a Service of a class of Policy.Retired that is being deleted, or that
+// has got another type or class.
 func (p Policy) isOurs(service *corev1.Service) bool {
-	class := servedAs(service)
-	isLeft := service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer || !isSame(class, service.Spec.LoadBalancerClass)
-	return p.serves(class) || isLeft && p.isRetired(service)
+	owner := ownerOf(service)
+	isKept := service.DeletionTimestamp == nil && service.Spec.Type == corev1.ServiceTypeLoadBalancer && isSame(owner, service.Spec.LoadBalancerClass)
+	return p.serves(owner) || p.isRetired(owner) && !isKept
 }
 
 func isSame(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// isRetired reports whether the class of a Service was served here in the past.
-func (p Policy) isRetired(service *corev1.Service) bool {
-	class := servedAs(service)
-	return class != nil && slices.Contains(p.Retired, *class)
+// isLeft reports whether the Service does not want a load balancer from here any more: it
+// is being deleted, or has got another type or class.
+func (p Policy) isLeft(service *corev1.Service) bool {
+	return service.DeletionTimestamp != nil || !p.IsServed(service)
+}
+
+// isForeign reports whether another controller provides the load balancer of a Service
+// that wants one, and always has.
+func (p Policy) isForeign(service *corev1.Service) bool {
+	class := service.Spec.LoadBalancerClass
+	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && !p.serves(class) && !p.isRetired(class)
+}
+
+// foreignAfter returns the UID of a Service whose class, or last class, is not served
+// here, and the empty string for any other. The parameter before is the previous result.
+// The class has to be remembered because the API server removes it when the type changes,
+// and because a controller that writes no annotation may have the same finalizer.
+func (p Policy) foreignAfter(before types.UID, service *corev1.Service) types.UID {
+	switch {
+	case p.isForeign(service):
+		return service.UID
+	case service.Spec.Type == corev1.ServiceTypeLoadBalancer, before != service.UID:
+		return ""
+	default:
+		return before
+	}
+}
+
+// isOurs reports whether this daemon acts on the Service. It does if this process has
+// done so before, even if somebody has changed the annotation since.
+func (o observed) isOurs() bool {
+	if o.memory.uid == o.service.UID {
+		return true
+	}
+	return o.policy.isOurs(o.service) && !(o.foreign && o.service.Annotations[AnnotationClass] == "")
 }
 
 // concerns reports whether this controller might have something to do for a Service.
@@ -71,22 +110,37 @@ func (p Policy) concerns(service *corev1.Service) bool {
 		(service.Spec.Type == corev1.ServiceTypeLoadBalancer || hasFinalizer(service) || len(ownConditions(service)) > 0)
 }
 
-// foreignAfter returns the UID of a foreign Service, and the empty string for any
-// other. A Service is foreign if the class that it has, or had last, is not served
-// here. The parameter before is the previous result. The class has to be remembered
-// because the API server removes it when the type changes, and because the finalizer
-// does not show which controller serves the Service.
-func (p Policy) foreignAfter(before types.UID, service *corev1.Service) types.UID {
-	class := service.Spec.LoadBalancerClass
-	isServed := p.serves(class) || class != nil && slices.Contains(p.Retired, *class)
-	switch {
-	case !p.isOurs(service) && !p.isRetired(service):
-		return service.UID
-	case service.Spec.Type == corev1.ServiceTypeLoadBalancer && isServed, before != service.UID:
-		return "" // Only the class counts here. An annotation that names this daemon can be forged or out of date.
-	default:
-		return before
+func hasFinalizer(service *corev1.Service) bool {
+	return slices.Contains(service.Finalizers, Finalizer)
+}
+
+// withClass adds AnnotationClass to a patch that the plan makes anyway, unless the Service
+// has the right value. If the plan has nothing to do, the annotation is written alone: the
+// Service has got its finalizer from upstream, or somebody else has changed the
+// annotation. It is corrected at most once in repairPause.
+func withClass(o observed, p plan) plan {
+	class := noClass
+	if own := o.service.Spec.LoadBalancerClass; own != nil {
+		class = *own
 	}
+	pause := o.memory.namedAt.Add(repairPause).Sub(o.now)
+	switch {
+	case o.service.Annotations[AnnotationClass] == class:
+		return p
+	case p.do == doNothing && pause > 0:
+		if p.after == 0 || pause < p.after {
+			p.after = pause
+		}
+		return p
+	case p.do == doNothing:
+		p.do, p.why, p.after = publish, "the annotation with the class of the load balancer has to be corrected", 0
+	case pause > 0, p.do != addFinalizer && !p.writes.patches():
+		return p
+	}
+	if p.writes.class = &class; p.do != addFinalizer {
+		p.memory.namedAt = o.now
+	}
+	return p
 }
 
 // unnamed returns the write that removes the annotation from the Service, or nil if
@@ -98,66 +152,46 @@ func unnamed(service *corev1.Service) *string {
 	return new("")
 }
 
-// named returns the value that AnnotationClass should have on a Service that has or
-// gets the finalizer: the class of the Service, or the empty string to remove the
-// annotation. It returns nil if nothing has to be written. A daemon that serves
-// Services without a class never writes a class.
-func (p Policy) named(service *corev1.Service) *string {
-	class, shown := service.Spec.LoadBalancerClass, service.Annotations[AnnotationClass]
-	switch {
-	case class == nil:
-		return unnamed(service)
-	case shown == *class:
-		return nil
-	case p.ClassesOnly:
-		return class
-	default:
-		return unnamed(service)
-	}
+// unservedAfter is the time for which the finalizer may hold up the deletion of a
+// Service of another class, or its load balancer, before this controller reports it. The
+// controller of that class may use the same finalizer, as upstream does, and needs some
+// time to clean up.
+const unservedAfter = 10 * time.Minute
+
+// isHeld reports whether the finalizer holds up the deletion of the Service, or its load
+// balancer here until another controller has removed its own.
+func (p Policy) isHeld(service *corev1.Service) bool {
+	return hasFinalizer(service) && (service.DeletionTimestamp != nil || p.IsServed(service))
 }
 
-// stale returns the write that removes the annotation after somebody else has removed
-// the finalizer. If the annotation stayed, this daemon would treat a later load
-// balancer of another daemon as its own. The Service of the last call is checked, too,
-// because the informer may have dropped the annotation from the present one.
-func (o observed) stale() *string {
-	isKept := o.service.Spec.Type == corev1.ServiceTypeLoadBalancer
-	switch made := o.memory.service; {
-	case made == nil, made.Annotations[AnnotationClass] == "", o.service.DeletionTimestamp != nil, isKept && unnamed(o.service) == nil:
-		return nil
-	default:
-		return new("")
-	}
-}
-
-func hasFinalizer(service *corev1.Service) bool {
-	return slices.Contains(service.Finalizers, Finalizer)
-}
-
-// giveUp returns the plan for a Service of another class. Usually, the plan is to leave
-// the Service alone. If this process has served the Service before, or if
-// AnnotationClass shows that this daemon has served it, giveUp first removes the load
-// balancer, the finalizer and the conditions. The address stays, because it now comes
-// from the other controller.
-func giveUp(o observed) plan {
-	had := o.memory.service
-	if had == nil && !o.foreign && o.policy.isOurs(o.service) {
-		had, o.memory.uid = o.service, o.service.UID
-	}
-	switch {
-	case o.memory.uid == "":
-		return leaveAlone(o)
-	case had != nil && !o.memory.deleted:
-		p := withBackoff(o, plan{do: remove, why: "the Service belongs to another load balancer class now", service: o.withLastStatus(had)})
-		p = withPauseBetweenRemovals(o, p)
-		p.writes.conditions = nil
+// leaveAlone returns the plan to leave a Service of another class alone. If nobody
+// removes the finalizer that holds the Service up, an event says who can do so, at most
+// once in repeatEvent, and a condition if the Service is being deleted (promise V1).
+func leaveAlone(o observed) plan {
+	p := plan{do: doNothing, why: "the Service belongs to another load balancer class", memory: o.memory}
+	if !o.policy.isHeld(o.service) {
+		p.memory.heldSince = time.Time{}
 		return p
-	case hasFinalizer(o.service), len(ownConditions(o.service)) > 0, o.stale() != nil:
-		return plan{
-			do: release, why: "this daemon provides no load balancer for the Service any more",
-			writes: writes{release: hasFinalizer(o.service), class: cmp.Or(unnamed(o.service), o.stale()), drop: ownConditions(o.service)}, memory: o.memory,
-		}
-	default:
-		return plan{do: forget, why: "this daemon has no load balancer for the Service"}
 	}
+	since := &p.memory.heldSince
+	if deleted := o.service.DeletionTimestamp; deleted != nil {
+		*since = deleted.Time
+	} else if since.IsZero() {
+		*since = o.now
+	}
+	if p.after = since.Add(unservedAfter).Sub(o.now); p.after > 0 {
+		return p
+	}
+	p.do, p.why, p.after = wait, "the finalizer holds up a Service of another load balancer class", repeatEvent
+	if r := o.memory.recorded; !r.isNew(reasonCleanupHeld.Name, o.now) {
+		p.after = r.next().Sub(o.now)
+		return p
+	}
+	cause := unservedCause(o.service)
+	p.memory.recorded = o.memory.recorded.with(reasonCleanupHeld.Name, o.now)
+	p.writes.events = append(p.writes.events, cleanupHeldEvent(cause))
+	if o.service.DeletionTimestamp != nil {
+		p.writes.conditions, _ = outdated(o, cleanupHeld(cause))
+	}
+	return p
 }

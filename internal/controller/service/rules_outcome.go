@@ -39,7 +39,7 @@ type outcome struct {
 func conclude(p plan, r outcome) (memory, []message.Event) {
 	m := p.memory
 	m.mayExist = m.mayExist || m.isCutOff(p.service) || showsOne(p.service)
-	m.deleted = false
+	m.deleted, m.edits = false, m.edits.after(p, r.at)
 	if m.service == nil || isWhole(p.service) || p.do != remove && p.do != find { // A part of the Service must not replace the Service of an earlier call.
 		m.service = p.service
 	}
@@ -70,7 +70,7 @@ func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
 		if len(r.nodes.nodes) == 0 && m.backends != r.nodes.id && !isFirstCheck {
 			events = append(events, noNodesEvent())
 		}
-		m = m.withStatus(p.service.Status.LoadBalancer, *r.status).withoutFailure()
+		m = m.withStatus(p.service.Status.LoadBalancer, r).withoutFailure()
 		m.shape, m.backends, m.ensuredAt, m.elsewhere = shapeOf(p.service), r.nodes.id, r.at, false
 		return m, events
 	case elsewhere:
@@ -80,24 +80,32 @@ func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
 	case failed:
 	}
 	m = m.withFailure(p, r)
-	m.offered, m.backendsUncertain = "", m.backendsUncertain || r.nodes.id != m.backends
+	if m.offered = ""; r.nodes.id != m.backends && m.backends != "" {
+		m.backends = unknownSet
+	}
 	return m, nil
 }
 
-// withStatus returns the memory with the status that a call has returned. The parameter
+// withStatus returns the memory with the status that Ensure has returned. The parameter
 // given is the status in the Service that the provider got. If both are equal, the
 // returned status says nothing new, because providers that write the address themselves
-// return the Service's own status.
-func (m memory) withStatus(given, returned corev1.LoadBalancerStatus) memory {
+// return the Service's own status. If the provider returns the same status again, but
+// the Service no longer shows it, somebody else has changed the address. It is put back
+// at most once in repairPause.
+func (m memory) withStatus(given corev1.LoadBalancerStatus, r outcome) memory {
+	isSame := m.status != nil && isEqual(*m.status, *r.status)
 	switch {
-	case isEqual(given, returned):
+	case isEqual(given, *r.status):
+		if m.published && !isSame {
+			m.accepted, m.repairedAt = true, r.at
+		}
 		m.published, m.contested = true, false
-	case m.status != nil && isEqual(*m.status, returned):
-		m.contested = m.published // Somebody else has changed the address since.
-	default:
+	case !isSame:
 		m.published, m.contested = false, false
+	case m.published && r.at.Sub(m.repairedAt) >= repairPause:
+		m.published, m.contested, m.accepted, m.repairedAt = false, true, false, r.at
 	}
-	m.status = &returned
+	m.status = r.status
 	return m
 }
 
@@ -112,7 +120,7 @@ func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 		if m.failure.attempts == 0 {
 			m = m.withoutFailure()
 		}
-		m.backends, m.backendsUncertain, m.recordedUpdate = r.nodes.id, false, nil
+		m.backends = r.nodes.id
 		switch {
 		case isFirst: // An earlier process has recorded the event.
 			return m, nil
@@ -125,14 +133,17 @@ func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 		return m, nil
 	case failed:
 	}
-	m.backendsUncertain = m.backendsUncertain || r.nodes.id != m.backends
+	if r.nodes.id != m.backends && m.backends != "" {
+		m.backends = unknownSet
+	}
+	recordedAs := r.cause.Reason + " " + string(update)
 	if m.offered = r.nodes.id; m.failure.attempts == 0 {
 		m = m.withFailure(p, r)
 		m.announced, m.recorded = shapeOf(p.service), m.recorded.with(r.cause.Reason, r.at)
-	} else if !m.recordedUpdate.isNew(r.cause.Reason, r.at) {
+	} else if !m.recorded.isNew(recordedAs, r.at) {
 		return m, nil
 	}
-	m.recordedUpdate = m.recordedUpdate.with(r.cause.Reason, r.at)
+	m.recorded = m.recorded.with(recordedAs, r.at)
 	return m, []message.Event{updateFailedEvent(r.text)}
 }
 
@@ -142,7 +153,7 @@ func (m memory) removed(p plan, r outcome) (memory, []message.Event) {
 	case succeeded, elsewhere:
 		m = m.withoutFailure()
 		m.mayExist, m.search = false, search{}
-		m.deleted, m.shape, m.status, m.published, m.contested = true, "", nil, false, false
+		m.deleted, m.shape, m.status, m.published, m.contested, m.accepted = true, "", nil, false, false, false
 		return m, []message.Event{deletedEvent()}
 	case failed:
 	}

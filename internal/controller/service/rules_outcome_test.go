@@ -25,7 +25,6 @@ func knowledge(m memory, events []message.Event) string {
 	add("nodes "+m.backends, m.backends != "")
 	add("elsewhere", m.elsewhere)
 	add("deleted", m.deleted)
-	add("perhaps others", m.backendsUncertain)
 	add("uncertain", m.uncertain)
 	add("status unknown", m.status == nil)
 	if m.status != nil && len(m.status.Ingress) > 0 && m.status.Ingress[0].IP != address[0].IP {
@@ -33,6 +32,7 @@ func knowledge(m memory, events []message.Event) string {
 	}
 	add("published", m.published)
 	add("contested", m.contested)
+	add("accepted", m.accepted)
 	if f := m.failure; f.attempts > 0 {
 		parts = append(parts, string(f.during)+" failed with "+f.cause.Reason+", retry in "+f.until.Sub(noon).String())
 	}
@@ -61,7 +61,7 @@ func TestOutcome(t *testing.T) {
 	hadFailed := memory{uid: "u1", recorded: news{"CloudFailed": noon}}.with(hasFailed(ensure, ready, 5*time.Second))
 	ensureFails := inLine.with(hasFailed(ensure, ready, 2*time.Second))
 	offeredInVain := ensureFails.with(func(m *memory) {
-		m.offered, m.recordedUpdate = "new", news{"CloudFailed": noon.Add(-time.Minute)}
+		m.offered, m.recorded = "new", news{"CloudFailed update": noon.Add(-time.Minute)}
 	})
 	fromBefore := memory{uid: "u1"}.with(hasFailed(ensure, ready, 2*time.Second))
 	noNodes := func(_ *plan, r *outcome) { r.nodes.nodes = nil }
@@ -76,38 +76,41 @@ func TestOutcome(t *testing.T) {
 	}{
 		{"EnsuredServiceIsInLine", ensure, memory{uid: "u1"}, succeeded, nil, "in line | nodes new | event EnsuredLoadBalancer"},
 		{"SuccessForgetsTheFailure", ensure, hadFailed, succeeded, nil, "in line | nodes new | event EnsuredLoadBalancer"},
-		{"RoutineSuccessIsNotRecorded", ensure, inLine, succeeded, edits(routine), "in line | nodes new | published"},
-		{"LoadBalancerWithoutNodesIsRecorded", ensure, inLine, succeeded, edits(noNodes), "in line | nodes new | published | event EnsuredLoadBalancer | event UnAvailableLoadBalancer"},
-		{"LoadBalancerWithoutNodesIsRecordedAfterAResync", ensure, inLine, succeeded, edits(noNodes, routine), "in line | nodes new | published | event UnAvailableLoadBalancer"},
-		{"LoadBalancerWithoutNodesIsNotRecordedByTheFirstCheckOfAProcess", ensure, memory{uid: "u1"}, succeeded, edits(noNodes, routine), "in line | nodes new"},
+		{"RoutineSuccessIsNotRecorded", ensure, inLine, succeeded, tweaks(routine), "in line | nodes new | published"},
+		{"LoadBalancerWithoutNodesIsRecorded", ensure, inLine, succeeded, tweaks(noNodes), "in line | nodes new | published | event EnsuredLoadBalancer | event UnAvailableLoadBalancer"},
+		{"LoadBalancerWithoutNodesIsRecordedAfterAResync", ensure, inLine, succeeded, tweaks(noNodes, routine), "in line | nodes new | published | event UnAvailableLoadBalancer"},
+		{"LoadBalancerWithoutNodesIsNotRecordedByTheFirstCheckOfAProcess", ensure, memory{uid: "u1"}, succeeded, tweaks(noNodes, routine), "in line | nodes new"},
 		{
-			"LoadBalancerWithoutNodesIsNotRecordedTwiceForOneSet", ensure, known(ready, func(m *memory) { m.backends = "new" }), succeeded, edits(noNodes),
+			"LoadBalancerWithoutNodesIsNotRecordedTwiceForOneSet", ensure, known(ready, func(m *memory) { m.backends = "new" }), succeeded, tweaks(noNodes),
 			"in line | nodes new | published | event EnsuredLoadBalancer",
 		},
-		{"AddressThatTheProviderChangesIsNotPublishedYet", ensure, inLine, succeeded, edits(given(address...), returns(other...)), "in line | nodes new | address 127.64.0.2 | event EnsuredLoadBalancer"},
-		{"AddressThatTheProviderClearsIsNotPublishedYet", ensure, inLine, succeeded, edits(given(address...), returns()), "in line | nodes new | event EnsuredLoadBalancer"},
-		{"EchoOfNoAddressIsNoNews", ensure, memory{uid: "u1"}, succeeded, edits(given(), returns()), "in line | nodes new | published | event EnsuredLoadBalancer"},
-		{"EchoOfAnotherAddressIsAccepted", ensure, inLine, succeeded, edits(given(other...), returns(other...)), "in line | nodes new | address 127.64.0.2 | published | event EnsuredLoadBalancer"},
-		{"EchoEndsTheContest", ensure, inLine.with(func(m *memory) { m.contested = true }), succeeded, edits(given(other...), returns(other...)), "in line | nodes new | address 127.64.0.2 | published | event EnsuredLoadBalancer"},
-		{"AddressThatTheProviderStandsByIsContested", ensure, inLine, succeeded, edits(given(other...)), "in line | nodes new | published | contested | event EnsuredLoadBalancer"},
+		{"AddressThatTheProviderChangesIsNotPublishedYet", ensure, inLine, succeeded, tweaks(given(address...), returns(other...)), "in line | nodes new | address 127.64.0.2 | event EnsuredLoadBalancer"},
+		{"AddressThatTheProviderClearsIsNotPublishedYet", ensure, inLine, succeeded, tweaks(given(address...), returns()), "in line | nodes new | event EnsuredLoadBalancer"},
+		{"EchoOfNoAddressIsNoNews", ensure, memory{uid: "u1"}, succeeded, tweaks(given(), returns()), "in line | nodes new | published | event EnsuredLoadBalancer"},
+		{"EchoOfAnotherAddressIsAccepted", ensure, inLine, succeeded, tweaks(given(other...), returns(other...)), "in line | nodes new | address 127.64.0.2 | published | accepted | event EnsuredLoadBalancer"},
+		{"AddressThatTheProviderStandsByIsPutBack", ensure, inLine, succeeded, tweaks(given(other...)), "in line | nodes new | contested | event EnsuredLoadBalancer"},
 		{
-			"AddressThatWasNeverShownIsNotContested", ensure, inLine.with(func(m *memory) { m.published = false }), succeeded, edits(given(other...)),
+			"ChangedAddressIsNotPutBackAgainWithinThePause", ensure, inLine.with(func(m *memory) { m.repairedAt = noon.Add(time.Second - repairPause) }), succeeded, tweaks(given(other...)),
+			"in line | nodes new | published | event EnsuredLoadBalancer",
+		},
+		{
+			"AddressThatWasNeverShownIsNotContested", ensure, inLine.with(func(m *memory) { m.published = false }), succeeded, tweaks(given(other...)),
 			"in line | nodes new | event EnsuredLoadBalancer",
 		},
 		{"EnsureElsewhereIsLeftAlone", ensure, hadFailed, elsewhere, nil, "in line | elsewhere | status unknown"},
-		{"FailedEnsureIsUncertain", ensure, memory{uid: "u1"}, failed, nil, "shape unknown | perhaps others | uncertain | status unknown | ensure failed with CloudFailed, retry in 5s"},
-		{"FailedEnsureKeepsTheAddress", ensure, inLine, failed, nil, "in line | nodes old | perhaps others | uncertain | published | ensure failed with CloudFailed, retry in 5s"},
-		{"DelayGrowsWithEachFailure", ensure, hadFailed, failed, nil, "shape unknown | perhaps others | uncertain | status unknown | ensure failed with CloudFailed, retry in 10s | recorded CloudFailed"},
+		{"FailedEnsureIsUncertain", ensure, memory{uid: "u1"}, failed, nil, "shape unknown | uncertain | status unknown | ensure failed with CloudFailed, retry in 5s"},
+		{"FailedEnsureKeepsTheAddress", ensure, inLine, failed, nil, "in line | nodes unknown | uncertain | published | ensure failed with CloudFailed, retry in 5s"},
+		{"DelayGrowsWithEachFailure", ensure, hadFailed, failed, nil, "shape unknown | uncertain | status unknown | ensure failed with CloudFailed, retry in 10s | recorded CloudFailed"},
 		{
-			"DelayIsTheProvidersOwnIfItAsks", ensure, hadFailed, failed, edits(func(_ *plan, r *outcome) { r.pause = 3 * time.Second }),
-			"shape unknown | perhaps others | uncertain | status unknown | ensure failed with CloudFailed, retry in 3s | recorded CloudFailed",
+			"DelayIsTheProvidersOwnIfItAsks", ensure, hadFailed, failed, tweaks(func(_ *plan, r *outcome) { r.pause = 3 * time.Second }),
+			"shape unknown | uncertain | status unknown | ensure failed with CloudFailed, retry in 3s | recorded CloudFailed",
 		},
 		{"UpdatedLoadBalancerHasTheNodes", update, inLine, succeeded, nil, "in line | nodes new | published | event UpdatedLoadBalancer"},
-		{"UpdateToNoNodesIsRecorded", update, inLine, succeeded, edits(noNodes), "in line | nodes new | published | event UnAvailableLoadBalancer"},
+		{"UpdateToNoNodesIsRecorded", update, inLine, succeeded, tweaks(noNodes), "in line | nodes new | published | event UnAvailableLoadBalancer"},
 		{"UpdateElsewhereIsDone", update, inLine, elsewhere, nil, "in line | nodes new | published"},
 		{
 			"FailedUpdateIsEnsuredNext", update, inLine, failed, nil,
-			"in line | nodes old | perhaps others | uncertain | published | ensure failed with CloudFailed, retry in 5s | offered new | recorded CloudFailed | announced | event UpdateLoadBalancerFailed",
+			"in line | nodes unknown | uncertain | published | ensure failed with CloudFailed, retry in 5s | offered new | recorded CloudFailed, CloudFailed update | announced | event UpdateLoadBalancerFailed",
 		},
 		{
 			"UpdateWhileEnsureFailsLeavesTheFailure", update, ensureFails, succeeded, nil,
@@ -119,24 +122,24 @@ func TestOutcome(t *testing.T) {
 		},
 		{
 			"FailedUpdateWhileEnsureFailsDelaysNothing", update, ensureFails, failed, nil,
-			"in line | nodes old | perhaps others | uncertain | published | ensure failed with CloudFailed, retry in 3s | offered new | event UpdateLoadBalancerFailed",
+			"in line | nodes unknown | uncertain | published | ensure failed with CloudFailed, retry in 3s | offered new | recorded CloudFailed update | event UpdateLoadBalancerFailed",
 		},
 		{
 			"FailedUpdateWhileEnsureFailsIsRecordedOnce", update, offeredInVain, failed, nil,
-			"in line | nodes old | perhaps others | uncertain | published | ensure failed with CloudFailed, retry in 3s | offered new",
+			"in line | nodes unknown | uncertain | published | ensure failed with CloudFailed, retry in 3s | offered new | recorded CloudFailed update",
 		},
 		{
 			"SetIsOfferedAgainAfterEnsureHasFailedAgain", ensure, offeredInVain, failed, nil,
-			"in line | nodes old | perhaps others | uncertain | published | ensure failed with CloudFailed, retry in 10s",
+			"in line | nodes unknown | uncertain | published | ensure failed with CloudFailed, retry in 10s | recorded CloudFailed update",
 		},
 		{"RemovedLoadBalancerIsForgotten", remove, inLine, succeeded, nil, "shape unknown | nodes old | deleted | status unknown | event DeletedLoadBalancer"},
 		{"RemovedElsewhereIsRemoved", remove, inLine, elsewhere, nil, "shape unknown | nodes old | deleted | status unknown | event DeletedLoadBalancer"},
 		{"FailedRemovalIsUncertain", remove, inLine, failed, nil, "in line | nodes old | uncertain | published | remove failed with CloudFailed, retry in 5s"},
 		{
-			"FailedRemovalKeepsTheAddressThatItWasMadeFor", remove, inLine, failed, edits(given(other...)),
+			"FailedRemovalKeepsTheAddressThatItWasMadeFor", remove, inLine, failed, tweaks(given(other...)),
 			"in line | nodes old | uncertain | address 127.64.0.2 | published | remove failed with CloudFailed, retry in 5s",
 		},
-		{"RemovalStartsItsOwnDelay", remove, hadFailed, failed, nil, "shape unknown | perhaps others | uncertain | status unknown | remove failed with CloudFailed, retry in 5s | recorded CloudFailed"},
+		{"RemovalStartsItsOwnDelay", remove, hadFailed, failed, nil, "shape unknown | uncertain | status unknown | remove failed with CloudFailed, retry in 5s | recorded CloudFailed"},
 		{"NoCallChangesNothing", publish, inLine, succeeded, nil, "in line | nodes old | published"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -165,7 +168,7 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-func edits(all ...func(*plan, *outcome)) []func(*plan, *outcome) { return all }
+func tweaks(all ...func(*plan, *outcome)) []func(*plan, *outcome) { return all }
 
 func TestWhetherSomebodyElseProvides(t *testing.T) {
 	for _, tt := range []struct {

@@ -41,13 +41,9 @@ func provide(o observed) plan {
 	if !hasFinalizer(o.service) {
 		return keepFinalizer(o)
 	}
-	if class := o.policy.named(o.service); class != nil && o.now.Sub(o.memory.namedAt) >= repairPause {
-		return nameClass(o, class)
-	}
 	switch shape := shapeOf(o.service); {
 	case o.memory.shape != shape, o.memory.uncertain:
 		p := withBackoff(o, plan{do: ensure, why: difference(o), service: o.service, routine: isKnownFromBefore(o), fresh: o.memory.backends == ""})
-		p = withPauseBetweenEdits(o, p)
 		if p.do == ensure && !p.routine && o.memory.announced != shape {
 			p.memory.announced = shape
 			p.writes.events = []message.Event{ensuringEvent()}
@@ -58,7 +54,7 @@ func provide(o observed) plan {
 	case isResyncDue(o):
 		return withBackoff(o, plan{do: ensure, why: "it is time to compare with the cloud", service: o.service, routine: true})
 	case o.memory.backends != o.backends:
-		return withBackoff(o, plan{do: update, why: "the set of nodes has changed", service: o.service, shared: isWhole(o.service)})
+		return withBackoff(o, plan{do: update, why: "the set of nodes has changed", service: o.service, shared: isWhole(o.service) && o.memory.alone != o.backends})
 	default:
 		return show(o)
 	}
@@ -69,7 +65,7 @@ func provide(o observed) plan {
 // back, at most once in repairPause. Until then the load balancer still gets new sets of
 // nodes, because an update makes nothing that the finalizer would have to keep.
 func keepFinalizer(o observed) plan {
-	p := plan{do: addFinalizer, why: "a load balancer is about to exist", memory: o.memory, writes: writes{class: o.policy.named(o.service)}}
+	p := plan{do: addFinalizer, why: "a load balancer is about to exist", memory: o.memory}
 	if o.memory.service != nil && !o.memory.deleted {
 		if next := o.memory.repairedAt.Add(repairPause); o.now.Before(next) {
 			return offerBackends(o, plan{do: wait, why: "the finalizer was put back a short time ago", after: next.Sub(o.now), memory: o.memory})
@@ -80,23 +76,13 @@ func keepFinalizer(o observed) plan {
 		p.writes.events = []message.Event{contestedEvent("finalizer", managerOf(o.service, "f:finalizers"))}
 		return p
 	}
-	if after := untilEdit(o); after > 0 { // Without the finalizer, a change of the type needs no deletion in the cloud.
+	if after := o.memory.edits.used.Next(editLimit).Sub(o.now); after > 0 && o.memory.edits.have(o.service) { // Without the finalizer, a change of the type needs no deletion in the cloud.
 		return waitToEdit(o, after)
 	}
 	if !o.elsewhere {
 		conditions, _ := outdated(o, provisioning(ensuringCause()))
 		p = p.withConditions(conditions, o.now)
 	}
-	return p
-}
-
-// nameClass corrects AnnotationClass on a Service that already has the finalizer. Such
-// a Service may have got the finalizer before "-" was added to --load-balancer-class.
-// If somebody else changes the annotation, it is corrected again, at most once in
-// repairPause.
-func nameClass(o observed, class *string) plan {
-	p := plan{do: publish, why: "the annotation with the class of the load balancer has to be corrected", memory: o.memory, writes: writes{class: class}}
-	p.memory.namedAt = o.now
 	return p
 }
 
@@ -139,14 +125,18 @@ func show(o observed) plan {
 	if differs && o.memory.published && len(o.memory.status.Ingress) == 0 {
 		o.memory.status, differs = &shown, false // The provider has returned no address, so the shown address may stay.
 	}
-	o.memory.published = o.memory.published || !differs
+	o.memory.published, o.memory.contested = o.memory.published || !differs, o.memory.contested && differs
 	if differs && o.memory.published {
 		return repairAddress(o)
 	}
 	p := plan{do: publish, why: "the address has changed", memory: o.memory}
 	if differs {
 		p.writes.ingress = &o.memory.status.Ingress
-		p.memory.published = true
+		p.memory.published, p.memory.contested = true, false
+	}
+	if o.memory.contested {
+		p.why = "somebody else has changed the address"
+		p.writes.events = []message.Event{contestedEvent("status", managerOf(o.service, "f:loadBalancer"))}
 	}
 	conditions, later := outdated(o, serving(o), provisioned())
 	p = p.withConditions(conditions, o.now)
@@ -161,28 +151,15 @@ func show(o observed) plan {
 	return p
 }
 
-// repairAddress restores an address that somebody else has changed, at most once in
-// repairPause. Before that, the provider is called with the current Service, because
-// the provider itself may have changed the address with a client of its own.
+// repairAddress returns the plan for an address that somebody else has changed, at most
+// once in repairPause. The provider is called with the current Service, because the
+// provider itself may have changed the address with a client of its own. Its answer
+// decides whether the address is put back (see memory.withStatus).
 func repairAddress(o observed) plan {
-	next := o.memory.repairedAt.Add(repairPause)
-	if asked := o.memory.askedAt.Add(repairPause); !o.memory.contested && asked.After(next) {
-		next = asked
+	if next := o.memory.repairedAt.Add(repairPause); o.now.Before(next) {
+		return plan{do: wait, why: "a change was put back or accepted a short time ago", after: next.Sub(o.now), memory: o.memory}
 	}
-	switch {
-	case o.now.Before(next):
-		return plan{do: wait, why: "the address was put back, or the provider was asked for it, a short time ago", after: next.Sub(o.now), memory: o.memory}
-	case !o.memory.contested:
-		p := withBackoff(o, plan{do: ensure, why: "somebody has changed the address, maybe the provider itself", service: o.service, routine: true})
-		p.memory.askedAt = o.now
-		return p
-	}
-	p := plan{do: publish, why: "somebody else has changed the address", memory: o.memory}
-	p.writes.ingress = &o.memory.status.Ingress
-	p.writes.events = []message.Event{contestedEvent("status", managerOf(o.service, "f:loadBalancer"))}
-	p.memory.repairedAt, p.memory.contested = o.now, false
-	conditions, _ := outdated(o, serving(o), provisioned())
-	return p.withConditions(conditions, o.now)
+	return withBackoff(o, plan{do: ensure, why: "somebody has changed the address, maybe the provider itself", service: o.service, routine: true})
 }
 
 // settled returns the plan to wait for a change, or for the next resync. But if
@@ -192,9 +169,6 @@ func settled(o observed, why string) plan {
 	p := plan{do: doNothing, why: why, memory: o.memory}
 	if o.policy.Resync > 0 && !o.memory.elsewhere {
 		p.after = nextResync(o).Sub(o.now)
-	}
-	if next := o.memory.namedAt.Add(repairPause).Sub(o.now); o.policy.named(o.service) != nil && (p.after == 0 || next < p.after) {
-		p.after = next // Then the annotation is written.
 	}
 	if o.memory.elsewhere && len(ownConditions(o.service)) > 0 {
 		p.do, p.why = publish, "somebody else provides the load balancer, so our conditions are removed"

@@ -4,35 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 )
-
-// shape has all fields of a Service from which a provider may build the load balancer.
-// Upstream does not compare the fields in the second group, except for the number of
-// IPFamilies. For each field of a Service, the table in docs/compared-with-upstream.md
-// says why shape has it or does not have it.
-type shape struct {
-	Annotations              map[string]string
-	Ports                    []corev1.ServicePort
-	SessionAffinity          corev1.ServiceAffinity
-	SessionAffinityConfig    *corev1.SessionAffinityConfig
-	LoadBalancerIP           string
-	LoadBalancerSourceRanges []string
-	ExternalIPs              []string
-	ExternalTrafficPolicy    corev1.ServiceExternalTrafficPolicy
-	HealthCheckNodePort      int32
-
-	Class                         *string
-	ClusterIPs                    []string
-	IPFamilies                    []corev1.IPFamily
-	IPFamilyPolicy                *corev1.IPFamilyPolicy
-	AllocateLoadBalancerNodePorts *bool
-	TrafficDistribution           *string
-
-	// Digest has the changes of fields that a large Service has lost in the cache.
-	Digest string
-}
 
 // operationDigest is kube.OperationDigest. This package must not import package kube in
 // its rules. A test checks that both are equal.
@@ -56,46 +31,25 @@ func isWhole(service *corev1.Service) bool {
 	return len(service.Spec.Ports) > 0 && digestOf(service) == ""
 }
 
-// shapeOf returns a digest of a Service's shape. Two Services with the same shape
-// need the same load balancer.
+// shapeOf returns a digest of all fields of a Service from which a provider may build the
+// load balancer. Two Services with the same shape need the same load balancer. A field
+// that is not known to be without effect counts, so a field of a later Kubernetes does,
+// too. The table in docs/compared-with-upstream.md has the reason for each field.
 func shapeOf(service *corev1.Service) string {
 	spec := service.Spec
+	spec.Type, spec.Selector, spec.ExternalName = "", nil, ""
+	spec.ClusterIP = "" // ClusterIPs has it, too.
+	spec.PublishNotReadyAddresses, spec.InternalTrafficPolicy = false, nil
 	sum := sha256.New()
-	_ = json.NewEncoder(sum).Encode(shape{ // This cannot fail: plain data can always be encoded, and a hash accepts all data.
-		Annotations:              othersOf(service.Annotations),
-		Ports:                    spec.Ports,
-		SessionAffinity:          spec.SessionAffinity,
-		SessionAffinityConfig:    spec.SessionAffinityConfig,
-		LoadBalancerIP:           spec.LoadBalancerIP,
-		LoadBalancerSourceRanges: spec.LoadBalancerSourceRanges,
-		ExternalIPs:              spec.ExternalIPs,
-		ExternalTrafficPolicy:    spec.ExternalTrafficPolicy,
-		HealthCheckNodePort:      spec.HealthCheckNodePort,
-
-		Class:                         spec.LoadBalancerClass,
-		ClusterIPs:                    spec.ClusterIPs,
-		IPFamilies:                    spec.IPFamilies,
-		IPFamilyPolicy:                spec.IPFamilyPolicy,
-		AllocateLoadBalancerNodePorts: spec.AllocateLoadBalancerNodePorts,
-		TrafficDistribution:           spec.TrafficDistribution,
-
-		Digest: digestOf(service),
-	})
+	_ = json.NewEncoder(sum).Encode([]any{othersOf(service.Annotations), spec, digestOf(service)}) // This cannot fail: plain data can always be encoded, and a hash accepts all data.
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
 // othersOf returns the annotations without AnnotationClass. No provider builds anything
 // from that annotation.
 func othersOf(annotations map[string]string) map[string]string {
-	if _, has := annotations[AnnotationClass]; !has {
-		return annotations
-	}
-	others := map[string]string{}
-	for key, value := range annotations {
-		if key != AnnotationClass {
-			others[key] = value
-		}
-	}
+	others := maps.Clone(annotations)
+	delete(others, AnnotationClass)
 	if len(others) == 0 {
 		return nil
 	}

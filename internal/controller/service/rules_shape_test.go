@@ -31,6 +31,12 @@ func TestShape(t *testing.T) {
 		{"Selector", func(s *corev1.Service) { s.Spec.Selector = map[string]string{"a": "b"} }, false},
 		{"Status", addressed, false},
 		{"Finalizer", finalized, false},
+		{"InternalTrafficPolicy", func(s *corev1.Service) {
+			s.Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
+		}, false},
+		{"Class", class("a"), true},
+		{"ClusterIPs", func(s *corev1.Service) { s.Spec.ClusterIP, s.Spec.ClusterIPs = "10.0.0.1", []string{"10.0.0.1"} }, true},
+		{"ClusterIP", func(s *corev1.Service) { s.Spec.ClusterIP = "10.0.0.1" }, false},
 		{"PublishNotReadyAddresses", func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true }, false},
 		{"AnnotationBesideOurs", func(s *corev1.Service) { s.Annotations = map[string]string{"a": "b", AnnotationClass: "c"} }, true},
 	} {

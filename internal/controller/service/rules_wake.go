@@ -30,7 +30,7 @@ func (p Policy) wakes(c change) priority {
 		return high
 	case c.before != nil && c.before.ResourceVersion == c.now.ResourceVersion:
 		return noPass // The informer has listed the Services again, and nothing has changed.
-	case c.memory.isEmpty() && !p.concerns(c.now) && !isHeld(c.now) && (c.before == nil || !p.concerns(c.before)):
+	case c.memory.isEmpty() && !p.concerns(c.now) && !p.isHeld(c.now) && (c.before == nil || !p.concerns(c.before)):
 		return noPass
 	case c.before == nil && c.now.DeletionTimestamp == nil && len(c.now.Status.LoadBalancer.Ingress) > 0:
 		return low // An earlier process provided the load balancer.

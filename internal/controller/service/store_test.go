@@ -41,6 +41,6 @@ func TestWaitingServiceIsCountedOnce(t *testing.T) {
 	s.noteQueued(nil)
 	expect("not queued any more", "")
 	s.noteQueued(queued)
-	s.forget("ns/s")
+	s.forget("ns/s", false)
 	expect("forgotten", "")
 }

@@ -36,9 +36,7 @@ type together struct {
 	cloud manyBalancers
 
 	mu      sync.Mutex
-	forming *group          // the group that takes members, or nil; guarded by mu
-	set     string          // the set of nodes for which the field named alone is valid; guarded by mu
-	alone   map[string]bool // keys about which a shared call said nothing, so that each gets its own call; guarded by mu
+	forming *group // the group that takes members, or nil; guarded by mu
 }
 
 // group has the Services whose updates share a call. The elements of keys and members
@@ -52,15 +50,12 @@ type group struct {
 // join adds the update to the group that is forming, and returns errJoined. If no group
 // is forming, or if the group is full, join returns a new group that the caller leads.
 // It returns nil, nil if the update has to be made in a call of its own.
-func (t *together) join(key string, p plan, set string) (lead *group, err error) {
+func (t *together) join(key string, p plan) (lead *group, err error) {
 	most := t.cloud.MaxUpdates()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.set != set {
-		t.set, t.alone = set, map[string]bool{}
-	}
 	switch f := t.forming; {
-	case most < 2 || t.alone[key]:
+	case most < 2:
 		return nil, nil //nolint:nilnil // see above
 	case f != nil && len(f.keys) < f.most:
 		f.keys, f.members = append(f.keys, key), append(f.members, p)
@@ -79,37 +74,20 @@ func (t *together) closeGroup(g *group) {
 	}
 }
 
-// isAlone reports whether the update of this Service with this set needs a call of its
-// own.
-func (t *together) isAlone(key, set string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.set == set && t.alone[key]
-}
-
-func (t *together) leaveAlone(key, set string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.set == set {
-		t.alone[key] = true
-	}
-}
-
 // update makes the update of a plan. If the update may share a call, it is made
 // together with others.
 func (c *Controller) update(ctx context.Context, key string, p plan) error {
 	if c.together == nil || !p.shared {
 		return c.call(ctx, key, p)
 	}
-	set := c.backends.newest().id
-	g, err := c.together.join(key, p, set)
+	g, err := c.together.join(key, p)
 	if err != nil {
 		return err
 	}
 	if g == nil {
 		return c.call(ctx, key, p)
 	}
-	c.gather(ctx, g, set)
+	c.gather(ctx, g)
 	if len(g.keys) == 1 {
 		return c.call(ctx, key, p)
 	}
@@ -119,12 +97,12 @@ func (c *Controller) update(ctx context.Context, key string, p plan) error {
 			c.again(other)
 		}
 	}()
-	return c.callTogether(ctx, g, set)
+	return c.callTogether(ctx, g)
 }
 
 // gather waits for the updates that other workers have begun. Then it adds to the group
 // those updates that still wait for a worker.
-func (c *Controller) gather(ctx context.Context, g *group, set string) {
+func (c *Controller) gather(ctx context.Context, g *group) {
 	timer := c.clock.NewTimer(gatherFor)
 	defer timer.Stop()
 	select {
@@ -132,11 +110,11 @@ func (c *Controller) gather(ctx context.Context, g *group, set string) {
 	case <-ctx.Done():
 	}
 	c.together.closeGroup(g)
-	for _, key := range c.store.outdated(set) {
+	for _, key := range c.store.outdated(c.backends.newest().id) {
 		if len(g.keys) == g.most {
 			return
 		}
-		if c.together.isAlone(key, set) || !c.claims.claim(key) {
+		if !c.claims.claim(key) {
 			continue
 		}
 		o, err := c.observe(key)
@@ -151,7 +129,7 @@ func (c *Controller) gather(ctx context.Context, g *group, set string) {
 // callTogether makes one call for all members of the group, and stores the outcome of
 // each of them. If the call says nothing about a member, that member gets a call of its
 // own later.
-func (c *Controller) callTogether(ctx context.Context, g *group, set string) error {
+func (c *Controller) callTogether(ctx context.Context, g *group) error {
 	services := make([]*corev1.Service, len(g.members))
 	stops := make([]func() []metav1.Condition, len(g.members))
 	for n, p := range g.members {
@@ -167,9 +145,9 @@ func (c *Controller) callTogether(ctx context.Context, g *group, set string) err
 		switch {
 		case ctx.Err() != nil:
 		case errors.Is(errs[n], cloud.ErrAlone):
-			c.together.leaveAlone(g.keys[n], set)
-			m := c.store.memory(g.keys[n])
-			c.store.remember(g.keys[n], m.withConditions(shown, c.clock.Now()))
+			m := c.store.memory(g.keys[n]).withConditions(shown, c.clock.Now())
+			m.alone = nodes.id
+			c.store.remember(g.keys[n], m)
 		default:
 			if errs[n] != nil {
 				failures++
@@ -179,4 +157,33 @@ func (c *Controller) callTogether(ctx context.Context, g *group, set string) err
 	}
 	klog.FromContext(ctx).Info("Load balancers updated with one call", "services", len(services), "nodes", len(nodes.nodes), "failed", failures, "took", took)
 	return ctx.Err()
+}
+
+// claims has the Services that are in use, by key. A Service is used by one pass or by
+// one call that updates several load balancers, but never by both. So calls about one
+// Service never overlap (promise S3).
+type claims struct {
+	mu sync.Mutex
+	of map[string]bool // whether another claim of the Service was refused; guarded by mu
+}
+
+func newClaims() *claims { return &claims{of: map[string]bool{}} }
+
+// claim claims a Service and reports whether it was free.
+func (c *claims) claim(key string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, taken := c.of[key]
+	c.of[key] = taken
+	return !taken
+}
+
+// release ends a claim, and reports whether another claim of the Service was refused
+// during that time.
+func (c *claims) release(key string) (refused bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	refused = c.of[key]
+	delete(c.of, key)
+	return refused
 }

@@ -59,7 +59,6 @@ type world struct {
 	now      time.Time
 	service  *corev1.Service // nil if the Service is gone
 	memory   memory
-	tried    tried
 	nodes    int
 	balancer bool // the cloud has the load balancer
 	has      int  // the number of nodes that the load balancer has
@@ -67,7 +66,6 @@ type world struct {
 	made     bool // this process has called Ensure
 	tampered bool // somebody else has removed the finalizer
 	foreign  bool // this process knows that the last class of the Service was another class
-	given    bool // the Service was given to another class, and no process remembers its load balancer
 	path     []turn
 }
 
@@ -94,8 +92,7 @@ func (w *world) nodeSet() nodeSet {
 func (w *world) happens(t event) {
 	if t == processDies {
 		w.made = false
-		w.memory, w.tried, w.foreign = memory{}, tried{}, w.service != nil && w.service.Spec.LoadBalancerClass != nil
-		w.given = w.given || w.foreign
+		w.memory, w.foreign = memory{}, w.service != nil && w.service.Spec.LoadBalancerClass != nil
 	}
 	if t == nodesChange {
 		w.nodes++
@@ -114,12 +111,12 @@ func (w *world) happens(t event) {
 	case isGiven:
 		class("theirs")(w.service)
 		w.service.Spec.Type = corev1.ServiceTypeLoadBalancer
-		w.foreign, w.given = true, w.given || w.memory.uid == ""
+		w.foreign = true
 	case isDeleted:
 		w.service.DeletionTimestamp = &metav1.Time{Time: w.now}
 		w.collect()
 	case isTampered:
-		w.tampered = w.tampered || hasFinalizer(w.service) && w.balancer
+		w.tampered = w.tampered || hasFinalizer(w.service) && (w.balancer || !policy.IsServed(w.service))
 		w.service.Finalizers = nil
 		w.collect()
 	case isCleared:
@@ -150,7 +147,7 @@ func (w *world) step(what turn) plan {
 	w.path = append(w.path, what)
 	w.happens(what.change)
 	p := decide(observed{
-		now: w.now, service: w.cached(), backends: w.nodeSet().id, hosts: len(w.nodeSet().nodes), memory: w.memory, tried: w.tried, policy: policy, foreign: w.foreign,
+		now: w.now, service: w.cached(), backends: w.nodeSet().id, hosts: len(w.nodeSet().nodes), memory: w.memory, policy: policy, foreign: w.foreign,
 	})
 	if p.why == "" {
 		w.t.Errorf("%v: %v without a why", w.path, p.do)
@@ -162,7 +159,7 @@ func (w *world) step(what turn) plan {
 		if w.balancer && w.memory.service != nil {
 			w.t.Errorf("%v: a load balancer is forgotten", w.path)
 		}
-		w.memory = memory{}
+		w.memory = memory{edits: w.memory.edits}
 	case addFinalizer:
 		w.service.Finalizers = append(w.service.Finalizers, Finalizer)
 		w.write(p)
@@ -170,17 +167,14 @@ func (w *world) step(what turn) plan {
 	case publish, wait:
 		w.write(p)
 		w.memory = p.memory
-		if p.tried.uid != "" {
-			w.tried = p.tried
-		}
 	case release:
-		if w.balancer && !w.tampered && !w.given {
+		if w.balancer && !w.tampered {
 			w.t.Errorf("%v: the finalizer goes while the load balancer exists", w.path)
 		}
 		w.service.Finalizers = slices.DeleteFunc(w.service.Finalizers, func(f string) bool { return f == Finalizer })
 		w.write(p)
 		w.collect()
-		w.memory = memory{}
+		w.memory = memory{edits: w.memory.edits}
 	case doNothing:
 		w.memory = p.memory
 	}
@@ -191,6 +185,13 @@ func (w *world) step(what turn) plan {
 func (w *world) write(p plan) {
 	if w.service == nil {
 		return
+	}
+	switch class := p.writes.class; {
+	case class == nil:
+	case *class == "":
+		delete(w.service.Annotations, AnnotationClass)
+	default:
+		metav1.SetMetaDataAnnotation(&w.service.ObjectMeta, AnnotationClass, *class)
 	}
 	if p.writes.ingress != nil {
 		w.service.Status.LoadBalancer.Ingress = *p.writes.ingress
@@ -238,7 +239,6 @@ func (w *world) call(what callOutcome, p plan) {
 		}
 	}
 	w.memory, _ = conclude(p, r)
-	w.tried = w.tried.after(p, w.now)
 }
 
 // TestWalk tries all sequences of a few turns, and checks at each step that no promise
@@ -294,11 +294,11 @@ func (w *world) ends() {
 // isRight checks the state at the end of a walk.
 func (w *world) isRight(p plan) {
 	w.t.Helper()
-	switch wants := w.service != nil && policy.isOurs(w.service) && w.service.Spec.Type == corev1.ServiceTypeLoadBalancer; {
-	case p.memory.elsewhere || w.tampered || w.given:
-		// Nothing is checked, because the only trace of the load balancer may be lost.
-		// It is lost if somebody removes the finalizer, or gives the Service to another
-		// class, while no process runs.
+	switch wants := w.service != nil && policy.IsServed(w.service) && policy.isOurs(w.service); {
+	case p.memory.elsewhere || w.tampered:
+		// Nothing is checked, because the only trace of the load balancer, or of whose the
+		// Service was, may be lost: somebody has removed the finalizer, and the process may
+		// have died.
 	case wants && (!w.balancer || w.has != w.nodes || w.shape != shapeOf(w.service) || len(w.service.Status.LoadBalancer.Ingress) == 0):
 		w.t.Errorf("%v: load balancer %v with nodes %d of %d, status %+v", w.path, w.balancer, w.has, w.nodes, w.service.Status)
 	case wants && findCondition(w.service, ConditionProvisioning).Status != metav1.ConditionFalse:

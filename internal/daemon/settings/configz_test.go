@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/component-base/configz"
+
+	"github.com/fairlead-k8s/fairlead/internal/golden"
 )
 
 func TestConfigz(t *testing.T) {
@@ -22,15 +22,9 @@ func TestConfigz(t *testing.T) {
 	mux, answer := http.NewServeMux(), httptest.NewRecorder()
 	configz.InstallHandler(mux)
 	mux.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/configz", nil))
-	want, err := os.ReadFile("testdata/configz.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var got bytes.Buffer
 	if err := json.Indent(&got, answer.Body.Bytes(), "", "  "); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), got.String()+"\n"); diff != "" {
-		t.Errorf("/configz (-want +got):\n%s", diff)
-	}
+	golden.Compare(t, "testdata/configz.json", got.String()+"\n", "the functions show of internal/daemon/settings")
 }

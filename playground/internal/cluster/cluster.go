@@ -3,8 +3,11 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"net/netip"
 	"os"
 	"strings"
@@ -14,6 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/fairlead-k8s/fairlead/deploy"
+	"github.com/fairlead-k8s/fairlead/internal/manifest"
 	"github.com/fairlead-k8s/fairlead/internal/ports"
 	"github.com/fairlead-k8s/fairlead/playground/internal/await"
 	"github.com/fairlead-k8s/fairlead/playground/internal/child"
@@ -220,4 +225,59 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 
 func (c *Cluster) spec(name string, args []string) supervisor.Spec {
 	return supervisor.Spec{Name: name, Command: append([]string{c.config.Executable, child.Run, name}, args...)}
+}
+
+// ccmUser is the user of the published kubeconfig for a cloud-controller-manager.
+const ccmUser = "cloud-controller-manager"
+
+// grantAccess gives ccmUser the same rights as the daemon's manifest gives the daemon's service
+// account. So if a daemon has enough rights here, it also has enough rights with the published
+// manifests.
+func grantAccess(ctx context.Context, admin *rest.Config) error {
+	access, err := manifest.Access(deploy.Deployment, ccmUser)
+	if err != nil {
+		return fmt.Errorf("rights of %s: %w", ccmUser, err)
+	}
+	to, err := manifest.In(admin)
+	if err != nil {
+		return err
+	}
+	for _, o := range access {
+		if err := to.Apply(ctx, o); err != nil {
+			return fmt.Errorf("rights of %s: %w", ccmUser, err)
+		}
+	}
+	return nil
+}
+
+// probe returns a function that turns a path of the server into a check. The check
+// succeeds if the server answers a GET of the path with 200. The server's certificate
+// must be signed by the authority in tls or, if tls has none, by the cluster's
+// authority.
+func (c *Cluster) probe(server string, tls rest.TLSClientConfig) (func(path string) func(context.Context) error, error) {
+	tls.CAFile = cmp.Or(tls.CAFile, c.layout.pki("ca.crt"))
+	client, err := rest.HTTPClientFor(&rest.Config{Host: server, TLSClientConfig: tls})
+	if err != nil {
+		return nil, err
+	}
+	return func(path string) func(context.Context) error {
+		return func(ctx context.Context) error { return get(ctx, client, server+path) }
+	}, nil
+}
+
+func get(ctx context.Context, client *http.Client, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %s", url, resp.Status, body)
+	}
+	return err
 }

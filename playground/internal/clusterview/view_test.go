@@ -156,7 +156,7 @@ func TestNamesAreThoseOfTheReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{instanceMissing, initialized, serving, provisioning, cleanupHeld, deletionHeld, deletionResumed, deletionCanceled} {
-		if !strings.Contains(string(page), "| `"+name+"` |") {
+		if !strings.Contains(string(page), "`"+name+"`") {
 			t.Errorf("docs/reference/events.md does not have %s", name)
 		}
 	}

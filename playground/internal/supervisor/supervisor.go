@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -243,4 +245,78 @@ func (d *Death) Unwrap() error { return d.Cause }
 
 func indent(text string) string {
 	return "    " + strings.ReplaceAll(text, "\n", "\n    ")
+}
+
+const (
+	tailBytes = 16 << 10
+	tailLines = 20
+)
+
+// tail returns the last lines of a log. If the log cannot be read, tail returns the text of the
+// error instead. It does not return an error, because the caller is about to report a more
+// important one.
+func tail(file string) string {
+	f, err := os.Open(file)
+	if err != nil {
+		return err.Error()
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err == nil && info.Size() > tailBytes {
+		_, _ = f.Seek(-tailBytes, io.SeekEnd) // an error does not matter: then the whole file is read
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return err.Error()
+	}
+	return lastLines(string(text), tailLines)
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// launcher starts processes that are killed when this process ends, even after a crash.
+//
+// The kernel sends the parent-death signal when the thread that started a child ends, not when the
+// process ends. So all children are started from one goroutine that keeps its thread until the
+// supervisor ends.
+type launcher struct {
+	requests chan launch
+	done     chan struct{}
+	once     sync.Once
+}
+
+type launch struct {
+	cmd    *exec.Cmd
+	result chan<- error
+}
+
+func newLauncher() *launcher {
+	l := &launcher{requests: make(chan launch), done: make(chan struct{})}
+	go l.run()
+	return l
+}
+
+func (l *launcher) run() {
+	defer close(l.done)
+	runtime.LockOSThread()
+	for r := range l.requests {
+		r.result <- r.cmd.Start()
+	}
+}
+
+// start starts cmd in its own process group, so that Ctrl-C interrupts only the supervisor.
+func (l *launcher) start(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	result := make(chan error)
+	l.requests <- launch{cmd: cmd, result: result}
+	return <-result
+}
+
+// stop ends the thread that has started the children. The kernel then kills all
+// children that still run.
+func (l *launcher) stop() {
+	l.once.Do(func() { close(l.requests) })
+	<-l.done
 }

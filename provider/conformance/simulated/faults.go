@@ -4,15 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
-
-	"k8s.io/klog/v2"
 
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
 	"github.com/fairlead-k8s/fairlead/simulator"
@@ -23,10 +19,11 @@ func (w *World) SetFault(ctx context.Context, f conformance.Fault) (restore func
 	if f.Kind == conformance.FaultGarbage || f.Kind == conformance.FaultThrottled {
 		return w.door.set(f), nil
 	}
-	native, err := fault(f)
-	if err != nil {
-		return nil, err
+	native, found := faults()[f.Kind]
+	if !found {
+		return nil, fmt.Errorf("fault %s: %w", f.Kind, conformance.ErrCannot)
 	}
+	native.Skip, native.Count = f.Skip, f.Count
 	w.mu.Lock()
 	w.faults++
 	native.Name = "conformance-" + strconv.Itoa(w.faults)
@@ -39,38 +36,21 @@ func (w *World) SetFault(ctx context.Context, f conformance.Fault) (restore func
 	}), nil
 }
 
-// fault converts a fault for the simulated cloud.
-func fault(f conformance.Fault) (simulator.Fault, error) {
-	native := simulator.Fault{Skip: f.Skip, Count: f.Count}
-	switch f.Kind {
-	case conformance.FaultError:
-		native.Kind = simulator.FaultError
-	case conformance.FaultFailWrite:
-		native.Kind, native.Calls = simulator.FaultError, changes()
-	case conformance.FaultUnavailable:
-		native.Kind = simulator.FaultOutage
-	case conformance.FaultUnauthenticated:
-		native.Kind, native.Status = simulator.FaultDenied, http.StatusUnauthorized
-	case conformance.FaultForbidden:
-		native.Kind, native.Status = simulator.FaultDenied, http.StatusForbidden
-	case conformance.FaultNotFound:
-		native.Kind = simulator.FaultNotFound
-	case conformance.FaultReset:
-		native.Kind = simulator.FaultReset
-	case conformance.FaultHang:
-		native.Kind = simulator.FaultHang
-	case conformance.FaultEmptyList:
-		native.Kind = simulator.FaultEmptyList
-	case conformance.FaultTruncatedList:
-		native.Kind = simulator.FaultTruncatedList
-	case conformance.FaultLostReply:
-		native.Kind, native.Calls = simulator.FaultLostReply, changes()
-	case conformance.FaultThrottled, conformance.FaultGarbage:
-		fallthrough
-	default:
-		return native, fmt.Errorf("fault %s: %w", f.Kind, conformance.ErrCannot)
+// faults returns the faults that the simulated cloud itself can make.
+func faults() map[conformance.FaultKind]simulator.Fault {
+	return map[conformance.FaultKind]simulator.Fault{
+		conformance.FaultError:           {Kind: simulator.FaultError},
+		conformance.FaultFailWrite:       {Kind: simulator.FaultError, Calls: changes()},
+		conformance.FaultUnavailable:     {Kind: simulator.FaultOutage},
+		conformance.FaultUnauthenticated: {Kind: simulator.FaultDenied, Status: http.StatusUnauthorized},
+		conformance.FaultForbidden:       {Kind: simulator.FaultDenied, Status: http.StatusForbidden},
+		conformance.FaultNotFound:        {Kind: simulator.FaultNotFound},
+		conformance.FaultReset:           {Kind: simulator.FaultReset},
+		conformance.FaultHang:            {Kind: simulator.FaultHang},
+		conformance.FaultEmptyList:       {Kind: simulator.FaultEmptyList},
+		conformance.FaultTruncatedList:   {Kind: simulator.FaultTruncatedList},
+		conformance.FaultLostReply:       {Kind: simulator.FaultLostReply, Calls: changes()},
 	}
-	return native, nil
 }
 
 // door is an HTTP handler in front of the cloud. It makes the faults that the cloud
@@ -81,27 +61,6 @@ type door struct {
 	mu     sync.Mutex
 	faults []*conformance.Fault // guarded by mu
 	calls  conformance.Calls    // guarded by mu; calls that did not reach the cloud
-}
-
-// open serves the cloud until the returned function is called.
-func (d *door) open(ctx context.Context, listener net.Listener) (shut func() error) {
-	ctx, cancel := context.WithCancel(klog.NewContext(ctx, klog.Logger{})) // without a log: the cloud's lines would hide those of the provider
-	server := &http.Server{
-		Handler:           d,
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ReadHeaderTimeout: 10 * time.Second,
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(listener) // returns when the server is closed
-	}()
-	return func() error {
-		cancel() // ends the calls that a fault keeps waiting
-		err := server.Close()
-		<-done
-		return err
-	}
 }
 
 // set sets a fault that hits calls of customers.
@@ -174,9 +133,6 @@ func (d *door) count(r *http.Request, f *conformance.Fault) {
 
 // refused returns the calls that did not reach the cloud.
 func (d *door) refused() conformance.Calls {
-	if d == nil {
-		return conformance.Calls{}
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.calls

@@ -95,8 +95,5 @@ func (w *World) ReserveAddress(ctx context.Context, name string) (conformance.Ad
 
 // ReleaseAddress implements conformance.Reserver.
 func (w *World) ReleaseAddress(ctx context.Context, a conformance.Address) error {
-	if err := w.operator.ReleaseStaticIP(ctx, a.ID); !simulator.IsNotFound(err) {
-		return err
-	}
-	return nil
+	return unlessGone(w.operator.ReleaseStaticIP(ctx, a.ID))
 }

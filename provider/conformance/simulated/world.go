@@ -8,13 +8,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/provider/conformance"
@@ -23,11 +26,11 @@ import (
 
 // World is a simulated cloud. It is safe for concurrent use.
 type World struct {
-	url      string
+	server   *httptest.Server
+	cancel   context.CancelFunc // ends the calls that wait
 	operator *simulator.Client
 	clock    *heldClock
 	door     *door
-	close    func() error
 
 	mu     sync.Mutex
 	faults int // guarded by mu; number of faults that were set, for their names
@@ -49,24 +52,24 @@ func New(ctx context.Context, config simulator.Config) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	var listen net.ListenConfig
-	listener, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	url := "http://" + listener.Addr().String()
-	w := &World{url: url, operator: simulator.NewClient(url).Operator(), clock: held, door: &door{cloud: cloud}}
-	w.close = w.door.open(context.WithoutCancel(ctx), listener)
-	return w, nil
+	d := &door{cloud: cloud}
+	server := httptest.NewUnstartedServer(d)
+	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), klog.Logger{})) // without a log: the cloud's lines would hide those of the provider
+	server.Config.BaseContext = func(net.Listener) context.Context { return ctx }
+	server.Start()
+	return &World{server: server, cancel: cancel, operator: simulator.NewClient(server.URL).Operator(), clock: held, door: d}, nil
 }
 
 // URL returns the address at which a provider finds the cloud.
-func (w *World) URL() string { return w.url }
+func (w *World) URL() string { return w.server.URL }
 
 // Close ends the cloud.
 func (w *World) Close() error {
 	w.operator.CloseIdleConnections()
-	return w.close()
+	w.cancel() // ends the calls that a fault keeps waiting
+	w.server.CloseClientConnections()
+	w.server.Close()
+	return nil
 }
 
 // CreateMachine implements conformance.Machines.
@@ -84,10 +87,15 @@ func (w *World) CreateMachine(ctx context.Context, name string) (conformance.Mac
 
 // TerminateMachine implements conformance.Machines.
 func (w *World) TerminateMachine(ctx context.Context, m conformance.Machine) error {
-	if err := w.operator.TerminateInstance(ctx, m.ID); !simulator.IsNotFound(err) {
-		return err
+	return unlessGone(w.operator.TerminateInstance(ctx, m.ID))
+}
+
+// unlessGone returns the error of a deletion. It returns nil if the cloud has no such resource.
+func unlessGone(err error) error {
+	if simulator.IsNotFound(err) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // StopMachine implements conformance.PowerSwitch.
@@ -173,12 +181,7 @@ func (w *World) Leftovers(ctx context.Context, clusterName string) ([]conformanc
 }
 
 func hasValue(tags map[string]string, wanted string) bool {
-	for _, value := range tags {
-		if value == wanted {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(slices.Collect(maps.Values(tags)), wanted)
 }
 
 // Drift implements conformance.Drifter.
@@ -192,16 +195,16 @@ func (w *World) Drift(ctx context.Context, clusterName string, what conformance.
 		return fmt.Errorf("cluster %s has %d load balancers, not one", clusterName, len(all))
 	}
 	l := all[0]
+	var change simulator.LoadBalancerPatch
 	switch what {
 	case conformance.DriftLoadBalancer:
 		return w.operator.DeleteLoadBalancer(ctx, l.ID)
 	case conformance.DriftBackend:
-		_, err = w.operator.UpdateLoadBalancer(ctx, l.ID, simulator.LoadBalancerPatch{Backends: l.Backends[:max(0, len(l.Backends)-1)]})
+		change.Backends = l.Backends[:max(0, len(l.Backends)-1)]
 	case conformance.DriftListener:
-		_, err = w.operator.UpdateLoadBalancer(ctx, l.ID, simulator.LoadBalancerPatch{Listeners: l.Listeners[:max(0, len(l.Listeners)-1)]})
-	default:
-		return conformance.ErrCannot
+		change.Listeners = l.Listeners[:max(0, len(l.Listeners)-1)]
 	}
+	_, err = w.operator.UpdateLoadBalancer(ctx, l.ID, change)
 	return err
 }
 
@@ -219,49 +222,26 @@ func (w *World) CreateForeign(ctx context.Context, kind conformance.ResourceKind
 	case conformance.KindRoute:
 		made, err := w.operator.CreateRoute(ctx, simulator.Route{Name: handMade, Destination: what, State: "blackhole"})
 		return conformance.Resource{Kind: kind, ID: made.ID, Name: made.Name}, err
-	case conformance.KindMachine, conformance.KindAddress:
+	default:
+		return conformance.Resource{}, conformance.ErrCannot
 	}
-	return conformance.Resource{}, conformance.ErrCannot
 }
 
 // ForeignExists implements conformance.Foreigner.
-func (w *World) ForeignExists(ctx context.Context, r conformance.Resource) (bool, error) {
-	var err error
-	switch r.Kind {
-	case conformance.KindLoadBalancer:
-		var l simulator.LoadBalancer
-		l, err = w.operator.LoadBalancer(ctx, r.ID)
-		if err == nil && (len(l.Listeners) != 1 || l.Listeners[0].Port != 443 || len(l.Backends) > 0) {
-			return false, nil
-		}
-	case conformance.KindRoute:
+func (w *World) ForeignExists(ctx context.Context, r conformance.Resource) (exists bool, err error) {
+	if r.Kind == conformance.KindRoute {
 		_, err = w.operator.Route(ctx, r.ID)
-	case conformance.KindMachine, conformance.KindAddress:
-		fallthrough
-	default:
-		return false, conformance.ErrCannot
+		return err == nil, unlessGone(err)
 	}
-	if simulator.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil, err
+	l, err := w.operator.LoadBalancer(ctx, r.ID)
+	unchanged := len(l.Listeners) == 1 && l.Listeners[0].Port == 443 && len(l.Backends) == 0
+	return err == nil && unchanged, unlessGone(err)
 }
 
 // DeleteForeign implements conformance.Foreigner.
 func (w *World) DeleteForeign(ctx context.Context, r conformance.Resource) error {
-	var err error
-	switch r.Kind {
-	case conformance.KindLoadBalancer:
-		err = w.operator.DeleteLoadBalancer(ctx, r.ID)
-	case conformance.KindRoute:
-		err = w.operator.DeleteRoute(ctx, r.ID)
-	case conformance.KindMachine, conformance.KindAddress:
-		fallthrough
-	default:
-		return conformance.ErrCannot
+	if r.Kind == conformance.KindRoute {
+		return unlessGone(w.operator.DeleteRoute(ctx, r.ID))
 	}
-	if simulator.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return unlessGone(w.operator.DeleteLoadBalancer(ctx, r.ID))
 }

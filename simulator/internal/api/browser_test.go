@@ -46,7 +46,7 @@ func TestWhatBrowsersMayDo(t *testing.T) {
 		"NameThatWasRebound": {"DELETE", "/operator/v1/faults", evil, map[string]string{"Origin": "http://" + evil}, byName},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := newServer(state.Limits{})
+			server := newServer(t, state.Limits{})
 			server.allowedHosts = []string{"cloud.example"}
 			request := httptest.NewRequestWithContext(t.Context(), row.method, row.path, nil)
 			request.Host = row.host

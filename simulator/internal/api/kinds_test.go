@@ -16,7 +16,7 @@ import (
 // TestEveryKindIsListedAndWatched checks that each kind has one list, and that a
 // watch sends the kind under the name of that list.
 func TestEveryKindIsListedAndWatched(t *testing.T) {
-	for _, k := range newServer(state.Limits{}).kinds() {
+	for _, k := range newServer(t, state.Limits{}).kinds() {
 		lists := []string{}
 		for _, e := range k.endpoints {
 			if strings.HasPrefix(string(e.call), "List") {
@@ -28,14 +28,18 @@ func TestEveryKindIsListedAndWatched(t *testing.T) {
 }
 
 func TestCloudIsDescribed(t *testing.T) {
-	feed := newServer(state.Limits{LoadBalancers: 3, Backends: 4, Routes: 5, UniqueRoutes: true}).describe(state.Limits{LoadBalancers: 3, Backends: 4, Routes: 5, UniqueRoutes: true})
+	feed := newServer(t, state.Limits{LoadBalancers: 3, Backends: 4, Routes: 5, UniqueRoutes: true}).describe(state.Limits{LoadBalancers: 3, Backends: 4, Routes: 5, UniqueRoutes: true})
 	diff(t, "traffic and quota", []any{true, 100, 3, 4, 5, true}, []any{feed.Traffic, feed.PageSize, feed.MaxLoadBalancers, feed.MaxBackends, feed.MaxRoutes, feed.UniqueRoutes})
 	diff(t, "fault kinds", len(wire.FaultKinds()), len(feed.FaultKinds))
 }
 
 // newServer returns a server of a cloud without resources.
-func newServer(limits state.Limits) *Server {
-	store := state.New(state.Config{Clock: clock.RealClock{}, Limits: limits})
+func newServer(t *testing.T, limits state.Limits) *Server {
+	t.Helper()
+	store, err := state.New(state.Config{Clock: clock.RealClock{}, Limits: limits})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return New(Config{
 		Clock:     clock.RealClock{},
 		PageSize:  100,

@@ -47,12 +47,6 @@ func distorts(k wire.FaultKind) bool {
 	return false
 }
 
-// Check returns an error if the fault cannot be set.
-func Check(f wire.Fault) error {
-	_, err := checked(f)
-	return err
-}
-
 // checked checks a fault and returns it with its defaults.
 func checked(f wire.Fault) (wire.Fault, error) {
 	f.Hits = 0

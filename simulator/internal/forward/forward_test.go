@@ -24,9 +24,13 @@ func diff(t *testing.T, what string, want, got any) {
 	}
 }
 
-func newForwarder(drain time.Duration) *Forwarder {
+func newForwarder(t *testing.T, drain time.Duration) *Forwarder {
+	t.Helper()
 	claims := &Claims{}
-	store := state.New(state.Config{Clock: clock.RealClock{}, IsForeign: claims.IsForeign})
+	store, err := state.New(state.Config{Clock: clock.RealClock{}, IsForeign: claims.IsForeign})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return New(Config{Clock: clock.RealClock{}, Store: store, Claims: claims, Enabled: true, Drain: drain})
 }
 
@@ -39,7 +43,7 @@ func networkOf(ip string) netip.Prefix { return netip.PrefixFrom(netip.MustParse
 func farAddress() string { return fmt.Sprintf("127.%d.%d.1", 100+rand.IntN(27), rand.IntN(256)) }
 
 func TestGivenAddressesAreClaimedUntilTheEnd(t *testing.T) {
-	f := newForwarder(0)
+	f := newForwarder(t, 0)
 	static, err := f.config.Store.CreateStaticIP(t.Context(), wire.StaticIP{Name: "far", Address: farAddress()})
 	diff(t, "error", nil, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -84,7 +88,7 @@ func TestNetworkThatAnotherCloudClaimedIsForeign(t *testing.T) {
 }
 
 func TestDrainOfTheCloudAndOfALoadBalancer(t *testing.T) {
-	f := newForwarder(time.Minute)
+	f := newForwarder(t, time.Minute)
 	for _, drain := range []*wire.Duration{nil, new(wire.Duration(0)), new(wire.Duration(time.Hour))} {
 		l := wire.LoadBalancer{Name: fmt.Sprint(drain), Listeners: []wire.Listener{{Protocol: wire.TCP, Port: 80, BackendPort: 30080}}, Drain: drain}
 		if _, err := f.config.Store.CreateLoadBalancer(t.Context(), l); err != nil {

@@ -1,8 +1,13 @@
+// Package forward makes load balancers carry traffic: when the state changes, it
+// updates the listeners, which package traffic opens.
+//
+// It imports wire, state and traffic. Packages api and simulator may import it.
 package forward
 
 import (
 	"context"
 	"math"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +17,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/simulator/internal/state"
 	"github.com/fairlead-k8s/fairlead/simulator/internal/traffic"
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 // Config configures a Forwarder.
@@ -54,6 +60,15 @@ func New(config Config) *Forwarder {
 // Enabled reports whether load balancers carry traffic while the cloud is
 // served.
 func (f *Forwarder) Enabled() bool { return f.config.Enabled }
+
+// Traffic returns the traffic of a load balancer; nil if no traffic is carried.
+func (f *Forwarder) Traffic(id string) *wire.Traffic {
+	plane := f.plane.Load()
+	if plane == nil {
+		return nil
+	}
+	return plane.Report(id)
+}
 
 // IsRunning reports whether traffic is carried now.
 func (f *Forwarder) IsRunning() bool { return f.plane.Load() != nil }
@@ -146,4 +161,62 @@ func (f *Forwarder) note(ctx context.Context, now time.Time, err error) {
 		klog.FromContext(ctx).Error(err, "Load balancer cannot listen, will retry", "pause", problemPause)
 	}
 	f.problem, f.again = err.Error(), now.Add(problemPause)
+}
+
+// wanted returns the load balancers that have to carry traffic.
+func (f *Forwarder) wanted() []traffic.Balancer {
+	var all []traffic.Balancer
+	for _, b := range f.config.Store.ActiveLoadBalancers() {
+		all = append(all, wantedBalancer(b, f.config.Drain))
+	}
+	return all
+}
+
+// wantedBalancer returns the traffic to carry for one load balancer.
+func wantedBalancer(b state.ActiveLoadBalancer, drain time.Duration) traffic.Balancer {
+	w := traffic.Balancer{
+		ID:       b.ID,
+		Address:  netip.MustParseAddr(b.Address), // the state has checked it already
+		Affinity: time.Duration(b.Affinity),
+		Drain:    drain,
+		Check:    traffic.Check{Port: uint16(b.HealthCheck.Port), Path: b.HealthCheck.Path}, //nolint:gosec // the state has checked the port
+	}
+	if b.Drain != nil {
+		w.Drain = time.Duration(*b.Drain)
+	}
+	for _, l := range b.Listeners {
+		w.Listeners = append(w.Listeners, traffic.Listener{
+			Protocol: l.Protocol, Port: uint16(l.Port), BackendPort: uint16(l.BackendPort), //nolint:gosec // the state has checked the ports
+		})
+	}
+	for _, r := range b.SourceRanges {
+		w.SourceRanges = append(w.SourceRanges, netip.MustParsePrefix(r)) // the state has checked it already
+	}
+	for n, id := range b.Backends {
+		w.Backends = append(w.Backends, wantedBackend(id, b.Instances[n]))
+	}
+	return w
+}
+
+// wantedBackend returns the backend for an instance. The pointer is nil if the
+// instance does not exist.
+func wantedBackend(id string, i *wire.Instance) traffic.Backend {
+	backend := traffic.Backend{ID: id}
+	if i == nil {
+		backend.Off = "the instance does not exist"
+		return backend
+	}
+	for _, a := range i.Addresses {
+		if ip, err := netip.ParseAddr(a.Address); a.Type == wire.InternalIP && err == nil && ip.Is4() {
+			backend.Address = ip
+			break
+		}
+	}
+	switch {
+	case !backend.Address.IsValid():
+		backend.Off = "the instance has no InternalIP of IPv4"
+	case i.State != wire.Running:
+		backend.Off = "the instance is " + string(i.State)
+	}
+	return backend
 }

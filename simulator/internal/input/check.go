@@ -1,7 +1,19 @@
+// Package input reads and checks input from outside: the body of a request, a
+// fault, the state file. Its errors name the field that is wrong.
+//
+// It does not depend on any kind of resource. It imports no other package of the
+// simulator. All packages of the simulator except wire may import it.
 package input
 
 import (
+	"bytes"
+	"cmp"
+	"encoding"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode"
@@ -74,4 +86,44 @@ func List[T ~string](words []T) string {
 		plain[n] = string(word)
 	}
 	return strings.Join(plain, ", ")
+}
+
+// Decode reads exactly one JSON value, and refuses unknown fields. Its error names the
+// field and can be sent as the answer to a request.
+func Decode[T any](text []byte) (T, error) {
+	var into T
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(&into)
+	if err == nil {
+		if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+			return into, Invalid("body", "more follows after the end of the JSON value")
+		}
+		return into, nil
+	}
+	if mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return into, Invalid(cmp.Or(mistyped.Field, "body"), "must be %s, not %s", jsonType(mistyped.Type), mistyped.Value)
+	}
+	if _, name, ok := strings.Cut(err.Error(), `unknown field "`); ok { // encoding/json has no type for this error
+		return into, Invalid(strings.TrimSuffix(name, `"`), "is not a field here")
+	}
+	return into, Invalid("body", "%v", err)
+}
+
+func jsonType(t reflect.Type) string {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return "a string"
+	}
+	switch t.Kind() { //nolint:exhaustive // the API uses no other kinds
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	default:
+		return "a number"
+	}
 }

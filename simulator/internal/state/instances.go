@@ -13,30 +13,80 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// Instance returns one instance.
-func (s *Store) Instance(ctx context.Context, id string, v Distortions) (wire.Instance, error) {
-	m := seen(ctx, s, s.instances, v, id)
-	if m == nil {
-		return wire.Instance{}, missing("instance", id)
-	}
-	return m.Instance, nil
+// removed is the state after Terminated, in which an instance is no longer listed.
+const removed wire.State = "removed"
+
+// machine is an instance as the cloud stores it.
+type machine struct {
+	wire.Instance
+
+	Created time.Time `json:"created"`
+	// Next is the state of the instance from the time NextAt on; empty if no change is
+	// due.
+	Next   wire.State `json:"next,omitempty"`
+	NextAt time.Time  `json:"nextAt,omitzero"`
 }
 
-// ListInstances returns a page of instances. If there are more pages, it also
-// returns the last ID on this page.
-func (s *Store) ListInstances(ctx context.Context, q Query, v Distortions) ([]wire.Instance, string) {
-	rows, next := page(ctx, s, s.instances, q, v)
-	all := make([]wire.Instance, len(rows))
-	for n, m := range rows {
-		all[n] = m.Instance
+func (m machine) identity() identity { return identity{id: m.ID, name: m.Name, created: m.Created} }
+
+func (m machine) start(now time.Time, p Delays) (machine, error) {
+	switch m.State {
+	case wire.Pending, wire.Running:
+		return m, nil
+	case wire.Stopped:
+		return m.pass(wire.Pending, wire.Running, now.Add(p.Transition)), nil
+	case wire.Stopping, wire.Terminated, removed:
 	}
-	return all, next
+	return m, m.conflict("start")
 }
 
-// IdentifyInstances completes a subject: it adds the ID and the name of each instance
-// that the subject selects.
-func (s *Store) IdentifyInstances(ctx context.Context, about Subject) Subject {
-	return identified(ctx, s, s.instances, about)
+func (m machine) stop(now time.Time, p Delays) (machine, error) {
+	switch m.State {
+	case wire.Stopping, wire.Stopped:
+		return m, nil
+	case wire.Pending, wire.Running:
+		return m.pass(wire.Stopping, wire.Stopped, now.Add(p.Transition)), nil
+	case wire.Terminated, removed:
+	}
+	return m, m.conflict("stop")
+}
+
+func (m machine) terminate(now time.Time, p Delays) machine {
+	if m.State == wire.Terminated || m.Next == wire.Terminated {
+		return m
+	}
+	return m.pass(wire.Stopping, wire.Terminated, now.Add(p.Transition))
+}
+
+func (m machine) pass(through, to wire.State, at time.Time) machine {
+	m.State, m.Next, m.NextAt = through, to, at
+	return m
+}
+
+func (m machine) conflict(verb string) error {
+	return conflict(wire.CodeConflict, "instance %s (%s) is %s: cannot %s it", m.ID, m.Name, m.State, verb)
+}
+
+// at returns the machine in its state at the given time.
+func (m machine) at(now time.Time, p Delays) machine {
+	for m.Next != "" && !m.NextAt.After(now) {
+		m.State, m.Next = m.Next, ""
+		if m.State == wire.Terminated {
+			m.Next, m.NextAt = removed, m.NextAt.Add(p.Terminated)
+		}
+	}
+	if m.Next == "" {
+		m.NextAt = time.Time{}
+	}
+	return m
+}
+
+// row returns the row to store for the machine; nil if the machine is removed.
+func (m machine) row() *machine {
+	if m.State == removed {
+		return nil
+	}
+	return &m
 }
 
 // CreateInstance creates an instance.
@@ -49,18 +99,18 @@ func (s *Store) CreateInstance(ctx context.Context, wanted wire.Instance) (wire.
 	defer s.mu.Unlock()
 	now := s.settle(ctx)
 	if len(wanted.Addresses) == 0 {
-		ip, err := instanceAddresses.free(s.lastInstance, func(ip netip.Addr) bool { return s.holder(ip.String(), "") != nil })
+		ip, err := instanceAddresses.free(s.Instances.last, func(ip netip.Addr) bool { return s.holder(ip.String(), "") != nil })
 		if err != nil {
 			return wire.Instance{}, conflict(wire.CodeConflict, "%v", err)
 		}
 		wanted.Addresses = []wire.Address{{Type: wire.InternalIP, Address: ip.String()}}
 	}
-	s.lastInstance++
-	wanted.ID = instanceIDs.id(s.lastInstance)
+	wanted.ID = s.Instances.nextID()
+	s.Instances.last++
 	m := machine{Instance: wanted, Created: now}
 	created, err := s.put(ctx, now, m.pass(wire.Pending, wire.Running, now.Add(s.config.Delays.Transition)))
 	if err != nil {
-		s.lastInstance--
+		s.Instances.last--
 	}
 	return created, err
 }
@@ -99,9 +149,9 @@ func (s *Store) change(ctx context.Context, id string, v Distortions, by func(ma
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.settle(ctx)
-	m := s.instances.row(id)
-	if m == nil || v.hides(m.identity(), now) {
-		return wire.Instance{}, missing("instance", id)
+	m, err := s.Instances.visible(id, now, v)
+	if err != nil {
+		return wire.Instance{}, err
 	}
 	changed, err := by(*m, now)
 	if err != nil {
@@ -117,7 +167,7 @@ func (s *Store) put(ctx context.Context, now time.Time, m machine) (wire.Instanc
 	if err := s.checkHolders(m); err != nil {
 		return wire.Instance{}, err
 	}
-	if err := commit(s, now, s.instances, m.ID, m.row()); err != nil {
+	if err := commit(s, now, s.Instances.table, m.ID, m.row()); err != nil {
 		return wire.Instance{}, err
 	}
 	s.followTargets(ctx, now)
@@ -146,7 +196,7 @@ func (s *Store) checkHolders(m machine) error {
 // holder returns the instance that has the address. It ignores the instance with
 // the given ID. s.mu is held.
 func (s *Store) holder(ip, id string) *machine {
-	for _, m := range s.instances.rows {
+	for _, m := range s.Instances.rows {
 		if m.ID != id && m.State != wire.Terminated && hasIP(m.Instance, ip) {
 			return m
 		}
@@ -160,26 +210,17 @@ func hasIP(i wire.Instance, ip string) bool {
 
 // settleInstances applies the due changes of instances. s.mu is held.
 func (s *Store) settleInstances(ctx context.Context, now time.Time) {
-	for _, m := range s.instances.all() {
+	for _, m := range s.Instances.all() {
 		if m.Next == "" || m.NextAt.After(now) {
 			continue
 		}
 		moved := m.at(now, s.config.Delays)
-		s.instances.remember(s.instances.exchange(now, m.ID, moved.row()))
+		s.Instances.remember(s.Instances.exchange(now, m.ID, moved.row()))
 		klog.FromContext(ctx).Info("Instance changed by itself", "instance", m.ID, "name", m.Name, "state", moved.State)
 	}
 }
 
-// restorable checks a saved instance and puts it into its stored form. It returns
-// an error if the instance is invalid. s.mu is held.
-func (s *Store) restorable(m *machine) error {
-	if err := restorable(instanceIDs, m.ID, s.lastInstance, s.instances); err != nil {
-		return err
-	}
-	if !slices.Contains([]wire.State{wire.Pending, wire.Running, wire.Stopping, wire.Stopped, wire.Terminated}, m.State) {
-		return fmt.Errorf("state: %q is not a state of instances", m.State)
-	}
-	checked, err := checkedInstance(m.Instance)
-	m.Instance = checked
+func checkSavedInstance(m *machine) (err error) {
+	m.Instance, err = checkedInstance(m.Instance)
 	return err
 }

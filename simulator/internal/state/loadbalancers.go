@@ -2,9 +2,7 @@ package state
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
+	"net/netip"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -13,30 +11,79 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
-// LoadBalancer returns one load balancer.
-func (s *Store) LoadBalancer(ctx context.Context, id string, v Distortions) (wire.LoadBalancer, error) {
-	b := seen(ctx, s, s.loadBalancers, v, id)
-	if b == nil {
-		return wire.LoadBalancer{}, missing("load balancer", id)
-	}
-	return b.shown(), nil
+// balancer is a load balancer as the cloud stores it. It has an address from the
+// start. Customers see the address once the load balancer is active.
+type balancer struct {
+	wire.LoadBalancer
+
+	Created time.Time `json:"created"`
+	// ActiveAt is the time at which the load balancer becomes active; zero once it
+	// is active.
+	ActiveAt time.Time `json:"activeAt,omitzero"`
 }
 
-// ListLoadBalancers returns a page of load balancers. If there are more pages,
-// it also returns the last ID on this page.
-func (s *Store) ListLoadBalancers(ctx context.Context, q Query, v Distortions) ([]wire.LoadBalancer, string) {
-	rows, next := page(ctx, s, s.loadBalancers, q, v)
-	all := make([]wire.LoadBalancer, len(rows))
-	for n, b := range rows {
-		all[n] = b.shown()
-	}
-	return all, next
+func (b balancer) identity() identity {
+	return identity{id: b.ID, name: b.Name, tags: b.Tags, created: b.Created}
 }
 
-// IdentifyLoadBalancers completes a subject: it adds the ID and the name of each load
-// balancer that the subject selects.
-func (s *Store) IdentifyLoadBalancers(ctx context.Context, about Subject) Subject {
-	return identified(ctx, s, s.loadBalancers, about)
+// at returns the load balancer in its state at the given time.
+func (b balancer) at(now time.Time) balancer {
+	if !b.ActiveAt.After(now) {
+		b.State, b.ActiveAt = wire.LoadBalancerActive, time.Time{}
+	}
+	return b
+}
+
+// shown returns the load balancer as customers see it.
+func (b *balancer) shown() wire.LoadBalancer {
+	l := b.LoadBalancer
+	if l.State != wire.LoadBalancerActive {
+		l.Address = ""
+	}
+	return l
+}
+
+// ActiveLoadBalancer is a load balancer that carries traffic.
+type ActiveLoadBalancer struct {
+	wire.LoadBalancer
+
+	// Instances[n] is the instance of Backends[n], or nil if that instance does not
+	// exist. Callers must not change the instances.
+	Instances []*wire.Instance
+}
+
+// ActiveLoadBalancers returns the load balancers that carry traffic.
+func (s *Store) ActiveLoadBalancers() []ActiveLoadBalancer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []ActiveLoadBalancer
+	for _, b := range s.LoadBalancers.all() {
+		if b.State != wire.LoadBalancerActive {
+			continue
+		}
+		active := ActiveLoadBalancer{LoadBalancer: b.LoadBalancer, Instances: make([]*wire.Instance, len(b.Backends))}
+		for n, id := range b.Backends {
+			if m := s.Instances.row(id); m != nil && m.State != wire.Terminated {
+				active.Instances[n] = &m.Instance
+			}
+		}
+		all = append(all, active)
+	}
+	return all
+}
+
+// BalancerAddresses returns the addresses of load balancers and static IPs.
+func (s *Store) BalancerAddresses() []netip.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []netip.Addr
+	for _, b := range s.LoadBalancers.all() {
+		all = append(all, netip.MustParseAddr(b.Address)) // checked when it was assigned
+	}
+	for _, r := range s.StaticIPs.all() {
+		all = append(all, netip.MustParseAddr(r.Address)) // checked when it was assigned
+	}
+	return all
 }
 
 // CreateLoadBalancer creates a load balancer.
@@ -48,16 +95,11 @@ func (s *Store) CreateLoadBalancer(ctx context.Context, wanted wire.LoadBalancer
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.settle(ctx)
-	if n, most := len(s.loadBalancers.ids), s.config.Limits.LoadBalancers; most > 0 && n >= most {
+	if n, most := len(s.LoadBalancers.table.ids), s.config.Limits.LoadBalancers; most > 0 && n >= most {
 		return wire.LoadBalancer{}, conflict(wire.CodeQuotaExceeded, "the account has %d load balancers, and its quota is %d", n, most)
 	}
-	number := s.lastLoadBalancer + 1
-	wanted.ID, wanted.State = loadBalancerIDs.id(number), wire.LoadBalancerPending
-	created, err := s.putBalancer(ctx, now, balancer{LoadBalancer: wanted, Created: now, ActiveAt: now.Add(s.config.Delays.Provisioning)}, number)
-	if err != nil {
-		return wire.LoadBalancer{}, err
-	}
-	return created.shown(), nil
+	wanted.ID, wanted.State = s.LoadBalancers.nextID(), wire.LoadBalancerPending
+	return s.putBalancer(ctx, now, balancer{LoadBalancer: wanted, Created: now, ActiveAt: now.Add(s.config.Delays.Provisioning)})
 }
 
 // UpdateLoadBalancer changes a load balancer.
@@ -65,9 +107,9 @@ func (s *Store) UpdateLoadBalancer(ctx context.Context, id string, patch wire.Lo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.settle(ctx)
-	b := s.loadBalancers.row(id)
-	if b == nil || v.hides(b.identity(), now) {
-		return wire.LoadBalancer{}, missing("load balancer", id)
+	b, err := s.LoadBalancers.visible(id, now, v)
+	if err != nil {
+		return wire.LoadBalancer{}, err
 	}
 	patched, err := patchedLoadBalancer(b.LoadBalancer, patch)
 	if err != nil {
@@ -78,11 +120,7 @@ func (s *Store) UpdateLoadBalancer(ctx context.Context, id string, patch wire.Lo
 	if patched.StaticIP != b.StaticIP {
 		changed.Address = ""
 	}
-	changed, err = s.putBalancer(ctx, now, changed, s.lastLoadBalancer)
-	if err != nil {
-		return wire.LoadBalancer{}, err
-	}
-	return changed.shown(), nil
+	return s.putBalancer(ctx, now, changed)
 }
 
 // SetBackends gives several load balancers the same backends. It returns an error or
@@ -107,7 +145,7 @@ func (s *Store) balancersNamed(ctx context.Context, wanted wire.SharedBackends) 
 	defer s.mu.Unlock()
 	s.settle(ctx)
 	ids := map[string]string{}
-	for id, b := range s.loadBalancers.rows {
+	for id, b := range s.LoadBalancers.rows {
 		tagged := true
 		for key, value := range wanted.Tags {
 			tagged = tagged && b.Tags[key] == value
@@ -121,44 +159,36 @@ func (s *Store) balancersNamed(ctx context.Context, wanted wire.SharedBackends) 
 
 // DeleteLoadBalancer deletes a load balancer.
 func (s *Store) DeleteLoadBalancer(ctx context.Context, id string, v Distortions) (wire.LoadBalancer, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.settle(ctx)
-	b := s.loadBalancers.row(id)
-	if b == nil || v.hides(b.identity(), now) {
-		return wire.LoadBalancer{}, missing("load balancer", id)
-	}
-	if err := commit(s, now, s.loadBalancers, id, nil); err != nil {
-		return wire.LoadBalancer{}, err
-	}
-	klog.FromContext(ctx).Info("Load balancer deleted", "loadBalancer", id, "name", b.Name)
-	return b.shown(), nil
+	return s.LoadBalancers.remove(ctx, id, v, func(*balancer) error { return nil })
 }
 
 // putBalancer checks a load balancer against the other resources, assigns an address if
-// it has none, and stores it. It also sets s.lastLoadBalancer to the given number. s.mu
-// is held.
-func (s *Store) putBalancer(ctx context.Context, now time.Time, b balancer, number int) (balancer, error) {
+// it has none, and stores it. s.mu is held.
+func (s *Store) putBalancer(ctx context.Context, now time.Time, b balancer) (none wire.LoadBalancer, err error) {
 	if err := s.checkBalancer(b.LoadBalancer); err != nil {
-		return b, err
+		return none, err
 	}
-	if b.Address == "" {
-		address, err := s.balancerAddress(ctx, b.LoadBalancer)
-		if err != nil {
-			return b, err
+	switch {
+	case b.Address != "":
+	case b.StaticIP != "":
+		b.Address = s.StaticIPs.row(b.StaticIP).Address
+	default:
+		if b.Address, err = s.freeBalancerAddress(ctx); err != nil {
+			return none, err
 		}
-		b.Address = address
 	}
 	b = b.at(now)
-	before := s.lastLoadBalancer
-	s.lastLoadBalancer = number
-	if err := commit(s, now, s.loadBalancers, b.ID, &b); err != nil {
-		s.lastLoadBalancer = before
-		return b, err
+	before := s.LoadBalancers.last
+	if b.ID == s.LoadBalancers.nextID() {
+		s.LoadBalancers.last++
+	}
+	if err := commit(s, now, s.LoadBalancers.table, b.ID, &b); err != nil {
+		s.LoadBalancers.last = before
+		return none, err
 	}
 	s.expectMoves()
 	klog.FromContext(ctx).Info("Load balancer written", "loadBalancer", b.ID, "name", b.Name, "state", b.State, "backends", len(b.Backends))
-	return b, nil
+	return b.shown(), nil
 }
 
 // checkBalancer checks a load balancer against the other resources. s.mu is
@@ -167,61 +197,38 @@ func (s *Store) checkBalancer(l wire.LoadBalancer) error {
 	if n, most := len(l.Backends), s.config.Limits.Backends; most > 0 && n > most {
 		return conflict(wire.CodeQuotaExceeded, "load balancer %s would have %d backends; the quota is %d for each load balancer", l.Name, n, most)
 	}
-	if l.StaticIP != "" && s.staticIPs.row(l.StaticIP) == nil {
+	if l.StaticIP != "" && s.StaticIPs.row(l.StaticIP) == nil {
 		return input.Invalid("staticIP", "%s does not exist", l.StaticIP)
 	}
-	for _, other := range s.loadBalancers.rows {
-		switch {
-		case other.ID == l.ID:
-		case other.Name == l.Name:
-			return conflict(wire.CodeAlreadyExists, "the name %s belongs to load balancer %s", l.Name, other.ID)
-		case l.StaticIP != "" && other.StaticIP == l.StaticIP:
+	if err := s.LoadBalancers.checkName(l.ID, l.Name); err != nil {
+		return err
+	}
+	for _, other := range s.LoadBalancers.rows {
+		if other.ID != l.ID && l.StaticIP != "" && other.StaticIP == l.StaticIP {
 			return conflict(wire.CodeConflict, "static IP %s is used by load balancer %s (%s)", l.StaticIP, other.ID, other.Name)
 		}
 	}
 	return nil
 }
 
-// balancerAddress returns the address of the static IP, or a free one. s.mu is
-// held.
-func (s *Store) balancerAddress(ctx context.Context, l wire.LoadBalancer) (string, error) {
-	if l.StaticIP != "" {
-		return s.staticIPs.row(l.StaticIP).Address, nil
-	}
-	return s.freeBalancerAddress(ctx)
-}
-
 // settleLoadBalancers activates the load balancers that are due. s.mu is held.
 func (s *Store) settleLoadBalancers(ctx context.Context, now time.Time) {
-	for _, b := range s.loadBalancers.all() {
+	for _, b := range s.LoadBalancers.all() {
 		if b.ActiveAt.IsZero() || b.ActiveAt.After(now) {
 			continue
 		}
 		active := b.at(now)
-		s.loadBalancers.remember(s.loadBalancers.exchange(now, b.ID, &active))
+		s.LoadBalancers.remember(s.LoadBalancers.exchange(now, b.ID, &active))
 		klog.FromContext(ctx).Info("Load balancer is active", "loadBalancer", b.ID, "name", b.Name, "address", b.Address)
 	}
 }
 
-// restorableBalancer checks a saved load balancer and puts it into its stored form.
-// It returns an error if the load balancer is invalid. s.mu is held.
-func (s *Store) restorableBalancer(b *balancer) error {
-	if err := restorable(loadBalancerIDs, b.ID, s.lastLoadBalancer, s.loadBalancers); err != nil {
-		return err
-	}
-	if !slices.Contains([]wire.LoadBalancerState{wire.LoadBalancerPending, wire.LoadBalancerActive}, b.State) {
-		return fmt.Errorf("state: %q is not a state of load balancers", b.State)
-	}
+func (s *Store) checkSavedBalancer(b *balancer) (err error) {
 	if !isBalancerAddress(b.Address) {
-		return fmt.Errorf("address: %q is not an address for load balancers", b.Address)
+		return input.Invalid("address", "%q is not an address for load balancers", b.Address)
 	}
-	if b.Traffic != nil {
-		return errors.New("traffic: must be empty, because it is not saved")
-	}
-	checked, err := checkedLoadBalancer(b.LoadBalancer)
-	if err != nil {
+	if b.LoadBalancer, err = checkedLoadBalancer(b.LoadBalancer); err != nil {
 		return err
 	}
-	b.LoadBalancer = checked
-	return s.checkBalancer(checked)
+	return s.checkBalancer(b.LoadBalancer)
 }

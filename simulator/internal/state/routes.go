@@ -2,8 +2,10 @@ package state
 
 import (
 	"context"
+	"net/netip"
 	"strings"
 	"time"
+	"unicode"
 
 	"k8s.io/klog/v2"
 
@@ -13,32 +15,6 @@ import (
 
 func routeIdentity(r wire.Route) identity {
 	return identity{id: r.ID, name: r.Name, tags: r.Tags, created: r.Created}
-}
-
-// Route returns one route.
-func (s *Store) Route(ctx context.Context, id string, v Distortions) (wire.Route, error) {
-	r := seen(ctx, s, s.routes, v, id)
-	if r == nil {
-		return wire.Route{}, missing("route", id)
-	}
-	return *r, nil
-}
-
-// ListRoutes returns a page of routes. If there are more pages, it also returns
-// the last ID on this page.
-func (s *Store) ListRoutes(ctx context.Context, q Query, v Distortions) ([]wire.Route, string) {
-	rows, next := page(ctx, s, s.routes, q, v)
-	all := make([]wire.Route, len(rows))
-	for n, r := range rows {
-		all[n] = *r
-	}
-	return all, next
-}
-
-// IdentifyRoutes completes a subject: it adds the ID and the name of each route that
-// the subject selects.
-func (s *Store) IdentifyRoutes(ctx context.Context, about Subject) Subject {
-	return identified(ctx, s, s.routes, about)
 }
 
 // CreateRoute creates a route.
@@ -66,7 +42,7 @@ func (s *Store) ChangeRoutes(ctx context.Context, wanted []wire.RouteChange, v D
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.settle(ctx)
-	last := s.lastRoute
+	last := s.Routes.last
 	outcomes := make([]wire.RouteOutcome, len(wanted))
 	var made []change[wire.Route]
 	for n, w := range wanted {
@@ -76,20 +52,20 @@ func (s *Store) ChangeRoutes(ctx context.Context, wanted []wire.RouteChange, v D
 			outcomes[n].Err = err
 		case after == nil:
 			outcomes[n].Route = *before
-			made = append(made, s.routes.exchange(now, before.ID, nil))
+			made = append(made, s.Routes.exchange(now, before.ID, nil))
 		default:
 			outcomes[n].Route = *after
-			made = append(made, s.routes.exchange(now, after.ID, after))
+			made = append(made, s.Routes.exchange(now, after.ID, after))
 		}
 	}
-	if err := keep(s, s.routes, made); err != nil {
-		s.lastRoute = last
+	if err := keep(s, s.Routes.table, made); err != nil {
+		s.Routes.last = last
 		return nil, err
 	}
 	for _, m := range made {
 		if r := m.before; r != nil {
 			klog.FromContext(ctx).Info("Route deleted", "route", r.ID, "name", r.Name, "destination", r.Destination)
-		} else if r := s.routes.row(m.id); r != nil {
+		} else if r := s.Routes.row(m.id); r != nil {
 			klog.FromContext(ctx).Info("Route created", "route", r.ID, "name", r.Name, "destination", r.Destination, "target", r.Target)
 		}
 	}
@@ -104,11 +80,8 @@ func (s *Store) changedRoute(w wire.RouteChange, now time.Time, v Distortions) (
 		r, err := s.routeToAdd(*w.Create, now)
 		return nil, &r, err
 	}
-	r := s.routes.row(w.Delete)
-	if r == nil || v.hides(routeIdentity(*r), now) {
-		return nil, nil, missing("route", w.Delete)
-	}
-	return r, nil, nil
+	before, err = s.Routes.visible(w.Delete, now, v)
+	return before, nil, err
 }
 
 // routeToAdd checks a route to be created, and returns it with a new ID. s.mu is
@@ -126,14 +99,14 @@ func (s *Store) routeToAdd(wanted wire.Route, now time.Time) (wire.Route, error)
 	if err := s.checkRouteName(r); err != nil {
 		return r, err
 	}
-	if m := s.instances.row(r.Target); r.Target != "" && (m == nil || m.State == wire.Terminated) {
+	if m := s.Instances.row(r.Target); r.Target != "" && (m == nil || m.State == wire.Terminated) {
 		return r, input.Invalid("target", "instance %s does not exist", r.Target)
 	}
-	if n, most := len(s.routes.ids), s.config.Limits.Routes; most > 0 && n >= most {
+	if n, most := len(s.Routes.table.ids), s.config.Limits.Routes; most > 0 && n >= most {
 		return r, conflict(wire.CodeQuotaExceeded, "the route table has %d routes, and its quota is %d", n, most)
 	}
-	s.lastRoute++
-	r.ID, r.Created, r.State = routeIDs.id(s.lastRoute), now, s.routeState(r)
+	r.ID, r.Created, r.State = s.Routes.nextID(), now, s.routeState(r)
+	s.Routes.last++
 	return r, nil
 }
 
@@ -144,7 +117,7 @@ func (s *Store) resolveTarget(r *wire.Route) error {
 		return nil
 	}
 	var ids []string
-	for _, m := range s.instances.all() {
+	for _, m := range s.Instances.all() {
 		if m.Name == r.TargetName && m.State != wire.Terminated {
 			ids = append(ids, m.ID)
 		}
@@ -162,17 +135,13 @@ func (s *Store) resolveTarget(r *wire.Route) error {
 // checkRouteName requires that no other route has the name. With UniqueRoutes,
 // no other route may have the destination either. s.mu is held.
 func (s *Store) checkRouteName(r wire.Route) error {
-	var rival *wire.Route
-	for _, other := range s.routes.rows {
-		switch {
-		case other.Name == r.Name:
-			return conflict(wire.CodeAlreadyExists, "the name %s belongs to route %s", r.Name, other.ID)
-		case s.config.Limits.UniqueRoutes && other.Destination == r.Destination:
-			rival = other
-		}
+	if err := s.Routes.checkName(r.ID, r.Name); err != nil {
+		return err
 	}
-	if rival != nil {
-		return conflict(wire.CodeConflict, "the destination %s belongs to route %s (%s)", r.Destination, rival.ID, rival.Name)
+	for _, other := range s.Routes.rows {
+		if s.config.Limits.UniqueRoutes && other.Destination == r.Destination {
+			return conflict(wire.CodeConflict, "the destination %s belongs to route %s (%s)", r.Destination, other.ID, other.Name)
+		}
 	}
 	return nil
 }
@@ -183,7 +152,7 @@ func (s *Store) routeState(r wire.Route) wire.RouteState {
 	if r.Target == "" {
 		return r.State
 	}
-	if m := s.instances.row(r.Target); m != nil && (m.State == wire.Pending || m.State == wire.Running) {
+	if m := s.Instances.row(r.Target); m != nil && (m.State == wire.Pending || m.State == wire.Running) {
 		return wire.RouteActive
 	}
 	return wire.RouteBlackhole
@@ -193,14 +162,74 @@ func (s *Store) routeState(r wire.Route) wire.RouteState {
 // not needed when an instance changes by itself, such as from pending to running,
 // because such changes do not affect the state of a route. s.mu is held.
 func (s *Store) followTargets(ctx context.Context, now time.Time) {
-	for _, r := range s.routes.all() {
+	for _, r := range s.Routes.all() {
 		state := s.routeState(*r)
 		if state == r.State {
 			continue
 		}
 		changed := *r
 		changed.State = state
-		s.routes.remember(s.routes.exchange(now, r.ID, &changed))
+		s.Routes.remember(s.Routes.exchange(now, r.ID, &changed))
 		klog.FromContext(ctx).Info("Route changed with its target", "route", r.ID, "name", r.Name, "target", r.Target, "state", state)
 	}
+}
+
+// newRoute returns the route that a request asks to create. It has no ID yet.
+func newRoute(r wire.Route) (wire.Route, error) {
+	switch {
+	case r.ID != "":
+		return r, input.Invalid("id", "must be empty; the cloud sets it")
+	case !r.Created.IsZero():
+		return r, input.Invalid("created", "must be empty; the cloud sets it")
+	case r.State == "":
+		r.State = wire.RouteActive
+	case r.State != wire.RouteBlackhole || r.Target != "" || r.TargetName != "":
+		return r, input.Invalid("state", "must be empty; only a route without a target can be made as a %s", wire.RouteBlackhole)
+	}
+	if r.Target != "" && r.TargetName != "" {
+		return r, input.Invalid("targetName", "must be empty if there is a target")
+	}
+	return checkedRoute(r)
+}
+
+// checkedRoute checks a route and returns it in its stored form.
+func checkedRoute(r wire.Route) (wire.Route, error) {
+	err := input.CheckName(r.Name, wire.MaxRouteName)
+	if err != nil {
+		return r, err
+	}
+	if r.Destination, err = checkedDestination(r.Destination); err != nil {
+		return r, err
+	}
+	if _, ok := instanceIDs.number(r.Target); !ok && r.Target != "" {
+		return r, input.Invalid("target", "%q is not an instance ID", r.Target)
+	}
+	if len(r.TargetAddresses) > 0 {
+		if r.TargetAddresses, err = checkedAddresses("targetAddresses", r.TargetAddresses); err != nil {
+			return r, err
+		}
+	}
+	return r, input.CheckTags(r.Tags)
+}
+
+// checkedDestination checks a destination and returns it in its stored form. It accepts a
+// range or a name. A name must begin with a letter and contain neither "/" nor ":",
+// because it could be a mistyped range otherwise.
+func checkedDestination(text string) (string, error) {
+	if prefix, err := netip.ParsePrefix(text); err == nil {
+		return prefix.Masked().String(), nil
+	}
+	if input.CheckWord("destination", text) == nil && unicode.IsLetter([]rune(text)[0]) && !strings.ContainsAny(text, "/:") {
+		return text, nil
+	}
+	return "", input.Invalid("destination", "%q is neither a range such as 10.244.1.0/24 nor the name of a list of ranges such as pl-00000001", text)
+}
+
+// checkSavedRoute puts a saved route into its stored form. The target may have changed
+// after the route was saved, so the state is computed again.
+func (s *Store) checkSavedRoute(r *wire.Route) (err error) {
+	if *r, err = checkedRoute(*r); err == nil {
+		r.State = s.routeState(*r)
+	}
+	return err
 }

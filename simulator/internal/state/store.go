@@ -1,3 +1,14 @@
+// Package state holds the resources of the simulated cloud: its instances, load
+// balancers, static IPs, routes and volumes. It also holds their recent past,
+// and the rules by which they change.
+//
+// One mutex guards all resources. Each resource is a row of a table. A row is never
+// changed, only replaced, so it can still be used after the mutex is unlocked. A change
+// is saved before any caller sees it. If it cannot be saved, it is undone.
+//
+// It imports wire and input. It serves no requests and opens no sockets. Config has a
+// function that recognises the addresses of other clouds. Packages faults, forward, api
+// and simulator may import it.
 package state
 
 import (
@@ -19,9 +30,9 @@ type Config struct {
 	Clock  clock.Clock
 	Delays Delays
 	Limits Limits
-	// Save makes the state durable. Its argument is a function that returns the state to
-	// save. If Save is nil, the state is only in memory.
-	Save func(func() Saved) error
+	// File is the path of the file that keeps the state across restarts. If it is empty,
+	// the state is only in memory.
+	File string
 	// IsForeign reports whether an address belongs to another cloud. If IsForeign is nil,
 	// no address belongs to another cloud.
 	IsForeign func(context.Context, netip.Addr) bool
@@ -45,51 +56,51 @@ type Limits struct {
 
 // Store holds all resources.
 type Store struct {
+	Instances     *Resources[machine, wire.Instance]
+	LoadBalancers *Resources[balancer, wire.LoadBalancer]
+	StaticIPs     *Resources[reserved, wire.StaticIP]
+	Routes        *Resources[wire.Route, wire.Route]
+	Volumes       *Resources[disk, wire.Volume]
+
 	config Config
 	clock  clock.Clock
+	began  time.Time
 
-	mu               sync.Mutex
-	instances        *table[machine]    // its rows are guarded by mu
-	loadBalancers    *table[balancer]   // its rows are guarded by mu
-	staticIPs        *table[reserved]   // its rows are guarded by mu
-	routes           *table[wire.Route] // its rows are guarded by mu
-	volumes          *table[disk]       // its rows are guarded by mu
-	lastInstance     int                // guarded by mu
-	lastLoadBalancer int                // guarded by mu
-	lastStaticIP     int                // guarded by mu
-	lastRoute        int                // guarded by mu
-	lastVolume       int                // guarded by mu
-	nextMove         time.Time          // guarded by mu; when the state will next change by itself
-	revision         int64              // guarded by mu; grows with each change
-	changed          chan struct{}      // guarded by mu; closed at the next change
-	began            time.Time
+	mu       sync.Mutex
+	nextMove time.Time     // guarded by mu; when the state will next change by itself
+	revision int64         // guarded by mu; grows with each change
+	changed  chan struct{} // guarded by mu; closed at the next change
 }
 
 // maxBalancerPast is the maximum number of remembered changes of load balancers.
 // It is lower than maxPast, because each change contains all backends.
 const maxBalancerPast = 1_000
 
-// New returns a store without resources.
-func New(config Config) *Store {
-	if config.Save == nil {
-		config.Save = func(func() Saved) error { return nil }
-	}
+// New returns a store with the resources of the state file. It returns an error if the
+// file is invalid.
+func New(config Config) (*Store, error) {
 	if config.IsForeign == nil {
 		config.IsForeign = func(context.Context, netip.Addr) bool { return false }
 	}
-	s := &Store{
-		config:        config,
-		clock:         config.Clock,
-		instances:     newTable(machine.identity),
-		loadBalancers: newTable(balancer.identity),
-		staticIPs:     newTable(reserved.identity),
-		routes:        newTable(routeIdentity),
-		changed:       make(chan struct{}),
-		began:         config.Clock.Now(),
-		volumes:       newTable(disk.identity),
+	s := &Store{config: config, clock: config.Clock, began: config.Clock.Now(), changed: make(chan struct{})}
+	s.Instances = &Resources[machine, wire.Instance]{
+		store: s, what: "instance", ids: instanceIDs, table: newTable(machine.identity),
+		show: func(m *machine) wire.Instance { return m.Instance },
 	}
-	s.loadBalancers.longest = maxBalancerPast
-	return s
+	s.LoadBalancers = &Resources[balancer, wire.LoadBalancer]{
+		store: s, what: "load balancer", ids: loadBalancerIDs, table: newTable(balancer.identity), show: (*balancer).shown,
+	}
+	s.LoadBalancers.longest = maxBalancerPast
+	s.StaticIPs = &Resources[reserved, wire.StaticIP]{
+		store: s, what: "static IP", ids: staticIPIDs, table: newTable(reserved.identity), show: s.shownStaticIP,
+	}
+	s.Routes = &Resources[wire.Route, wire.Route]{
+		store: s, what: "route", ids: routeIDs, table: newTable(routeIdentity), show: func(r *wire.Route) wire.Route { return *r },
+	}
+	s.Volumes = &Resources[disk, wire.Volume]{
+		store: s, what: "volume", ids: volumeIDs, table: newTable(disk.identity), show: func(d *disk) wire.Volume { return d.Volume },
+	}
+	return s, s.load()
 }
 
 // Revision returns the revision of the state. While the revision stays the same, nothing
@@ -125,11 +136,11 @@ func (s *Store) expectMoves() {
 			s.nextMove = at
 		}
 	}
-	for _, m := range s.instances.rows {
-		expect(m.moves())
+	for _, m := range s.Instances.rows {
+		expect(m.NextAt)
 	}
-	for _, b := range s.loadBalancers.rows {
-		expect(b.moves())
+	for _, b := range s.LoadBalancers.rows {
+		expect(b.ActiveAt)
 	}
 }
 
@@ -145,7 +156,7 @@ func keep[T any](s *Store, t *table[T], made []change[T]) error {
 	if len(made) == 0 {
 		return nil
 	}
-	if err := s.config.Save(s.saved); err != nil {
+	if err := s.save(); err != nil {
 		for _, m := range slices.Backward(made) {
 			t.replace(m.id, m.before)
 		}

@@ -2,13 +2,10 @@ package state
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"k8s.io/klog/v2"
 
 	"github.com/fairlead-k8s/fairlead/simulator/internal/input"
 	"github.com/fairlead-k8s/fairlead/simulator/wire"
@@ -22,32 +19,6 @@ type disk struct {
 }
 
 func (d disk) identity() identity { return identity{id: d.ID, name: d.Name, created: d.Created} }
-
-// Volume returns one volume.
-func (s *Store) Volume(ctx context.Context, id string, v Distortions) (wire.Volume, error) {
-	d := seen(ctx, s, s.volumes, v, id)
-	if d == nil {
-		return wire.Volume{}, missing("volume", id)
-	}
-	return d.Volume, nil
-}
-
-// ListVolumes returns a page of volumes. If there are more pages, it also returns
-// the last ID on this page.
-func (s *Store) ListVolumes(ctx context.Context, q Query, v Distortions) ([]wire.Volume, string) {
-	rows, next := page(ctx, s, s.volumes, q, v)
-	all := make([]wire.Volume, len(rows))
-	for n, d := range rows {
-		all[n] = d.Volume
-	}
-	return all, next
-}
-
-// IdentifyVolumes completes a subject: it adds the ID and the name of each volume
-// that the subject selects.
-func (s *Store) IdentifyVolumes(ctx context.Context, about Subject) Subject {
-	return identified(ctx, s, s.volumes, about)
-}
 
 // CreateVolume creates a volume.
 func (s *Store) CreateVolume(ctx context.Context, wanted wire.Volume) (wire.Volume, error) {
@@ -67,33 +38,16 @@ func (s *Store) CreateVolume(ctx context.Context, wanted wire.Volume) (wire.Volu
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.settle(ctx)
-	if err := s.checkVolume(wanted); err != nil {
+	wanted.ID = s.Volumes.nextID()
+	if err := s.Volumes.checkName(wanted.ID, wanted.Name); err != nil {
 		return wanted, err
 	}
-	s.lastVolume++
-	wanted.ID = volumeIDs.id(s.lastVolume)
-	if err := commit(s, now, s.volumes, wanted.ID, &disk{Volume: wanted, Created: now}); err != nil {
-		s.lastVolume--
-		return wanted, err
-	}
-	klog.FromContext(ctx).Info("Volume created", "volume", wanted.ID, "name", wanted.Name, "zones", wanted.Zones)
-	return wanted, nil
+	return s.Volumes.add(ctx, now, &disk{Volume: wanted, Created: now})
 }
 
 // DeleteVolume deletes a volume.
 func (s *Store) DeleteVolume(ctx context.Context, id string, v Distortions) (wire.Volume, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.settle(ctx)
-	d := s.volumes.row(id)
-	if d == nil || v.hides(d.identity(), now) {
-		return wire.Volume{}, missing("volume", id)
-	}
-	if err := commit(s, now, s.volumes, id, nil); err != nil {
-		return d.Volume, err
-	}
-	klog.FromContext(ctx).Info("Volume deleted", "volume", id, "name", d.Name)
-	return d.Volume, nil
+	return s.Volumes.remove(ctx, id, v, func(*disk) error { return nil })
 }
 
 // checkedVolume checks a volume and returns it in its stored form.
@@ -122,29 +76,7 @@ func checkedVolume(v wire.Volume) (wire.Volume, error) {
 	return v, nil
 }
 
-// checkVolume checks a new volume against the others. s.mu is held.
-func (s *Store) checkVolume(wanted wire.Volume) error {
-	for _, other := range s.volumes.rows {
-		if other.Name == wanted.Name {
-			return conflict(wire.CodeAlreadyExists, "the name %s belongs to volume %s", wanted.Name, other.ID)
-		}
-	}
-	return nil
-}
-
-// restorableVolume checks a saved volume and puts it into its stored form. It returns
-// an error if the volume is invalid. s.mu is held.
-func (s *Store) restorableVolume(d *disk) error {
-	if err := restorable(volumeIDs, d.ID, s.lastVolume, s.volumes); err != nil {
-		return err
-	}
-	if d.Created.IsZero() {
-		return errors.New("created: is missing")
-	}
-	checked, err := checkedVolume(d.Volume)
-	if err != nil {
-		return err
-	}
-	d.Volume = checked
-	return s.checkVolume(checked)
+func checkSavedVolume(d *disk) (err error) {
+	d.Volume, err = checkedVolume(d.Volume)
+	return err
 }

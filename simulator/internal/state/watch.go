@@ -59,19 +59,19 @@ func (s *Store) changesSince(ctx context.Context, since string, v Distortions) (
 	// A place is valid only for this process, because each process has its own
 	// log.
 	process := strconv.FormatInt(s.began.UnixNano(), 36)
-	found := wire.InstanceChanges{Changed: []wire.InstanceRef{}, Resume: process + "." + strconv.FormatInt(s.instances.changes, 10)}
+	found := wire.InstanceChanges{Changed: []wire.InstanceRef{}, Resume: process + "." + strconv.FormatInt(s.Instances.changes, 10)}
 	if since == "" {
 		return found, next, nil
 	}
 	of, place, _ := strings.Cut(since, ".")
 	n, err := strconv.ParseInt(place, 10, 64)
-	changes, known := s.instances.since(n)
+	changes, known := s.Instances.since(n)
 	if err != nil || of != process || !known {
 		return wire.InstanceChanges{}, next, &wire.APIError{StatusCode: http.StatusGone, Code: wire.CodeExpired, Message: "changes since " + strconv.Quote(since) + " are no longer known"}
 	}
 	seen := map[string]bool{}
 	for _, c := range slices.Backward(changes) {
-		row := s.instances.row(c.id)
+		row := s.Instances.row(c.id)
 		if row == nil {
 			row = c.before
 		}

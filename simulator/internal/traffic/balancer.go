@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/netip"
 	"sync"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 // balancer is one load balancer. Only Apply and Close change it, and only one of them
@@ -23,7 +25,7 @@ type balancer struct {
 
 // door is the protocol, address and port at which a front listens.
 type door struct {
-	protocol Protocol
+	protocol wire.Protocol
 	at       netip.AddrPort
 }
 
@@ -58,7 +60,7 @@ func (b *balancer) giveUp(w Balancer) {
 	for _, f := range gone {
 		f.shut()
 		drain := w.Drain
-		if f.door.protocol == UDP {
+		if f.door.protocol == wire.UDP {
 			drain = 0 // answers to the client need the socket, which is now closed
 		}
 		f.pool.set(nil, nil, drain)
@@ -123,7 +125,7 @@ func (w Balancer) probed(l Listener, backend Backend) (probeTarget, bool) {
 		return probeTarget{}, false
 	case w.Check.Port != 0:
 		return probeTarget{netip.AddrPortFrom(backend.Address, w.Check.Port), w.Check.Path}, true
-	case l.Protocol == TCP:
+	case l.Protocol == wire.TCP:
 		return probeTarget{netip.AddrPortFrom(backend.Address, l.BackendPort), ""}, true
 	}
 	return probeTarget{}, false

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 // front is one listener of a load balancer.
@@ -77,14 +79,14 @@ func (f *front) listen(ctx context.Context) (socket, error) {
 
 func (f *front) bind(ctx context.Context, port uint16) (socket, error) {
 	address := netip.AddrPortFrom(f.door.at.Addr(), port).String()
-	if f.door.protocol == UDP {
+	if f.door.protocol == wire.UDP {
 		conn, err := f.balancer.plane.sockets.ListenPacket(ctx, "udp4", address)
 		if err != nil {
 			return nil, err
 		}
 		udp, ok := conn.(*net.UDPConn)
 		if !ok {
-			return nil, fmt.Errorf("%T is not a UDP socket", conn)
+			return nil, fmt.Errorf("%T is not a wire.UDP socket", conn)
 		}
 		return newUDPSocket(f, udp), nil
 	}
@@ -159,7 +161,7 @@ func (f *front) try(ctx context.Context, m *member, hold func(*member, net.Conn)
 }
 
 func (f *front) network() string {
-	if f.door.protocol == UDP {
+	if f.door.protocol == wire.UDP {
 		return "udp4"
 	}
 	return "tcp4"

@@ -10,11 +10,13 @@ import (
 	"sync"
 
 	"k8s.io/klog/v2"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 // verdict is the result of all checks of a backend so far.
 type verdict struct {
-	health Health
+	health wire.BackendHealth
 	why    string // why the backend is not healthy
 	streak int    // number of successive results that contradict the verdict
 }
@@ -22,22 +24,22 @@ type verdict struct {
 // after returns the verdict after one more check.
 func (v verdict) after(err error, c Checks) verdict {
 	switch {
-	case err == nil && v.health != Unhealthy:
-		return verdict{health: Healthy}
+	case err == nil && v.health != wire.BackendUnhealthy:
+		return verdict{health: wire.BackendHealthy}
 	case err == nil:
 		v.streak++
 		if v.streak >= c.HealthyAfter {
-			return verdict{health: Healthy}
+			return verdict{health: wire.BackendHealthy}
 		}
 		return v
-	case v.health == Unhealthy:
-		return verdict{health: Unhealthy, why: err.Error()}
+	case v.health == wire.BackendUnhealthy:
+		return verdict{health: wire.BackendUnhealthy, why: err.Error()}
 	}
 	v.streak++
 	if v.streak >= c.UnhealthyAfter {
-		return verdict{health: Unhealthy, why: err.Error()}
+		return verdict{health: wire.BackendUnhealthy, why: err.Error()}
 	}
-	if v.health == Checking {
+	if v.health == wire.BackendChecking {
 		v.why = err.Error()
 	}
 	return v
@@ -69,7 +71,7 @@ func (p *Plane) startProbe(balancer string, target probeTarget) *probe {
 		target:  target,
 		logger:  klog.FromContext(ctx).WithValues("loadBalancer", balancer, "backend", target.at),
 		stop:    stop,
-		verdict: verdict{health: Checking, why: "it has not answered a health check yet"},
+		verdict: verdict{health: wire.BackendChecking, why: "it has not answered a health check yet"},
 		http: &http.Client{
 			// A check uses no proxy, and always a new connection.
 			Transport:     &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{}).DialContext},
@@ -80,7 +82,7 @@ func (p *Plane) startProbe(balancer string, target probeTarget) *probe {
 	return probe
 }
 
-func (p *probe) state() (Health, string) {
+func (p *probe) state() (wire.BackendHealth, string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.verdict.health, p.verdict.why

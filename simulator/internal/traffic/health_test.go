@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 func TestVerdict(t *testing.T) {
@@ -26,7 +28,7 @@ func TestVerdict(t *testing.T) {
 		"BroughtBackItHasAllItsChancesAgain":  {"+---++--", "HHHUUHHH"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := verdict{health: Checking}
+			v := verdict{health: wire.BackendChecking}
 			var got strings.Builder
 			for n, answer := range row.answers {
 				var err error
@@ -35,10 +37,10 @@ func TestVerdict(t *testing.T) {
 				}
 				v = v.after(err, checks)
 				got.WriteString(strings.ToUpper(string(v.health)[:1]))
-				if v.health == Unhealthy && err != nil && v.why != err.Error() {
+				if v.health == wire.BackendUnhealthy && err != nil && v.why != err.Error() {
 					t.Errorf("after answer %d it says %q", n, v.why)
 				}
-				if (v.why == "") != (v.health == Healthy) {
+				if (v.why == "") != (v.health == wire.BackendHealthy) {
 					t.Errorf("after answer %d it is %s because of %q", n, v.health, v.why)
 				}
 			}
@@ -58,14 +60,14 @@ func TestBackendIsTakenOutAndBack(t *testing.T) {
 		old = append(old, v)
 	}
 	a.stop(t)
-	awaitHealth(t, p, w.ID, func(h []Health) bool { return h[0] == Unhealthy && h[1] == Healthy })
+	awaitHealth(t, p, w.ID, func(h []wire.BackendHealth) bool { return h[0] == wire.BackendUnhealthy && h[1] == wire.BackendHealthy })
 	for _, v := range old {
 		if _, err := v.say("still there"); err != nil {
 			t.Errorf("an open connection: %v", err)
 		}
 	}
 	a.start(t)
-	awaitHealth(t, p, w.ID, func(h []Health) bool { return h[0] == Healthy })
+	awaitHealth(t, p, w.ID, func(h []wire.BackendHealth) bool { return h[0] == wire.BackendHealthy })
 }
 
 func TestRemovedBackendIsNotCheckedAnyMore(t *testing.T) {
@@ -126,11 +128,11 @@ func TestHealthByHTTP(t *testing.T) {
 	ofA.Store(200)
 	ofB.Store(503)
 	w := balancerOf(a, b)
-	w.Listeners = append(w.Listeners, Listener{UDP, servicePort, nodePort})
+	w.Listeners = append(w.Listeners, Listener{wire.UDP, servicePort, nodePort})
 	w.Check = Check{Port: nodeHealth(t, a.address, &ofA), Path: "/healthz"}
 	nodeHealth(t, b.address, &ofB)
 	apply(t, p, w)
-	awaitHealth(t, p, w.ID, func(h []Health) bool { return h[0] == Healthy && h[1] == Unhealthy })
+	awaitHealth(t, p, w.ID, func(h []wire.BackendHealth) bool { return h[0] == wire.BackendHealthy && h[1] == wire.BackendUnhealthy })
 	if why := report(t, p, w.ID).Backends[1].Why; !strings.HasSuffix(why, "answers 503 Service Unavailable") {
 		t.Errorf("why: %s", why)
 	}
@@ -140,10 +142,12 @@ func TestHealthByHTTP(t *testing.T) {
 	}
 	ofB.Store(http.StatusFound)
 	ofA.Store(http.StatusInternalServerError)
-	awaitHealth(t, p, w.ID, func(h []Health) bool { return h[0] == Unhealthy && h[1] == Unhealthy })
+	awaitHealth(t, p, w.ID, func(h []wire.BackendHealth) bool {
+		return h[0] == wire.BackendUnhealthy && h[1] == wire.BackendUnhealthy
+	})
 	mustBeTurnedAway(t, w.at())
 	ofB.Store(200)
-	awaitHealth(t, p, w.ID, func(h []Health) bool { return h[1] == Healthy })
+	awaitHealth(t, p, w.ID, func(h []wire.BackendHealth) bool { return h[1] == wire.BackendHealthy })
 	_, name := mustVisit(t, w.at())
 	diff(t, "answered by", "b", name)
 }
@@ -155,9 +159,9 @@ func TestHealthOfEachListener(t *testing.T) {
 	a := newMachine(t, "a")
 	w := balancerOf(a)
 	applyWell(t, p, w) // later the report hides the health at this port
-	w.Listeners = append(w.Listeners, Listener{TCP, servicePort + 1, nodePort + 1})
+	w.Listeners = append(w.Listeners, Listener{wire.TCP, servicePort + 1, nodePort + 1})
 	apply(t, p, w)
-	awaitHealth(t, p, w.ID, func(h []Health) bool { return h[0] == Unhealthy })
+	awaitHealth(t, p, w.ID, func(h []wire.BackendHealth) bool { return h[0] == wire.BackendUnhealthy })
 	_, name := mustVisit(t, w.at())
 	diff(t, "the port that is served", "a", name)
 	mustBeTurnedAway(t, netip.AddrPortFrom(w.Address, servicePort+1).String())

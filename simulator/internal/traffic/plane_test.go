@@ -10,6 +10,8 @@ import (
 	"time"
 
 	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 func TestCloseEndsEverything(t *testing.T) {
@@ -19,7 +21,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	p := New(t.Context(), Config{Checks: quick()})
 	w := balancerOf(a, b)
 	w.Drain = time.Hour
-	w.Listeners = append(w.Listeners, Listener{UDP, servicePort, nodePort})
+	w.Listeners = append(w.Listeners, Listener{wire.UDP, servicePort, nodePort})
 	applyWell(t, p, w)
 	var open []*visitor
 	for range 4 {
@@ -56,7 +58,7 @@ func TestManyAtOnce(t *testing.T) {
 				wanted := []Balancer{w, w.with(a), w.with(b), w.with()}[n%4]
 				wanted.Listeners = append([]Listener{}, wanted.Listeners...)
 				if n%3 == 0 {
-					wanted.Listeners = append(wanted.Listeners, Listener{UDP, servicePort, nodePort})
+					wanted.Listeners = append(wanted.Listeners, Listener{wire.UDP, servicePort, nodePort})
 				}
 				if err := p.Apply([]Balancer{wanted}); err != nil { //nolint:contextcheck // the connections outlive the call
 					t.Error(err)

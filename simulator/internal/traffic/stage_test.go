@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 const (
@@ -122,7 +124,7 @@ func (m *machine) backend() Backend { return Backend{ID: m.name, Address: m.addr
 func balancerOf(machines ...*machine) Balancer {
 	b := Balancer{
 		ID: "lb-1", Address: someAddress(),
-		Listeners:    []Listener{{TCP, servicePort, nodePort}},
+		Listeners:    []Listener{{wire.TCP, servicePort, nodePort}},
 		SourceRanges: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
 	}
 	return b.with(machines...)
@@ -149,9 +151,9 @@ func apply(t *testing.T, p *Plane, wanted ...Balancer) {
 func applyWell(t *testing.T, p *Plane, wanted Balancer) {
 	t.Helper()
 	apply(t, p, wanted)
-	awaitHealth(t, p, wanted.ID, func(h []Health) bool {
+	awaitHealth(t, p, wanted.ID, func(h []wire.BackendHealth) bool {
 		for _, health := range h {
-			if health != Healthy && health != Draining {
+			if health != wire.BackendHealthy && health != wire.BackendDraining {
 				return false
 			}
 		}
@@ -159,19 +161,19 @@ func applyWell(t *testing.T, p *Plane, wanted Balancer) {
 	})
 }
 
-func report(t *testing.T, p *Plane, id string) Report {
+func report(t *testing.T, p *Plane, id string) *wire.Traffic {
 	t.Helper()
-	r, ok := p.Report(id)
-	if !ok {
+	r := p.Report(id)
+	if r == nil {
 		t.Fatalf("no report of %s", id)
 	}
 	return r
 }
 
-func awaitHealth(t *testing.T, p *Plane, id string, ok func([]Health) bool) {
+func awaitHealth(t *testing.T, p *Plane, id string, ok func([]wire.BackendHealth) bool) {
 	t.Helper()
 	await(t, "the health of the backends", func() (string, bool) {
-		var all []Health
+		var all []wire.BackendHealth
 		for _, b := range report(t, p, id).Backends {
 			all = append(all, b.Health)
 		}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 func TestTCP(t *testing.T) {
@@ -31,13 +33,13 @@ func TestTCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	diff(t, "a client that has closed its own direction is answered", name+": the end\n", readAll(t, first))
-	diff(t, "listeners", []ListenerReport{{Listener: w.Listeners[0], Address: w.at(), Connections: 2}}, report(t, p, w.ID).Listeners)
+	diff(t, "listeners", []wire.ListenerTraffic{{Protocol: wire.TCP, Port: int(w.Listeners[0].Port), Address: w.at(), Connections: 2}}, report(t, p, w.ID).Listeners)
 	in, short, long := int64(len("hello\n")), int64(len("x: hello\n")), int64(len("x: hello\nx: the end\n"))
-	want := []BackendReport{
-		{ID: name, Health: Healthy, Connections: 1, BytesIn: in, BytesOut: long},
-		{ID: other, Health: Healthy, Connections: 1, BytesIn: in, BytesOut: short, Open: 1},
+	want := []wire.BackendTraffic{
+		{Instance: name, Health: wire.BackendHealthy, Connections: 1, BytesIn: in, BytesOut: long},
+		{Instance: other, Health: wire.BackendHealthy, Connections: 1, BytesIn: in, BytesOut: short, Open: 1},
 	}
-	slices.SortFunc(want, func(x, y BackendReport) int { return strings.Compare(x.ID, y.ID) })
+	slices.SortFunc(want, func(x, y wire.BackendTraffic) int { return strings.Compare(x.Instance, y.Instance) })
 	await(t, "the report of the backends", func() (string, bool) {
 		d := cmp.Diff(want, report(t, p, w.ID).Backends)
 		return d, d == ""
@@ -76,10 +78,10 @@ func TestConnectionsOfARemovedBackendLiveOnWhileItDrains(t *testing.T) {
 }
 
 // told returns the ID, health and number of open connections of each backend.
-func told(r Report) []string {
+func told(r *wire.Traffic) []string {
 	var all []string
 	for _, b := range r.Backends {
-		all = append(all, b.ID+" "+string(b.Health)+" "+string(rune('0'+b.Open)))
+		all = append(all, b.Instance+" "+string(b.Health)+" "+string(rune('0'+b.Open)))
 	}
 	return all
 }
@@ -109,12 +111,12 @@ func TestRemovedListenerDrainsToo(t *testing.T) {
 	applyWell(t, p, w)
 	old, _ := mustVisit(t, w.at())
 	before := w.at()
-	w.Listeners = []Listener{{TCP, servicePort + 1, nodePort}}
+	w.Listeners = []Listener{{wire.TCP, servicePort + 1, nodePort}}
 	applyWell(t, p, w)
 	mustNotListen(t, before)
 	mustStillSay(t, old)
 	w.Address = someAddress()
-	w.Listeners = []Listener{{TCP, servicePort, nodePort}}
+	w.Listeners = []Listener{{wire.TCP, servicePort, nodePort}}
 	applyWell(t, p, w)
 	_, name := mustVisit(t, w.at())
 	diff(t, "at the new address", "a", name)
@@ -127,7 +129,7 @@ func TestBackendPortMayChangeWithoutAGap(t *testing.T) {
 	w := balancerOf(a)
 	applyWell(t, p, w)
 	socket := p.balancers[w.ID].fronts[w.door(w.Listeners[0])].socket
-	w.Listeners = []Listener{{TCP, servicePort, nodePort + 1}}
+	w.Listeners = []Listener{{wire.TCP, servicePort, nodePort + 1}}
 	apply(t, p, w)
 	if p.balancers[w.ID].fronts[w.door(w.Listeners[0])].socket != socket {
 		t.Error("the socket was closed although the listener stayed")
@@ -144,7 +146,7 @@ func TestDeletedLoadBalancerCutsItsConnections(t *testing.T) {
 	apply(t, p)
 	mustBeCut(t, old)
 	mustNotListen(t, w.at())
-	if _, ok := p.Report(w.ID); ok {
+	if p.Report(w.ID) != nil {
 		t.Error("it is still reported")
 	}
 	applyWell(t, p, w)
@@ -159,7 +161,7 @@ func TestAddressPassesOnInOneStep(t *testing.T) {
 	apply(t, p, one, two)
 	one.Address, two.Address = two.Address, one.Address
 	apply(t, p, one, two)
-	awaitHealth(t, p, one.ID, func(h []Health) bool { return h[0] == Healthy })
+	awaitHealth(t, p, one.ID, func(h []wire.BackendHealth) bool { return h[0] == wire.BackendHealthy })
 	_, name := mustVisit(t, one.at())
 	diff(t, "at the address that the other one had", "a", name)
 }
@@ -182,12 +184,12 @@ func TestWithoutABackendThatIsWell(t *testing.T) {
 			mustBeTurnedAway(t, w.at())
 			r := report(t, p, w.ID)
 			diff(t, "rejected", int64(2), r.Listeners[0].Rejected)
-			awaitHealth(t, p, w.ID, func(h []Health) bool {
-				return !slices.ContainsFunc(h, func(h Health) bool { return h != Unhealthy })
+			awaitHealth(t, p, w.ID, func(h []wire.BackendHealth) bool {
+				return !slices.ContainsFunc(h, func(h wire.BackendHealth) bool { return h != wire.BackendUnhealthy })
 			})
 			for _, b := range report(t, p, w.ID).Backends {
 				if b.Why == "" {
-					t.Errorf("the report does not say why %s is unhealthy", b.ID)
+					t.Errorf("the report does not say why %s is unhealthy", b.Instance)
 				}
 			}
 			diff(t, "health checks of a machine that is off", 0, off.visits())
@@ -205,7 +207,7 @@ func TestBackendThatIsSwitchedOff(t *testing.T) {
 	w = w.with(a, b)
 	w.Backends[0].Off = "the instance is stopping"
 	apply(t, p, w)
-	awaitHealth(t, p, w.ID, func(h []Health) bool { return h[1] == Healthy })
+	awaitHealth(t, p, w.ID, func(h []wire.BackendHealth) bool { return h[1] == wire.BackendHealthy })
 	mustStillSay(t, old)
 	for range 3 {
 		_, name := mustVisit(t, w.at())
@@ -227,7 +229,7 @@ func TestConnectionThatIsNotTakenGoesElsewhere(t *testing.T) {
 		diff(t, "answered by", "b", name)
 	}
 	r := report(t, p, w.ID)
-	if r.Backends[0].Failures < 1 || r.Backends[0].Health != Healthy {
+	if r.Backends[0].Failures < 1 || r.Backends[0].Health != wire.BackendHealthy {
 		t.Errorf("got %+v; want failures that do not change the health", r.Backends[0])
 	}
 	b.stop(t)
@@ -327,12 +329,12 @@ func TestPortThatTakesAPrivilegeIsMapped(t *testing.T) {
 	}}
 	p := newPlane(t, Config{Sockets: unprivileged})
 	w := balancerOf(newMachine(t, "a"))
-	w.Listeners = []Listener{{TCP, 80, nodePort}, {UDP, 80, nodePort}, {TCP, 443, nodePort}, {TCP, 8080, nodePort}}
+	w.Listeners = []Listener{{wire.TCP, 80, nodePort}, {wire.UDP, 80, nodePort}, {wire.TCP, 443, nodePort}, {wire.TCP, 8080, nodePort}}
 	applyWell(t, p, w)
 	var shown []string
 	for _, l := range report(t, p, w.ID).Listeners {
 		shown = append(shown, l.Address)
-		if l.Protocol == TCP {
+		if l.Protocol == wire.TCP {
 			mustVisit(t, l.Address)
 		}
 	}

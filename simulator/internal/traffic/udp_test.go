@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 // answerUDP makes the machine answer a datagram in the same way as a line.
@@ -83,7 +85,7 @@ const (
 
 func udpBalancer(machines ...*machine) Balancer {
 	w := balancerOf(machines...)
-	w.Listeners = []Listener{{UDP, servicePort, nodePort}}
+	w.Listeners = []Listener{{wire.UDP, servicePort, nodePort}}
 	return w
 }
 
@@ -124,13 +126,13 @@ func TestUDP(t *testing.T) {
 	diff(t, "without a drain the next datagram goes elsewhere, after "+gone.name, second, one.ask(t, "cut", longTimeout))
 	apply(t, p, w.with())
 	diff(t, "without a backend", "nobody", one.ask(t, "lost", shortTimeout))
-	awaitListener(t, p, w.ID, "the count of dropped datagrams", func(l ListenerReport) bool { return l.Rejected > 0 })
+	awaitListener(t, p, w.ID, "the count of dropped datagrams", func(l wire.ListenerTraffic) bool { return l.Rejected > 0 })
 }
 
 // awaitListener waits until the report about the first listener is as the caller wants
 // it. A test has to wait because nothing tells it when a datagram without an answer has
 // been counted.
-func awaitListener(t *testing.T, p *Plane, id, what string, is func(ListenerReport) bool) {
+func awaitListener(t *testing.T, p *Plane, id, what string, is func(wire.ListenerTraffic) bool) {
 	t.Helper()
 	await(t, what, func() (string, bool) {
 		l := report(t, p, id).Listeners[0]
@@ -150,7 +152,7 @@ func TestUDPSourceRanges(t *testing.T) {
 	apply(t, p, w)
 	diff(t, "a guest", "a", guest.ask(t, "2", longTimeout))
 	diff(t, "a client outside the ranges, session or not", "nobody", foreign.ask(t, "2", shortTimeout))
-	awaitListener(t, p, w.ID, "one that is denied", func(l ListenerReport) bool { return l.Denied == 1 })
+	awaitListener(t, p, w.ID, "one that is denied", func(l wire.ListenerTraffic) bool { return l.Denied == 1 })
 }
 
 func TestUDPAffinity(t *testing.T) {
@@ -196,7 +198,7 @@ func TestUDPSessionsEndWithTheirListener(t *testing.T) {
 	w.Drain = time.Hour
 	apply(t, p, w)
 	newCaller(t, w.at(), "127.0.0.2").ask(t, "1", longTimeout)
-	w.Listeners = []Listener{{UDP, servicePort + 1, nodePort}}
+	w.Listeners = []Listener{{wire.UDP, servicePort + 1, nodePort}}
 	apply(t, p, w)
 	await(t, "the end of the session", func() (string, bool) { return "open", report(t, p, w.ID).Backends[0].Open == 0 })
 }
@@ -237,5 +239,5 @@ func TestUDPSessionsAreBounded(t *testing.T) {
 		newCaller(t, w.at(), "127.0.0.2").ask(t, "1", longTimeout)
 	}
 	diff(t, "one too many", "nobody", newCaller(t, w.at(), "127.0.0.2").ask(t, "1", shortTimeout))
-	awaitListener(t, p, w.ID, "one that is rejected", func(l ListenerReport) bool { return l.Rejected == 1 })
+	awaitListener(t, p, w.ID, "one that is rejected", func(l wire.ListenerTraffic) bool { return l.Rejected == 1 })
 }

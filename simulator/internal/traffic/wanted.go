@@ -4,15 +4,8 @@ import (
 	"errors"
 	"net/netip"
 	"time"
-)
 
-// Protocol is the protocol of a listener.
-type Protocol string
-
-// The protocols.
-const (
-	TCP Protocol = "TCP"
-	UDP Protocol = "UDP"
+	"github.com/fairlead-k8s/fairlead/simulator/wire"
 )
 
 // Balancer is the wanted state of a load balancer.
@@ -34,7 +27,7 @@ type Balancer struct {
 
 // Listener is a port of a load balancer, and the port of its backends.
 type Listener struct {
-	Protocol          Protocol
+	Protocol          wire.Protocol
 	Port, BackendPort uint16
 }
 

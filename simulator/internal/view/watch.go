@@ -1,3 +1,8 @@
+// Package view sends all resources and their changes as server-sent events. The
+// cloud's page reads this feed.
+//
+// It does not depend on any kind of resource: package api passes in the
+// collections. It imports faults and meter. Only package api imports it.
 package view
 
 import (
@@ -7,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -177,4 +183,62 @@ func (w *watcher) differing(into *bytes.Buffer, event string, value any) error {
 
 func writeEvent(into *bytes.Buffer, event string, data []byte) {
 	fmt.Fprintf(into, "event: %s\ndata: %s\n\n", event, data)
+}
+
+// Description describes a cloud: its settings, its limits, and the faults that
+// can be set. It never changes while the cloud runs.
+type Description struct {
+	Started  time.Time `json:"started"`
+	PageSize int       `json:"pageSize"`
+	// Traffic reports whether load balancers carry traffic.
+	Traffic bool `json:"traffic"`
+	// Cluster reports whether the page can also show a cluster.
+	Cluster          bool                 `json:"cluster,omitempty"`
+	MaxLoadBalancers int                  `json:"maxLoadBalancers,omitempty"`
+	MaxBackends      int                  `json:"maxBackends,omitempty"`
+	MaxRoutes        int                  `json:"maxRoutes,omitempty"`
+	UniqueRoutes     bool                 `json:"uniqueRoutes,omitempty"`
+	FaultKinds       []faults.Description `json:"faultKinds"`
+}
+
+// watchers are woken when something may have changed. The zero value has no
+// watchers.
+type watchers struct {
+	mu  sync.Mutex
+	all map[chan struct{}]bool // guarded by mu
+}
+
+// join returns a channel that gets a value whenever something may have changed. The
+// function leave ends this.
+func (w *watchers) join() (woken <-chan struct{}, leave func()) {
+	bell := make(chan struct{}, 1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = map[chan struct{}]bool{}
+	}
+	w.all[bell] = true
+	return bell, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.all, bell)
+	}
+}
+
+// wake wakes all watchers. It does not block.
+func (w *watchers) wake() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for bell := range w.all {
+		select {
+		case bell <- struct{}{}:
+		default: // a wake is already pending
+		}
+	}
+}
+
+func (w *watchers) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.all)
 }

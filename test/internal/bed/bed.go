@@ -1,3 +1,5 @@
+// Package bed is a test bed. It has a control plane, a simulated cloud, and a kubelet for
+// each instance of the cloud. It can run daemons.
 package bed
 
 import (
@@ -13,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -218,3 +221,35 @@ func Output(ctx context.Context, argv ...string) (string, error) {
 
 // Name returns a unique name that begins with base.
 func (b *Bed) Name(base string) string { return fmt.Sprintf("%s-%d", base, b.sequence.Add(1)) }
+
+// AuditLog reads the audit log for a test. If that fails, the test fails.
+type AuditLog struct {
+	t    *testing.T
+	file audit.File
+}
+
+// Audit returns the audit log of the API server.
+func (b *Bed) Audit(t *testing.T) AuditLog {
+	t.Helper()
+	return AuditLog{t, audit.File(b.Cluster.AuditLog)}
+}
+
+// Mark returns the end of the log.
+func (l AuditLog) Mark() int64 {
+	l.t.Helper()
+	mark, err := l.file.End()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return mark
+}
+
+// Since does the same as audit.File.Since.
+func (l AuditLog) Since(mark int64) audit.Requests {
+	l.t.Helper()
+	all, err := l.file.Since(mark)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return all
+}

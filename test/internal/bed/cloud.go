@@ -2,40 +2,22 @@ package bed
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
+	"github.com/fairlead-k8s/fairlead/test/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
-	"github.com/fairlead-k8s/fairlead/test/internal/process"
 )
 
 // Cloud is a simulated cloud in its own process.
-type Cloud struct {
-	*simulator.Client // in the role of operator: its calls meet no faults and are not counted
-
-	*process.Process
-	URL string
-}
+type Cloud struct{ *cloud.Cloud }
 
 func startCloud(ctx context.Context, p Programs, dir string, flags ...string) (*Cloud, error) {
-	argv := append([]string{p.Path("simcloud"), "serve", "--listen=127.0.0.1:0", "--seed=1", "--verbosity=4"}, flags...)
-	c, err := process.Start(dir, argv...)
+	c, err := cloud.Start(ctx, p.Path("simcloud"), dir, append([]string{"--verbosity=4"}, flags...)...)
 	if err != nil {
 		return nil, err
 	}
-	line, err := c.Line(ctx)
-	if err != nil {
-		return nil, errors.Join(err, c.Stop())
-	}
-	const ready = "simcloud: listening on "
-	url, ok := strings.CutPrefix(line, ready)
-	if !ok {
-		return nil, errors.Join(fmt.Errorf("simcloud says %q, want %q and a URL", line, ready), c.Stop())
-	}
-	return &Cloud{Client: simulator.NewClient(url).Operator(), Process: c, URL: url}, nil
+	return &Cloud{c}, nil
 }
 
 // Instance creates an instance that is terminated at the end of the test.
@@ -100,4 +82,10 @@ func (b *Bed) NewCloud(t *testing.T, flags ...string) *Cloud {
 func (b *Bed) NewCloudWithoutTraffic(t *testing.T, flags ...string) *Cloud {
 	t.Helper()
 	return b.NewCloud(t, append([]string{"--traffic=false"}, flags...)...)
+}
+
+// Misbehaving returns an instance with a label that makes the provider of testccm fail
+// for the instance's Node. The argument how is the kind of failure.
+func Misbehaving(how string) *simulator.Instance {
+	return &simulator.Instance{Labels: map[string]string{"provider-fault": how}}
 }

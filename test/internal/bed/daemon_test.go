@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fairlead-k8s/fairlead/test/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 )
 
@@ -11,7 +12,7 @@ import (
 // default lease tries to renew it.
 func TestDaemonsRenewTheirLeaseLate(t *testing.T) {
 	const late, given = "--leader-elect-renew-deadline=50s", "--leader-elect-renew-deadline=10s"
-	b := &Bed{Cloud: &Cloud{}}
+	b := &Bed{Cloud: &Cloud{&cloud.Cloud{}}}
 	argv := b.arguments(t, daemon.Setup{Elect: true, Flags: []string{given}}, 1)
 	if at := slices.Index(argv, late); at < 0 || at > slices.Index(argv, given) {
 		t.Errorf("the daemon is started with %q, want %s before the flags of the test", argv, late)

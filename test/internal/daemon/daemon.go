@@ -1,3 +1,4 @@
+// Package daemon runs a daemon under test, and reads its log and its HTTP responses.
 package daemon
 
 import (
@@ -83,7 +84,7 @@ func (s Setup) Config(usual string) string {
 	case s.Provider != "":
 		config += "provider: " + s.Provider + "\n"
 	case !s.FastPaths:
-		config += "withoutLists: true\nwithoutWatches: true\nwithoutRouteApplier: true\nwithoutBackendSetter: true\n"
+		config += "withoutLists: true\nwithoutRouteApplier: true\nwithoutBackendSetter: true\n"
 	}
 	return config + s.Settings
 }

@@ -1,3 +1,5 @@
+// Package lbservice creates Services of type LoadBalancer for one daemon. It compares the
+// status and the conditions of the Services with the load balancers of the cloud.
 package lbservice
 
 import (
@@ -391,7 +393,7 @@ func (s Services) Misbehaves(t *testing.T, how string) func(*corev1.Service) {
 // Behaves ends the effect of Misbehaves.
 func (s Services) Behaves(t *testing.T, name string) {
 	t.Helper()
-	found, err := s.Cloud.FindInstances(t.Context(), simulator.InstanceQuery{Names: []string{name}})
+	found, err := s.Cloud.FindInstances(t.Context(), simulator.Query{Names: []string{name}})
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%d instances %s, error %v", len(found), name, err)
 	}

@@ -1,9 +1,12 @@
+// Package nodes makes Nodes in the state in which kubelets register them, and in the
+// state in which the daemon leaves them. It also checks Nodes.
 package nodes
 
 import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -116,4 +119,33 @@ func NewInitialized(i simulator.Instance) *corev1.Node {
 	}
 	node.Status.Addresses = AddressesOf(i)
 	return node
+}
+
+// Addresses parses addresses of the form "InternalIP=10.0.0.1".
+func Addresses(texts ...string) []corev1.NodeAddress {
+	var all []corev1.NodeAddress
+	for _, text := range texts {
+		kind, address, _ := strings.Cut(text, "=")
+		all = append(all, corev1.NodeAddress{Type: corev1.NodeAddressType(kind), Address: address})
+	}
+	return all
+}
+
+// CloudAddresses does the same as Addresses, for addresses of the simulated cloud.
+func CloudAddresses(texts ...string) []simulator.Address {
+	var all []simulator.Address
+	for _, a := range Addresses(texts...) {
+		all = append(all, simulator.Address{Type: simulator.AddressType(a.Type), Address: a.Address})
+	}
+	return all
+}
+
+// AddressesOf returns the addresses that the instance's Node must have: those of
+// the instance, and the Hostname, which the kubelet sets to the Node's name.
+func AddressesOf(i simulator.Instance) []corev1.NodeAddress {
+	var all []corev1.NodeAddress
+	for _, a := range i.Addresses {
+		all = append(all, corev1.NodeAddress{Type: corev1.NodeAddressType(a.Type), Address: a.Address})
+	}
+	return append(all, corev1.NodeAddress{Type: corev1.NodeHostName, Address: i.Name})
 }

@@ -46,7 +46,7 @@ func (f faulty) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloud
 
 // of returns the fault of the instance with that name.
 func (s switches) of(ctx context.Context, name string) string {
-	found, err := s.operator.FindInstances(ctx, simulator.InstanceQuery{Names: []string{name}})
+	found, err := s.operator.FindInstances(ctx, simulator.Query{Names: []string{name}})
 	if err != nil || len(found) == 0 {
 		return ""
 	}

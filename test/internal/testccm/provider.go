@@ -155,7 +155,7 @@ func (k kind) older() bool { return k == legacy || k == legacyWithoutID || k == 
 
 // named returns the first instance that has this name and is not terminated.
 func (c *cloud) named(ctx context.Context, node string) (simulator.Instance, error) {
-	found, err := c.client.FindInstances(ctx, simulator.InstanceQuery{Names: []string{node}})
+	found, err := c.client.FindInstances(ctx, simulator.Query{Names: []string{node}})
 	if err != nil {
 		return simulator.Instance{}, err
 	}

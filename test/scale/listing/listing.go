@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -140,4 +141,29 @@ func (i instances) find(ctx context.Context, node *corev1.Node) (simulator.Insta
 		}
 	}
 	return simulator.Instance{}, fmt.Errorf("node %s: %w", node.Name, cloudprovider.InstanceNotFound)
+}
+
+// lister lists all instances.
+type lister func(context.Context) ([]simulator.Instance, error)
+
+// cached returns a lister that lists at most once in the time Kept, as the providers of
+// several vendors do. Callers wait while another one lists. Errors are not kept.
+func cached(list lister, c clock.PassiveClock) lister {
+	var (
+		mu   sync.Mutex
+		last []simulator.Instance // guarded by mu
+		at   time.Time            // guarded by mu
+	)
+	return func(ctx context.Context) ([]simulator.Instance, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !at.IsZero() && c.Since(at) < Kept {
+			return last, nil
+		}
+		all, err := list(ctx)
+		if err == nil {
+			last, at = all, c.Now()
+		}
+		return all, err
+	}
 }

@@ -6,10 +6,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
@@ -107,5 +109,33 @@ func TestConfigIsNeeded(t *testing.T) {
 	}
 	if _, err := New(strings.NewReader("{}")); err == nil {
 		t.Error("a cloud without an endpoint was accepted")
+	}
+}
+
+func TestAListIsKeptForAWhile(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	lists, failure := 0, errors.New("down")
+	list := cached(func(context.Context) ([]simulator.Instance, error) {
+		lists++
+		return make([]simulator.Instance, lists), failure
+	}, clock)
+	for _, step := range []struct {
+		name      string
+		after     time.Duration
+		failure   error
+		lists     int
+		instances int
+	}{
+		{"AnErrorIsReturned", 0, failure, 1, 1},
+		{"AnErrorIsNotKept", 0, nil, 2, 2},
+		{"AListIsKept", Kept - 1, nil, 2, 2},
+		{"AnOldListIsReplaced", 1, nil, 3, 3},
+	} {
+		clock.SetTime(clock.Now().Add(step.after))
+		failure = step.failure
+		all, err := list(t.Context())
+		if !errors.Is(err, step.failure) || lists != step.lists || len(all) != step.instances {
+			t.Errorf("%s: %d lists, %d instances, %v", step.name, lists, len(all), err)
+		}
 	}
 }

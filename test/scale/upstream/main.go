@@ -21,7 +21,6 @@ import (
 
 	_ "github.com/fairlead-k8s/fairlead/providers/simulated" // provider "simulated"
 	_ "github.com/fairlead-k8s/fairlead/test/scale/listing"  // providers "listing" and "listing-cached"
-	_ "github.com/fairlead-k8s/fairlead/test/scale/opaque"   // providers "simulated-text" and "simulated-unreadable"
 )
 
 func main() {

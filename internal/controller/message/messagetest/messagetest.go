@@ -161,7 +161,7 @@ func check(t *testing.T, literal *ast.CompositeLit, names map[string]bool) {
 		t.Errorf("a message.Cause is made without a Reason: %v", literal.Elts)
 	case "message.Reason":
 		if name := field(literal, "Name"); !names[name] {
-			t.Errorf("the reason %s is not in Reasons", name)
+			t.Errorf("the reason %s is not in Reasons: add it there, in events.go", name)
 		}
 	}
 }

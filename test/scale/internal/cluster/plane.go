@@ -34,8 +34,6 @@ type Plane struct {
 	Client kubernetes.Interface
 	// CCMKubeconfig is the kubeconfig of the daemon under test.
 	CCMKubeconfig string
-	// Token is the token of an administrator.
-	Token string
 
 	audit      audit.File
 	playground *process.Process
@@ -77,7 +75,6 @@ func Start(ctx context.Context, program, dir string) (p *Plane, err error) {
 	if err != nil {
 		return p, err
 	}
-	p.Token = config.BearerToken
 	if p.Client, err = client(config); err != nil {
 		return p, err
 	}

@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,22 +19,6 @@ func (p *Plane) Expose(ctx context.Context, services int) error {
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("service-%05d", n)},
 			Spec: corev1.ServiceSpec{
 				Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": "bench"}, Ports: []corev1.ServicePort{{Port: 80}},
-			},
-		}
-		_, err := p.Client.CoreV1().Services(namespace).Create(ctx, service, metav1.CreateOptions{})
-		return err
-	})
-}
-
-// Fill creates Services of type ClusterIP, each with annotations of this many
-// bytes.
-func (p *Plane) Fill(ctx context.Context, services, bytes int) error {
-	annotations := map[string]string{"bench": strings.Repeat("x", bytes)}
-	return Each(services, func(n int) error {
-		service := &corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("other-%05d", n), Annotations: annotations},
-			Spec: corev1.ServiceSpec{ // without a cluster IP: there are not enough cluster IPs for so many Services
-				ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{"app": "bench"}, Ports: []corev1.ServicePort{{Port: 80}},
 			},
 		}
 		_, err := p.Client.CoreV1().Services(namespace).Create(ctx, service, metav1.CreateOptions{})

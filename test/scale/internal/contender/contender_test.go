@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 )
@@ -30,19 +29,5 @@ func TestPlainSwitchesAllOff(t *testing.T) {
 	}
 	if got := (Setup{CloudURL: "http://127.0.0.1:7640"}).cloudConfig(); strings.Contains(got, "without") {
 		t.Errorf("with fast paths the config is\n%s", got)
-	}
-}
-
-func TestBalancerTimeIsThatOfCallsAboutLoadBalancers(t *testing.T) {
-	const metrics = `# TYPE fairlead_cloud_call_duration_seconds histogram
-fairlead_cloud_call_duration_seconds_bucket{call="EnsureLoadBalancer",le="0.1"} 7
-fairlead_cloud_call_duration_seconds_sum{call="EnsureLoadBalancer"} 1.5
-fairlead_cloud_call_duration_seconds_count{call="EnsureLoadBalancer"} 7
-fairlead_cloud_call_duration_seconds_sum{call="InstanceMetadata"} 100
-fairlead_cloud_call_duration_seconds_sum{call="SetBackends"} 2e-1
-fairlead_cloud_call_duration_seconds_sum{call="UpdateLoadBalancer"} 3
-`
-	if got, err := balancerTimeIn(metrics); err != nil || got != 4700*time.Millisecond {
-		t.Errorf("balancerTimeIn = %v, %v, want 4.7s", got, err)
 	}
 }

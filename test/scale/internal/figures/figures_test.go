@@ -3,7 +3,6 @@ package figures
 import (
 	"encoding/xml"
 	"errors"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,15 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-k8s/fairlead/internal/golden"
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
-
-var generate = flag.Bool("generate", false, "write what is made from results")
 
 const root = "../../../.."
 
 // TestPages checks that the figures in the README and in docs/benchmarks and the
-// picture are made from the newest results. With -generate it writes them.
+// picture are made from the newest results.
 func TestPages(t *testing.T) {
 	dir := filepath.Join(root, "docs/benchmarks")
 	all, err := Read(dir)
@@ -37,27 +35,9 @@ func TestPages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			switch {
-			case want == have:
-			case *generate:
-				if err := os.WriteFile(filepath.Join(root, path), []byte(want), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			default:
-				t.Errorf("it does not show the newest results: make generate. It should have\n%s", firstNew(have, want))
-			}
+			golden.Compare(t, filepath.Join(root, path), want, "docs/benchmarks/*.json, with make bench-record")
 		})
 	}
-}
-
-// firstNew returns the first line of want that is not in have.
-func firstNew(have, want string) string {
-	for line := range strings.Lines(want) {
-		if !strings.Contains(have, line) {
-			return line
-		}
-	}
-	return "fewer lines"
 }
 
 // read returns the content of a file of the repository. It is empty if the file

@@ -44,26 +44,6 @@ func scales() []Scenario {
 	return all
 }
 
-// initServices measures the memory for Nodes and Services together.
-var initServices = Scenario{
-	Name: "init-services",
-	What: func(s Settings) string {
-		return fmt.Sprintf("%d uninitialised Nodes and %d Services of type LoadBalancer are there when the daemon starts. What counts is the memory.", s.Nodes, s.Services)
-	},
-	Provider: contender.Simulated,
-	Flags:    noFlags,
-	Only:     contender.Fairlead,
-	run: func(ctx context.Context, t *trial) error {
-		if _, err := t.fleet(ctx, uninitialized); err != nil {
-			return err
-		}
-		if err := t.plane.Expose(ctx, t.Services); err != nil {
-			return err
-		}
-		return t.initialize(ctx)
-	},
-}
-
 // initialize measures the time from the daemon's start until all Nodes are initialised.
 func (t *trial) initialize(ctx context.Context) error {
 	if err := t.begin(ctx); err != nil {

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
@@ -18,31 +19,11 @@ func (t *trial) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	calls, err := t.balancerTime(ctx)
-	if err != nil {
-		return err
-	}
 	cpu, _, err := t.usage()
-	t.began = mark{at: t.clock.Now(), audit: audit, cpu: cpu, calls: calls}
+	t.began = mark{at: t.clock.Now(), audit: audit, cpu: cpu}
 	t.series.stop()
 	t.series = t.sample(ctx)
 	return err
-}
-
-// balancerTime returns the total time of all calls about load balancers so far. It
-// returns 0 if several calls may be made at the same time.
-func (t *trial) balancerTime(ctx context.Context) (sum time.Duration, err error) {
-	if !t.scenario.OneWorker {
-		return 0, nil
-	}
-	for _, d := range t.daemons {
-		took, err := d.BalancerTime(ctx, t.plane.Token)
-		if err != nil {
-			return 0, err
-		}
-		sum += took
-	}
-	return sum, nil
 }
 
 // usage returns the CPU time of all daemons together, and the peak memory of the largest
@@ -110,7 +91,7 @@ func (t *trial) end(ctx context.Context) error {
 	}
 	t.row.APIWrites, t.row.APIReads = requests.Writes, requests.Reads
 	t.row.APIRefused, t.row.Events = requests.Refused, requests.Events
-	alive, err := t.cloud.Alive(ctx)
+	alive, err := t.alive(ctx)
 	if err != nil {
 		return err
 	}
@@ -122,6 +103,18 @@ func (t *trial) end(ctx context.Context) error {
 	}
 	t.row.HealthyNodesDeleted = len(deleted)
 	return t.failure()
+}
+
+// alive returns the names of all instances that are not terminated.
+func (t *trial) alive(ctx context.Context) (map[string]bool, error) {
+	all, err := t.cloud.Instances(ctx)
+	alive := map[string]bool{}
+	for _, i := range all {
+		if i.State != simulator.Terminated {
+			alive[i.Name] = true
+		}
+	}
+	return alive, err
 }
 
 func (t *trial) count(calls simulator.CallReport) {
@@ -146,4 +139,60 @@ func refused(calls simulator.CallReport) int {
 		}
 	}
 	return n
+}
+
+// sampler reads the cloud's counters and the daemon's memory once a second.
+type sampler struct {
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	samples []report.Sample // used only by the sampler's goroutine until that goroutine has ended
+}
+
+// sample starts a sampler, which runs until stop is called.
+func (t *trial) sample(ctx context.Context) *sampler {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &sampler{cancel: cancel}
+	began := t.clock.Now()
+	s.running.Go(func() {
+		tick := t.clock.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C():
+			case <-ctx.Done():
+				return
+			}
+			calls, err := t.cloud.Calls(ctx)
+			if err != nil { // Counters only grow, so the next sample includes the calls of this one.
+				continue
+			}
+			now := report.Sample{Seconds: t.clock.Since(began).Seconds(), Calls: int(calls.Count()), Refused: refused(calls), MemoryBytes: t.resident()}
+			s.samples = append(s.samples, now)
+		}
+	})
+	return s
+}
+
+// stop ends the sampler and returns its samples. A nil sampler has none.
+func (s *sampler) stop() []report.Sample {
+	if s == nil {
+		return nil
+	}
+	s.cancel()
+	s.running.Wait()
+	return s.samples
+}
+
+// resident returns the memory of the largest running daemon.
+func (t *trial) resident() int64 {
+	t.mu.Lock()
+	daemons := t.daemons
+	t.mu.Unlock()
+	var largest int64
+	for _, d := range daemons {
+		if u, err := d.Usage(); err == nil { // A daemon that has just ended has no memory.
+			largest = max(largest, u.Resident)
+		}
+	}
+	return largest
 }

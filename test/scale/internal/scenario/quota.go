@@ -11,14 +11,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// quotas returns the scenarios with the request quotas of well-known clouds. The skeleton
-// is measured only with errors that have a status: it initialises Nodes and changes load
-// balancers in the same way after any error, and its results with the other forms were
-// the same.
+// quotas returns the scenarios with the request quotas of well-known clouds.
 func quotas() []Scenario {
 	var all []Scenario
 	for _, profile := range simulator.QuotaProfiles() {
-		all = append(all, skeletonTyped(withErrors([]Scenario{underQuota(profile)}))...)
+		all = append(all, underQuota(profile))
 	}
 	return all
 }

@@ -49,46 +49,6 @@ var routesInit = Scenario{
 	},
 }
 
-// routings returns all variants of the scenario routesInit that withPlain and
-// withErrors make. The skeleton is measured only with errors that have a status. From
-// errors without a status it cannot see that the quota refuses its calls, so it would
-// need hours.
-func routings() []Scenario {
-	return skeletonTyped(withErrors(withPlain(routesInit)))
-}
-
-var routesIdle = Scenario{
-	Name: "routes-idle",
-	What: func(s Settings) string {
-		return fmt.Sprintf("%d Nodes with routes, and nothing happens for %v.", s.Nodes, min(s.IdleFor, time.Minute))
-	},
-	Provider: contender.Simulated,
-	Flags:    sameFlags(withRoutes),
-	Size:     atMost(200),
-	run: func(ctx context.Context, t *trial) error {
-		if _, err := t.fleet(ctx, cluster.Initialized); err != nil {
-			return err
-		}
-		t.began.at = t.clock.Now()
-		if _, err := t.replica(); err != nil {
-			return err
-		}
-		if err := t.nodes.Await(ctx, routesWithin, allRouted); err != nil {
-			return err
-		}
-		if err := t.calm(ctx); err != nil {
-			return err
-		}
-		if err := t.begin(ctx); err != nil {
-			return err
-		}
-		if err := t.wait(ctx, min(t.IdleFor, time.Minute)); err != nil {
-			return err
-		}
-		return t.end(ctx)
-	},
-}
-
 // allRouted returns nil if each Node has a condition that says that its network is
 // available.
 func allRouted(nodes map[string]*corev1.Node) error {

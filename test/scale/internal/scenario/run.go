@@ -41,8 +41,8 @@ type Event struct {
 	// Trial names the scenario and the contender.
 	Trial string
 	Text  string
-	// Began and Done mark the first and the last event of a trial.
-	Began, Done bool
+	// Done marks the last event of a trial.
+	Done bool
 }
 
 // job is a trial that has to be run.
@@ -175,7 +175,7 @@ func (b *Bench) trial(ctx context.Context, j job) {
 	b.busy <- struct{}{}
 	began := b.Clock.Now()
 	t.prepared = sync.OnceFunc(func() { <-b.busy })
-	b.tell(Event{Trial: j.String(), Began: true})
+	b.tell(Event{Trial: j.String(), Text: "begins"})
 	err := os.Mkdir(t.dir, 0o700)
 	if err == nil {
 		err = t.all(ctx)

@@ -31,19 +31,6 @@ func (s Settings) percent(p int) int { return max(1, s.Nodes*p/100) }
 // the other.
 func (s Settings) pass() time.Duration { return time.Duration(s.Nodes) * s.Latency }
 
-// Errors is the form of the errors of a provider.
-type Errors string
-
-// The forms of errors.
-const (
-	Typed      Errors = "typed"      // as the cloud's client returns them, with a status
-	Text       Errors = "text"       // the text alone
-	Unreadable Errors = "unreadable" // one text for all errors
-)
-
-// AllErrors returns all values of Errors.
-func AllErrors() []Errors { return []Errors{Typed, Text, Unreadable} }
-
 // FastPaths is On if the provider offers optional interfaces, and Off otherwise.
 type FastPaths string
 
@@ -63,9 +50,6 @@ type Scenario struct {
 	What func(Settings) string
 	// Provider is the provider of both contenders.
 	Provider contender.Provider
-	// Errors is the form of the provider's errors. It is empty if the scenario does
-	// not depend on that form.
-	Errors Errors
 	// FastPaths describes the fast paths that the provider has. It is empty if the scenario
 	// does not depend on them.
 	FastPaths FastPaths
@@ -79,8 +63,6 @@ type Scenario struct {
 	Size func(Settings) Settings
 	// Only is the only contender that is measured. Empty means both.
 	Only contender.Name
-	// OneWorker means that calls about Services are made one after the other.
-	OneWorker bool
 	// Alone has the contenders whose times depend on the machine. Nothing else may run
 	// at the same time. Quiet has the contenders whose times depend on the cloud, but
 	// would be longer on a busy machine. A contender in neither field mostly waits, so
@@ -107,12 +89,9 @@ func (s Scenario) Explain(settings Settings) string { return s.What(s.sized(sett
 // All returns all scenarios, in the order of the tables.
 func All() []Scenario {
 	return slices.Concat(
-		withErrors(withPlain(initialize)), scales(), []Scenario{initServices},
-		withPlain(idle), heartbeats(), driftings(),
+		withPlain(initialize), scales(), withPlain(idle), heartbeats(), driftings(),
 		[]Scenario{removal, massRemoval}, withPlain(outage), lies, []Scenario{failover},
-		services(), []Scenario{others},
-		routings(), []Scenario{routesIdle, listCache},
-		quotas())
+		services(), withPlain(routesInit), []Scenario{listCache}, quotas())
 }
 
 // withPlain returns the scenario twice: with fast paths, and without. The
@@ -125,41 +104,6 @@ func withPlain(s Scenario) []Scenario {
 	return []Scenario{s, plain}
 }
 
-// withErrors adds two variants of the first scenario, and returns all scenarios. In the
-// variants, the provider's errors have lost their type, and the provider has no fast
-// paths.
-func withErrors(all []Scenario) []Scenario {
-	s := all[0]
-	for n := range all {
-		all[n].Errors = Typed
-	}
-	text, unreadable := s, s
-	text.Errors, text.Name, text.Provider = Text, s.Name+"-text", contender.Text
-	text.What = func(settings Settings) string {
-		return s.What(settings) + " The provider's errors are text without a status."
-	}
-	unreadable.Errors, unreadable.Name, unreadable.Provider = Unreadable, s.Name+"-unreadable", contender.Unreadable
-	unreadable.What = func(settings Settings) string {
-		return s.What(settings) + " The provider's errors are all the same text."
-	}
-	for _, opaque := range []*Scenario{&text, &unreadable} {
-		opaque.FastPaths, opaque.Size = Off, func(settings Settings) Settings { return atMost(500)(s.sized(settings)) }
-		opaque.Alone, opaque.Quiet = nil, opaque.Alone // The variant does not need the whole machine.
-	}
-	return append(all, text, unreadable)
-}
-
-// skeletonTyped returns the scenarios. The skeleton is measured only in those whose errors
-// have a status.
-func skeletonTyped(all []Scenario) []Scenario {
-	for n := range all {
-		if all[n].Errors != Typed {
-			all[n].Only = contender.Fairlead
-		}
-	}
-	return all
-}
-
 // atMost returns a function that limits the number of Nodes. Some scenarios use it,
 // because they would have the same result in a larger cluster.
 func atMost(nodes int) func(Settings) Settings {
@@ -169,13 +113,12 @@ func atMost(nodes int) func(Settings) Settings {
 	}
 }
 
-// Restrict returns the scenarios whose fields Errors and FastPaths have values of these
-// lists. An empty list allows every value. Every list allows an empty field, because the
-// scenario does not depend on that field.
-func Restrict(all []Scenario, errors []Errors, fastPaths []FastPaths) []Scenario {
+// Restrict returns the scenarios whose field FastPaths has a value of the list. An empty
+// list allows every value. Every list allows an empty field, because the scenario does not
+// depend on it.
+func Restrict(all []Scenario, fastPaths []FastPaths) []Scenario {
 	return slices.DeleteFunc(slices.Clone(all), func(s Scenario) bool {
-		return len(errors) > 0 && s.Errors != "" && !slices.Contains(errors, s.Errors) ||
-			len(fastPaths) > 0 && s.FastPaths != "" && !slices.Contains(fastPaths, s.FastPaths)
+		return len(fastPaths) > 0 && s.FastPaths != "" && !slices.Contains(fastPaths, s.FastPaths)
 	})
 }
 

@@ -17,7 +17,7 @@ func TestSelect(t *testing.T) {
 	}{
 		"NoneMeansAll": {nil, allNames()},
 		"Some":         {[]string{"idle", "failover"}, []string{"idle", "idle-plain", "failover"}},
-		"Variants":     {[]string{"init"}, []string{"init", "init-plain", "init-text", "init-unreadable", "init-services"}},
+		"Variants":     {[]string{"init"}, []string{"init", "init-plain"}},
 		"Family":       {[]string{"lies"}, []string{"lies-404-few", "lies-404-all", "lies-empty-list", "lies-half-list", "lies-half-list-few"}},
 		"NoFamily":     {[]string{"removal"}, []string{"removal"}},
 		"OneOfAFamily": {[]string{"lies-half-list"}, []string{"lies-half-list", "lies-half-list-few"}},
@@ -41,16 +41,11 @@ func TestSelect(t *testing.T) {
 
 func TestRestrict(t *testing.T) {
 	for name, row := range map[string]struct {
-		errors    []Errors
 		fastPaths []FastPaths
 		want      []string // of init, idle, removal and routes-init
 	}{
-		"Nothing": {nil, nil, []string{
-			"init", "init-plain", "init-text", "init-unreadable", "idle", "idle-plain", "removal", "routes-init", "routes-init-plain", "routes-init-text", "routes-init-unreadable",
-		}},
-		"Errors":         {[]Errors{Unreadable}, nil, []string{"init-unreadable", "idle", "idle-plain", "removal", "routes-init-unreadable"}},
-		"FastPaths":      {nil, []FastPaths{On}, []string{"init", "idle", "removal", "routes-init"}},
-		"BothDimensions": {[]Errors{Typed}, []FastPaths{Off}, []string{"init-plain", "idle-plain", "removal", "routes-init-plain"}},
+		"Nothing": {nil, []string{"init", "init-plain", "idle", "idle-plain", "removal", "routes-init", "routes-init-plain"}},
+		"On":      {[]FastPaths{On}, []string{"init", "idle", "removal", "routes-init"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			some, err := Select([]string{"init", "idle", "removal", "routes-init"})
@@ -58,10 +53,8 @@ func TestRestrict(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, s := range Restrict(some, row.errors, row.fastPaths) {
-				if s.Name != "init-services" {
-					got = append(got, s.Name)
-				}
+			for _, s := range Restrict(some, row.fastPaths) {
+				got = append(got, s.Name)
 			}
 			if !slices.Equal(got, row.want) {
 				t.Errorf("got %v, want %v", got, row.want)
@@ -83,9 +76,9 @@ func TestNamesAreUnique(t *testing.T) {
 func TestSizes(t *testing.T) {
 	large := Settings{Nodes: 5000, Services: 500, IdleFor: time.Minute, Quota: 100, Burst: 200, Latency: 30 * time.Millisecond}
 	for name, want := range map[string][2]int{
-		"init": {5000, 500}, "init-text": {500, 500}, "scale-10": {500, 500}, "scale-40-plain": {2000, 500}, "outage": {5000, 500},
+		"init": {5000, 500}, "scale-10": {500, 500}, "scale-40-plain": {2000, 500}, "outage": {5000, 500},
 		"lies-404-all": {500, 500}, "routes-init-plain": {1000, 500}, "services-create": {500, 500}, "services-restart": {500, 100},
-		"quota-ec2": {300, 20}, "quota-ec2-text": {300, 20}, "list-cache": {1000, 500},
+		"quota-ec2": {300, 20}, "list-cache": {1000, 500},
 	} {
 		some, err := Select([]string{name})
 		if err != nil {
@@ -120,10 +113,9 @@ func TestPlan(t *testing.T) {
 		want []string
 	}{
 		"Alone": {todo.alone, []string{"init/fairlead", "init-plain/fairlead"}},
-		"Quiet": {todo.quiet, []string{"init-text/fairlead", "init-unreadable/fairlead", "services-create/fairlead", "services-create-one-worker/fairlead"}},
+		"Quiet": {todo.quiet, []string{"services-create/fairlead"}},
 		"Waiting": {todo.waiting, []string{
-			"init/skeleton", "idle/skeleton", "init-services/fairlead", "idle/fairlead", "idle-plain/fairlead",
-			"init-text/skeleton", "init-unreadable/skeleton", "services-create/skeleton",
+			"init/skeleton", "idle/skeleton", "idle/fairlead", "idle-plain/fairlead", "services-create/skeleton",
 		}},
 	} {
 		var got []string

@@ -19,9 +19,7 @@ const servicesWithin = 15 * time.Minute
 // services returns the scenarios about Services of type LoadBalancer.
 func services() []Scenario {
 	return slices.Concat(
-		[]Scenario{servicesCreate, oneWorker(servicesCreate)},
-		withPlain(servicesJoinOne), []Scenario{oneWorker(servicesJoinOne).few()},
-		withPlain(servicesJoinMany), []Scenario{servicesRestart, servicesDelete})
+		[]Scenario{servicesCreate}, withPlain(servicesJoinOne), withPlain(servicesJoinMany), []Scenario{servicesRestart, servicesDelete})
 }
 
 var (
@@ -74,38 +72,6 @@ var (
 		}).few()
 )
 
-// oneWorker returns the scenario with one worker for Services. Calls are then made one
-// after the other, so their times add up. The skeleton always has one worker.
-func oneWorker(s Scenario) Scenario {
-	what, run := s.What, s.run
-	s.Name += "-one-worker"
-	s.What = func(settings Settings) string {
-		return what(settings) + " Calls about Services are made one after the other."
-	}
-	s.Flags, s.Only, s.OneWorker = ownFlags("--concurrent-service-syncs=1"), contender.Fairlead, true
-	s.run = func(ctx context.Context, t *trial) error {
-		if err := run(ctx, t); err != nil {
-			return err
-		}
-		fact, whole := t.row.Fact(report.AllExposed)
-		if !whole {
-			fact, whole = t.row.Fact(report.AllBackends)
-		}
-		after, err := t.balancerTime(ctx)
-		if err != nil || !whole {
-			return err
-		}
-		if own := (after - t.began.calls).Seconds(); own > 0 {
-			t.note(report.Quantity("this is", fact.Seconds/own, "times the calls' own time"))
-		}
-		if least := t.Latency.Seconds() * float64(t.row.Calls()); least > 0 {
-			t.note(report.Quantity("and", fact.Seconds/least, "times their number x the cloud's latency"))
-		}
-		return nil
-	}
-	return s
-}
-
 // quiet returns the scenario with its field Quiet set to Fairlead.
 func (s Scenario) quiet() Scenario {
 	s.Quiet = []contender.Name{contender.Fairlead}
@@ -123,42 +89,6 @@ func (s Scenario) few() Scenario {
 	}
 	return s
 }
-
-// others is the scenario with many Services of type ClusterIP, which the daemon can
-// ignore.
-var others = Scenario{
-	Name: "services-others",
-	What: func(s Settings) string {
-		return fmt.Sprintf("%d Services of type ClusterIP with %d KiB of annotations each are there when the daemon starts, in a cluster of %d Nodes. "+
-			"What counts is the memory.", s.others(), bulk>>10, s.Nodes)
-	},
-	Provider: contender.Simulated,
-	Flags:    noFlags,
-	Size:     atMost(500),
-	run: func(ctx context.Context, t *trial) error {
-		if _, err := t.fleet(ctx, cluster.Initialized); err != nil {
-			return err
-		}
-		if err := t.plane.Fill(ctx, t.others(), bulk); err != nil {
-			return err
-		}
-		if err := t.lead(ctx, t.even()); err != nil {
-			return err
-		}
-		if err := t.begin(ctx); err != nil {
-			return err
-		}
-		return t.rest(ctx)
-	},
-}
-
-// bulk is the size of the annotations of each of these Services in bytes. The API server
-// allows 256 KiB.
-const bulk = 128 << 10
-
-// others returns the number of Services in the scenario others. The number is limited,
-// because the API server keeps all Services in memory.
-func (s Settings) others() int { return 10 * min(s.Services, 100) }
 
 // ofServices returns a scenario that begins when the daemon holds the lease and has done
 // its work at startup. The argument what is a format string for the number of Services

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
-	"github.com/fairlead-k8s/fairlead/test/scale/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/test/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/cluster"
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/contender"
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
@@ -48,23 +48,22 @@ type mark struct {
 	at    time.Time
 	audit int64
 	cpu   time.Duration
-	calls time.Duration // total time of calls about load balancers, in scenarios with one worker
 }
 
 // up starts the cloud and the control plane.
 func (t *trial) up(ctx context.Context) error {
-	config := cloud.Config{Latency: t.Latency, Quota: t.Quota, Burst: t.Burst}
+	flags := []string{"--traffic=false", "--latency=" + t.Latency.String()}
 	switch t.scenario.Provider { //nolint:exhaustive // For the other providers, the size of a page does not matter.
-	case contender.Listing:
-		config.PageSize = t.Nodes // All instances are on one page, so a fault that cuts a page in half cuts the list in half.
+	case contender.Listing: // All instances are on one page, so a fault that cuts a page in half cuts the list in half.
+		flags = append(flags, fmt.Sprintf("--page-size=%d", t.Nodes))
 	case contender.ListingCached:
-		config.PageSize = listCachePage
+		flags = append(flags, fmt.Sprintf("--page-size=%d", listCachePage))
 	}
-	if t.scenario.Quota != "" { // The scenario sets the buckets itself.
-		config.Quota, config.Burst = 0, 0
+	if t.scenario.Quota == "" { // Otherwise the scenario sets the buckets itself.
+		flags = append(flags, fmt.Sprintf("--quota=%d", t.Quota), fmt.Sprintf("--quota-burst=%d", t.Burst))
 	}
 	var err error
-	if t.cloud, err = cloud.Start(ctx, t.program("simcloud"), t.dir, config); err != nil {
+	if t.cloud, err = cloud.Start(ctx, t.program("simcloud"), t.dir, flags...); err != nil {
 		return err
 	}
 	if t.plane, err = cluster.Start(ctx, t.program("playground"), t.dir); err != nil {

@@ -1,6 +1,0 @@
-//go:build race
-
-package conformance
-
-// race reports whether this program was built with the race detector.
-const race = true
