@@ -183,10 +183,14 @@ func text(e ast.Expr) string {
 // The daemon also starts with the arguments of the vendor's manifest.
 func TestChartTakesTheVendorsPlace(t *testing.T) {
 	page := readFile(t, "../docs/guides/known-providers.md")
-	row := regexp.MustCompile("(?m)^\\| `deploy/examples/(\\w+)` \\| `([^`]+)` \\| `([^`]+)` \\| `([^`]+)` \\| (.*) \\|$")
+	row := regexp.MustCompile("(?m)^\\| `deploy/examples/(\\w+)` \\| `([^`]+)` \\| `([^`]+)` \\| `([^`]+)` \\|$")
+	arguments := regexp.MustCompile("(?m)^- `deploy/examples/(\\w+)`: (.*)$")
 	rows := map[string][]string{}
 	for _, found := range row.FindAllStringSubmatch(page, -1) {
 		rows[found[1]] = found[2:]
+	}
+	for _, found := range arguments.FindAllStringSubmatch(page, -1) {
+		rows[found[1]] = append(rows[found[1]], found[2])
 	}
 	known := folders(t)
 	if got := slices.Sorted(maps.Keys(rows)); !slices.Equal(got, known) {
@@ -194,6 +198,9 @@ func TestChartTakesTheVendorsPlace(t *testing.T) {
 	}
 	for folder, cells := range rows {
 		t.Run(folder, func(t *testing.T) {
+			if len(cells) != 4 {
+				t.Fatalf("the page has %q, want provider, account, Lease and arguments", cells)
+			}
 			provider, account, lease := cells[0], cells[1], cells[2]
 			file := filepath.Join(examples, folder, "manifest.yaml")
 			manifest := readFile(t, file)

@@ -29,7 +29,7 @@ import (
 // follows a Node, a Service and a route. The folder testdata/traces has the expected
 // requests to the API server and calls of the provider. If one of its files changes,
 // the daemon's requests have changed: make such a change only on purpose, and name
-// it in the changelog.
+// it in the commit.
 func TestTraces(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

@@ -2,18 +2,14 @@ package docs
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/fairlead-k8s/fairlead/internal/golden"
 )
 
 const (
-	chartReadme = "charts/fairlead/README.md"
 	chartValues = "charts/fairlead/values.yaml"
 	chartSchema = "charts/fairlead/values.schema.json"
 )
@@ -21,23 +17,7 @@ const (
 // value is one value of the chart.
 type value struct {
 	path        []string
-	initial     any
 	description string
-}
-
-// TestChartValues compares the table of the chart's README with the comments in
-// values.yaml that begin with "# --".
-func TestChartValues(t *testing.T) {
-	all := valuesOfChart(t)
-	if len(all) < 60 {
-		t.Fatalf("found only %d values", len(all))
-	}
-	var table strings.Builder
-	table.WriteString("| value | default | |\n| --- | --- | --- |\n")
-	for _, v := range all {
-		table.WriteString("| `" + strings.Join(v.path, ".") + "` | " + initial(t, v.initial) + " | " + sentence(v.description) + " |\n")
-	}
-	golden.CompareBetween(t, filepath.Join(root, chartReadme), "from values.yaml; DO NOT EDIT. -->", table.String(), chartValues)
 }
 
 // TestSchemaDescribesEachValue compares the descriptions in the schema with the
@@ -47,7 +27,11 @@ func TestSchemaDescribesEachValue(t *testing.T) {
 	if err := json.Unmarshal([]byte(read(t, chartSchema)), &schema); err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range valuesOfChart(t) {
+	all := valuesOfChart(t)
+	if len(all) < 60 {
+		t.Fatalf("found only %d values", len(all))
+	}
+	for _, v := range all {
 		at := schema
 		for _, name := range v.path {
 			properties, _ := at["properties"].(map[string]any)
@@ -79,11 +63,7 @@ func valuesOf(t *testing.T, mapping *yaml.Node, path []string) (all []value) {
 		_, comment, commented := strings.Cut(key.HeadComment, "# --")
 		switch {
 		case commented:
-			v := value{path: here, description: strings.Join(strings.Fields(strings.ReplaceAll(comment, "\n#", "\n")), " ")}
-			if err := content.Decode(&v.initial); err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, v)
+			all = append(all, value{here, strings.Join(strings.Fields(strings.ReplaceAll(comment, "\n#", "\n")), " ")})
 		case content.Kind == yaml.MappingNode && len(content.Content) > 0:
 			all = append(all, valuesOf(t, content, here)...)
 		default:
@@ -91,19 +71,6 @@ func valuesOf(t *testing.T, mapping *yaml.Node, path []string) (all []value) {
 		}
 	}
 	return all
-}
-
-// initial returns a default value in the form in which the table shows it.
-func initial(t *testing.T, v any) string {
-	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(text) > 60 {
-		return "[values.yaml](values.yaml)"
-	}
-	return "`" + string(text) + "`"
 }
 
 // TestTolerationsOfTheGuide compares the tolerations that the guide shows with those in

@@ -8,5 +8,7 @@
 //   - every file and test that docs/promises.yaml names exists;
 //   - every row of docs/differences.yaml names a flag, a label or a promise that
 //     exists, or says that it is about words only;
-//   - the pages that "make generate" makes agree with their sources.
+//   - the pages that "make generate" makes agree with their sources;
+//   - the documents have no more words, and their tables no longer rows, than
+//     size_test.go allows.
 package docs

@@ -21,6 +21,7 @@ import (
 // TestChecks has rows for each check. A row has the changes of the cluster, and the
 // expected finding. A row without a code expects no finding.
 func TestChecks(t *testing.T) {
+	shown := map[string]bool{}
 	for _, row := range []struct {
 		name    string
 		changes []change
@@ -187,11 +188,17 @@ func TestChecks(t *testing.T) {
 			var want []string
 			if row.want != "" {
 				want = []string{row.want}
+				shown[row.want[:len("FL101")]] = true
 			}
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("-want +got:\n%s\n%s", d, r.Text())
 			}
 		})
+	}
+	for _, c := range Checks() {
+		if !shown[c.ID] {
+			t.Errorf("no row finds %s", c.ID)
+		}
 	}
 }
 

@@ -16,26 +16,17 @@ import (
 
 const root = "../../../.."
 
-// TestPages checks that the README's figures and the picture are made from the
-// newest results, and that the index lists all pages.
+// TestPages checks that the figures in the README and in docs/benchmarks and the
+// picture are made from the newest results.
 func TestPages(t *testing.T) {
 	dir := filepath.Join(root, "docs/benchmarks")
 	all, err := Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "????-??-??-*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pages []string
-	for _, file := range files {
-		pages = append(pages, filepath.Base(file))
-	}
 	for path, make := range map[string]func(string) (string, error){
-		"README.md":                 func(page string) (string, error) { return Fill(page, all.Table()) },
-		"docs/benchmarks/README.md": func(page string) (string, error) { return Fill(page, all.InDocs()) },
-		"docs/README.md":            func(page string) (string, error) { return List(page, pages) },
+		"README.md":                 func(page string) (string, error) { return Fill(page, all.Headlines()) },
+		"docs/benchmarks/README.md": func(page string) (string, error) { return Fill(page, all.Table()) },
 		"docs/benchmarks/scale.svg": func(string) (string, error) { return all.Picture(), nil },
 	} {
 		t.Run(path, func(t *testing.T) {
@@ -115,19 +106,19 @@ func TestTable(t *testing.T) {
 	got := sample().Table()
 	for name, want := range map[string]string{
 		"TheNewestCounts":        "| 5,000 nodes initialised | 17.0 s, half of them 8.5 s, calls: 5,000 | 745 s, half of them 372 s, calls: 5,000 |\n",
-		"NotMeasuredIsADash":     "| … with a provider without fast paths (the quota alone needs 48.0 s) | 49.0 s, half of them 24.5 s, calls: 5,000 | – |\n",
+		"NotMeasuredIsADash":     "| 5,000 nodes initialised with a provider without fast paths (the quota alone needs 48.0 s) | 49.0 s, half of them 24.5 s, calls: 5,000 | – |\n",
 		"AFailedRunCountsAsNone": "| cloud calls in an idle minute, 500 nodes | 2.00 a minute | 1000 a minute |\n",
 		"SizeOfAnOldResult":      "with 50 kubelets silent, with all 500 silent | **0**, **0** | 50, 500 |\n",
-		"NotDoneSaysHowMany":     "by default for 10 minutes, here with `--node-deletion-over-budget-after=30s`, then deletes at most 10 % of all nodes a minute) | not within 240 s, by then 157 of 300 | 30.0 s |\n",
-		"ATimeAndAShareOfTheQuota": "| under linode's quota, used up at the start: 300 nodes initialised (the quota alone needs 176 s); then idle, use of the quota; an hour later 20 Services, one node; " +
-			"calls that the quota has refused | 180 s; 7.7 %; 12.0 s, 1.0 s; 1 | 900 s; 7.7 %; 12.0 s, 1.0 s; 4,000 |\n",
+		"NotDoneSaysHowMany":     "for 10 minutes, here with `--node-deletion-over-budget-after=30s`, then deletes 10 % a minute) | not within 240 s, by then 157 of 300 | 30.0 s |\n",
+		"ATimeAndAShareOfTheQuota": "| under linode's quota, used up at the start: 300 nodes initialised (the quota alone needs 176 s); idle use of the quota; an hour later 20 Services, one node; " +
+			"refused calls | 180 s; 7.7 %; 12.0 s, 1.0 s; 1 | 900 s; 7.7 %; 12.0 s, 1.0 s; 4,000 |\n",
 		"AMultipleOfTheIdleTime":  "| cloud calls in 10 idle minutes, with a provider that keeps its list of 1,000 instances for 10 s | 1,200 | – |\n",
 		"TheLieIsShort":           "\nThe wrong answers last 90 s: ",
 		"NodesCountAsOld":         " Fairlead runs with `--node-deletion-young-age=0s`. So ",
 		"AFlagOfBoth":             " both daemons run with `--node-status-update-frequency=10s`. ",
 		"TheMachine":              "on a machine with 2 cores, which also ran the control plane. Each call of the cloud takes 30 ms, and the quota is 100 calls a second. ",
-		"ThePagesAreNamed":        "[old](docs/benchmarks/old.md), [new](docs/benchmarks/new.md).\n",
-		"ThePictureIsOfTheNewest": "made from [new](docs/benchmarks/new.md)",
+		"ThePagesAreNamed":        "All numbers are in [old](old.json), [new](new.json).\n",
+		"ThePictureIsOfTheNewest": "made from [new](new.json)",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: %q is missing in\n%s", name, want, got)
@@ -169,16 +160,5 @@ func TestFill(t *testing.T) {
 	}
 	if _, err := Fill("a\n", "new"); err == nil {
 		t.Error("a page without a place for it is an error")
-	}
-}
-
-func TestList(t *testing.T) {
-	got, err := List("- One\n- Benchmarks: some\n  and more\n- Two\n", []string{"2026-01-02-all.md", "2026-01-03-idle-init.md"})
-	want := "- One\n- Benchmarks: [how they are made](benchmarks/README.md), [idle-init of 2026-01-03](benchmarks/2026-01-03-idle-init.md), [all of 2026-01-02](benchmarks/2026-01-02-all.md)\n- Two\n"
-	if err != nil || got != want {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if _, err := List("- One\n", nil); err == nil {
-		t.Error("an index without the item is an error")
 	}
 }

@@ -1,4 +1,4 @@
-// Package figures makes the README's table and the picture from the committed
+// Package figures makes the tables and the picture of the documents from the committed
 // results of benchmarks.
 package figures
 
@@ -20,7 +20,7 @@ import (
 type Result struct {
 	report.Report
 
-	// Name is the file's name without its ending. The result's page has the same name.
+	// Name is the file's name without its ending.
 	Name string
 }
 
@@ -49,7 +49,7 @@ func Read(dir string) (Results, error) {
 	return all, nil
 }
 
-// found has the figures of one scenario, and the page that shows them. They are
+// found has the figures of one scenario, and the result that has them. They are
 // from the newest result that has the scenario.
 type found struct {
 	page               string

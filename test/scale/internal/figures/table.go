@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
-// line is a line of the README's table. If no result has the scenarios of the
-// line, the table leaves the line out.
+// line is a line of the table. If no result has the scenarios of the line, the
+// table leaves the line out.
 type line struct {
 	scenarios []string
 	// what returns the first cell. Its arguments are the figures of the scenarios, in
@@ -22,18 +22,30 @@ type line struct {
 	cell func(...report.Row) string
 }
 
-// lines returns the lines of the README's table.
-func lines() []line {
+// headlines returns the lines of the README's table.
+func headlines() []line {
 	return []line{
 		{[]string{"lies-404-few", "lies-404-all"}, func(f ...found) string {
 			return fmt.Sprintf("healthy nodes deleted while the cloud answers 404 for everything: with %d kubelets silent, with all %d silent", f[0].nodes/10, f[1].nodes)
 		}, deleted},
-		{[]string{"lies-empty-list", "lies-half-list"}, func(...found) string {
-			return "… while the cloud's list is empty, and while it lacks half of the instances"
-		}, deleted},
 		{[]string{"init"}, sized("%s nodes initialised"), initialised},
+		{[]string{"outage"}, sized("outage of the cloud, %s nodes: calls in it, and after its end until all is done that waited"), facts(report.OutageCalls, report.OutageOver)},
+		{[]string{"services-create"}, exposing("%s Services created at once have their addresses"), facts(report.AllExposed)},
+		{[]string{"routes-init"}, sized("%s nodes get routes"), routed},
+		{[]string{"removal"}, func(f ...found) string {
+			return fmt.Sprintf("%d instances terminated: their nodes are gone (Fairlead asks three times over 30 s)", f[0].nodes/20)
+		}, removed},
+	}
+}
+
+// lines returns the other lines of the table in docs/benchmarks.
+func lines() []line {
+	return []line{
+		{[]string{"lies-empty-list", "lies-half-list"}, func(...found) string {
+			return "healthy nodes deleted while the cloud's list is empty, and while it lacks half of the instances"
+		}, deleted},
 		{[]string{"init-plain"}, func(f ...found) string {
-			return "… with a provider without fast paths" + f[0].bound()
+			return report.Grouped(f[0].nodes) + " nodes initialised with a provider without fast paths" + f[0].bound()
 		}, initialised},
 		{[]string{"init"}, sized("largest memory while %s nodes are initialised"), func(r ...report.Row) string { return report.Megabytes(r[0].PeakBytes) }},
 		{[]string{"idle"}, sized("cloud calls in an idle minute, %s nodes"), facts(report.IdleCalls)},
@@ -42,27 +54,21 @@ func lines() []line {
 		{[]string{"drift"}, func(f ...found) string {
 			return fmt.Sprintf("addresses of %d of %s instances change in the cloud: their nodes show it", min(f[0].nodes/20, 50), report.Grouped(f[0].nodes))
 		}, facts(report.AddressesFollow)},
-		{[]string{"removal"}, func(f ...found) string {
-			return fmt.Sprintf("%d instances terminated: their nodes are gone (Fairlead asks three times over 30 s)", f[0].nodes/20)
-		}, removed},
 		{[]string{"mass-removal"}, func(f ...found) string {
-			return fmt.Sprintf("%d of %d instances terminated at once: their nodes are gone (Fairlead holds them on purpose, by default for 10 minutes%s, then deletes at most 10 %% of all nodes a minute)",
+			return fmt.Sprintf("%d of %d instances terminated at once: their nodes are gone (Fairlead holds them on purpose for 10 minutes%s, then deletes 10 %% a minute)",
 				f[0].nodes*6/10, f[0].nodes, f[0].with(", here with `--node-deletion-over-budget-after=", "--node-deletion-over-budget-after", "`"))
 		}, removed},
-		{[]string{"outage"}, sized("outage of the cloud, %s nodes: calls in it, and after its end until all is done that waited"), facts(report.OutageCalls, report.OutageOver)},
 		{[]string{"failover"}, func(...found) string { return "leader stopped by SIGTERM: the other replica has taken over" }, facts(report.AfterSIGTERM)},
 		{[]string{"failover"}, func(...found) string {
 			return "leader killed by SIGKILL: the other has taken over, when the lease is over"
 		}, facts(report.AfterSIGKILL)},
-		{[]string{"services-create"}, exposing("%s Services created at once have their addresses"), facts(report.AllExposed)},
 		{[]string{"services-join-one"}, exposing("one node joins: all %s load balancers have it"), func(r ...report.Row) string {
 			return fact(r[0], report.AllBackends) + ", " + calls(r[0])
 		}},
 		{[]string{"services-restart"}, exposing("the daemon is replaced, and %s Services have not changed"), func(r ...report.Row) string {
 			return calls(r[0]) + ", events: " + report.Grouped(r[0].Events)
 		}},
-		{[]string{"routes-init"}, sized("%s nodes get routes"), routed},
-		{[]string{"routes-init-plain"}, func(...found) string { return "… with a provider without fast paths" }, routed},
+		{[]string{"routes-init-plain"}, sized("%s nodes get routes with a provider without fast paths"), routed},
 		{[]string{"list-cache"}, func(f ...found) string {
 			return fmt.Sprintf("cloud calls in %s, with a provider that keeps its list of %s instances for 10 s", f[0].idleFor(2), report.Grouped(f[0].nodes))
 		}, facts(report.CallsInAll)},
@@ -74,7 +80,7 @@ func quotaLines() []line {
 	var all []line
 	for _, profile := range simulator.QuotaProfiles() {
 		all = append(all, line{[]string{"quota-" + profile}, func(f ...found) string {
-			return fmt.Sprintf("under %s's quota, used up at the start: %s nodes initialised%s; then idle, use of the quota; an hour later %s Services, one node; calls that the quota has refused",
+			return fmt.Sprintf("under %s's quota, used up at the start: %s nodes initialised%s; idle use of the quota; an hour later %s Services, one node; refused calls",
 				profile, report.Grouped(f[0].nodes), f[0].bound(), report.Grouped(f[0].services))
 		}, underQuota})
 	}
@@ -197,28 +203,50 @@ func fact(row report.Row, what string) string {
 	return f.Text()
 }
 
-// Table returns the README's table with a sentence that introduces it. If a result has
-// clusters of several sizes, the picture follows.
+// Headlines returns the README's table with a sentence that introduces it.
+func (all Results) Headlines() string {
+	rows, _ := all.rows(headlines())
+	return all.intro() + " " + measuredHow + "\n\n" + rows
+}
+
+const measuredHow = "[Benchmarks](docs/benchmarks/README.md) has all figures, and what they do not show."
+
+// Table returns the table of docs/benchmarks with a sentence that introduces it. If a
+// result has clusters of several sizes, the picture follows.
 func (all Results) Table() string {
-	var rows strings.Builder
-	var pages []string
-	for _, l := range slices.Concat(lines(), quotaLines()) {
-		text, used := l.row(all)
-		rows.WriteString(text)
-		for _, page := range used {
-			if link := fmt.Sprintf("[%[1]s](docs/benchmarks/%[1]s.md)", page); !slices.Contains(pages, link) {
-				pages = append(pages, link)
-			}
-		}
-	}
-	text := fmt.Sprintf("Fairlead and the skeleton were measured on a machine with %d cores, which also ran the control plane. Each call of the cloud takes %s, and the quota is %s calls a second. Results: %s.\n\n",
-		all[0].Machine.Cores, strings.Replace(all[0].Flags["latency"], "ms", " ms", 1), all[0].Flags["quota"], strings.Join(pages, ", ")) +
-		"| | Fairlead | skeleton |\n| --- | --- | --- |\n" + rows.String() + all.conditions()
+	rows, files := all.rows(slices.Concat(headlines(), lines(), quotaLines()))
+	text := all.intro() + " All numbers are in " + strings.Join(files, ", ") + ".\n\n" + rows + all.conditions()
 	if picture, ok := all.newestScaling(); ok {
-		text += "\n![" + alternative + "](docs/benchmarks/" + PictureFile + ")\n\nThe picture is made from [" + picture.Name + "](docs/benchmarks/" + picture.Name + ".md).\n"
+		text += "\n![" + alternative + "](" + PictureFile + ")\n\nBoth axes are logarithmic. The picture is made from " + linked(picture.Name) + ".\n"
 	}
 	return text
 }
+
+// intro returns a sentence about the machine and the cloud of the newest result.
+func (all Results) intro() string {
+	return fmt.Sprintf("Fairlead and the skeleton were measured on a machine with %d cores, which also ran the control plane. Each call of the cloud takes %s, and the quota is %s calls a second.",
+		all[0].Machine.Cores, strings.Replace(all[0].Flags["latency"], "ms", " ms", 1), all[0].Flags["quota"])
+}
+
+// rows returns a table with these lines, and links to the results from which its
+// figures come.
+func (all Results) rows(lines []line) (table string, files []string) {
+	var rows strings.Builder
+	rows.WriteString("| | Fairlead | skeleton |\n| --- | --- | --- |\n")
+	for _, l := range lines {
+		text, used := l.row(all)
+		rows.WriteString(text)
+		for _, name := range used {
+			if !slices.Contains(files, linked(name)) {
+				files = append(files, linked(name))
+			}
+		}
+	}
+	return rows.String(), files
+}
+
+// linked returns a link from docs/benchmarks to a result.
+func linked(name string) string { return fmt.Sprintf("[%[1]s](%[1]s.json)", name) }
 
 // conditions returns a paragraph about the conditions of some lines: the time for which
 // the cloud's answers were wrong, and the flags that did not have their defaults.
@@ -236,7 +264,7 @@ func (all Results) conditions() string {
 		sentences = append(sentences, f.with("For the line about changed addresses, both daemons run with `--node-status-update-frequency=", "--node-status-update-frequency", "`."))
 	}
 	if text := strings.TrimSpace(strings.Join(sentences, " ")); text != "" {
-		return "\n" + text + " See also [what the figures do not show](docs/benchmarks/README.md#what-it-does-not-show).\n"
+		return "\n" + text + " See also [what the figures do not show](#what-it-does-not-show).\n"
 	}
 	return ""
 }
