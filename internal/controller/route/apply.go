@@ -32,19 +32,25 @@ func (c *Controller) enqueue(p plan) {
 	for _, next := range p.jobs {
 		c.queuedJobs[next.cidr] = next
 	}
-	for name := range p.quiet {
-		delete(c.queuedPatches, name) // A patch that waits for its retry can be out of date.
-	}
+	before := c.queuedPatches
+	c.queuedPatches = map[string]conditionPatch{} // A patch that waits for its retry can be out of date.
+	var patches []string
 	for _, patch := range p.patches {
-		c.queuedPatches[patch.node.Name] = patch
+		name := patch.node.Name
+		if queued, ok := before[name]; ok && queued.isLike(patch) {
+			c.queuedPatches[name] = queued // It keeps its pause.
+			continue
+		}
+		c.queuedPatches[name] = patch
+		patches = append(patches, name)
 	}
 	c.mu.Unlock()
 
 	for _, next := range p.jobs {
 		c.jobs.Add(next.cidr.String())
 	}
-	for _, patch := range p.patches {
-		c.patches.Add(patch.node.Name)
+	for _, name := range patches {
+		c.patches.Add(name)
 	}
 }
 
@@ -168,7 +174,7 @@ func (c *Controller) reportHeld(ctx context.Context, p plan) {
 func (c *Controller) patch(ctx context.Context, name string) (loop.Result, error) {
 	c.mu.Lock()
 	patch, ok := c.queuedPatches[name]
-	if ok && c.clock.Now().Before(c.memory.mayPatch(patch.node.UID, patch.condition)) {
+	if ok && c.clock.Now().Before(c.memory.mayPatch(patch.node.UID, patch.condition.Status, patch.condition.Reason)) {
 		delete(c.queuedPatches, name)
 		ok = false
 	}
@@ -176,7 +182,7 @@ func (c *Controller) patch(ctx context.Context, name string) (loop.Result, error
 	if !ok {
 		return loop.Result{}, nil
 	}
-	_, err := c.nodes.PatchStatus(ctx, name, kube.NodeStatusPatch{UID: patch.node.UID, Condition: &patch.condition})
+	_, err := c.nodes.PatchStatus(ctx, name, kube.NodeStatusPatch{UID: patch.node.UID, Condition: patch.condition})
 	if err != nil && !apierrors.IsNotFound(err) && !kube.IsStale(err) {
 		if ctx.Err() == nil {
 			c.record(conditionFailed(patch, err))

@@ -50,7 +50,7 @@ func newNode(i int) *corev1.Node {
 		Spec: corev1.NodeSpec{PodCIDRs: []string{fmt.Sprintf("10.244.%d.0/24", i)}},
 		Status: corev1.NodeStatus{
 			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.0.%d", i)}},
-			Conditions: []corev1.NodeCondition{networkUnavailable(corev1.ConditionFalse, routeCreated(), at(500), nil)},
+			Conditions: []corev1.NodeCondition{*networkUnavailable(corev1.ConditionFalse, routeCreated()).At(at(500), nil)},
 		},
 	}
 }

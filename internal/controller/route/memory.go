@@ -24,15 +24,13 @@ type memory struct {
 	recorded byClaim[string]            // the kind of the last event about a CIDR of a Node; the zero CIDR stands for the Node's condition
 	pending  map[netip.Prefix]time.Time // CIDRs with a job that is queued or under way, and the time when the job was planned
 	patched  map[types.UID]patched      // the condition that was last written
-	// touched has the changes since the last plan.
-	touched touched
 }
 
 func newMemory() memory {
 	return memory{
 		created: byClaim[time.Time]{}, removed: map[identity]time.Time{}, strays: map[identity]time.Time{}, deleted: map[string]deletedNode{},
 		failures: map[netip.Prefix]failure{}, recorded: byClaim[string]{}, pending: map[netip.Prefix]time.Time{},
-		patched: map[types.UID]patched{}, touched: newTouched(),
+		patched: map[types.UID]patched{},
 	}
 }
 
@@ -54,19 +52,22 @@ func (b byClaim[V]) remove(c claim) {
 
 // planned records in the memory that a plan is about to be carried out.
 func (m *memory) planned(p plan, now time.Time) {
-	m.touched = newTouched()
 	m.strays = p.strays
 	for _, cidr := range p.resolved {
 		delete(m.failures, cidr)
 		delete(m.recorded, cidr) // The next failure is recorded as an event again.
-		m.touched.cidrs[cidr] = true
 	}
 	for _, next := range p.jobs {
 		m.pending[next.cidr] = now
-		m.touched.cidrs[next.cidr] = true
 	}
-	for _, uid := range p.quiet { // The next refused condition is recorded as an event again.
-		m.recorded.remove(claim{node: uid})
+	waits := map[types.UID]bool{}
+	for _, patch := range p.patches {
+		waits[patch.node.UID] = true
+	}
+	for uid := range m.recorded[netip.Prefix{}] {
+		if !waits[uid] {
+			m.recorded.remove(claim{node: uid}) // The next refused condition is recorded as an event again.
+		}
 	}
 }
 

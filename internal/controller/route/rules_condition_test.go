@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // conditionRows returns the test rows for the condition of a Node.
@@ -67,13 +66,3 @@ func conditionRows() []row {
 }
 
 func TestCondition(t *testing.T) { check(t, conditionRows()) }
-
-func TestTransitionTimeIsKept(t *testing.T) {
-	was := networkUnavailable(corev1.ConditionFalse, routeCreated(), at(1), nil)
-	if same := networkUnavailable(corev1.ConditionFalse, routeCreated(), at(2), &was); same.LastTransitionTime != metav1.NewTime(at(1)) {
-		t.Errorf("transition at %v, though the status is the same", same.LastTransitionTime)
-	}
-	if other := networkUnavailable(corev1.ConditionTrue, routeMissing(), at(2), &was); other.LastTransitionTime != metav1.NewTime(at(2)) {
-		t.Errorf("transition at %v, though the status has changed", other.LastTransitionTime)
-	}
-}

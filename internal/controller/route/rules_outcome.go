@@ -115,7 +115,6 @@ func (r result) event(j job) *nodeEvent {
 // then failed, these removals are stored, too.
 func (m *memory) finish(j job, r result, now time.Time) {
 	delete(m.pending, j.cidr)
-	m.touched.cidrs[j.cidr] = true
 	for _, gone := range r.removed {
 		m.removed[gone.route.identity] = now
 		if !gone.unclaimed { // The removed route may be the one that this process has created.

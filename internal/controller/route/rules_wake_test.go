@@ -142,7 +142,7 @@ func whole(p plan) string {
 		lines = append(lines, fmt.Sprint(j.cidr, j.remove))
 	}
 	for _, c := range p.patches {
-		lines = append(lines, fmt.Sprint(c.node.UID, c.condition))
+		lines = append(lines, fmt.Sprint(c.node.UID, *c.condition))
 	}
 	slices.SortFunc(p.resolved, netip.Prefix.Compare)
 	return strings.Join(append(lines, fmt.Sprint(p.do, p.held, p.overBudget, p.strays, p.resolved, p.counts, p.after)), "\n")
