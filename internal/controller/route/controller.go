@@ -48,6 +48,7 @@ type routes interface {
 
 // nodes has the requests to the API server that this package makes.
 type nodes interface {
+	Live(ctx context.Context, name string) (*corev1.Node, error)
 	PatchStatus(ctx context.Context, name string, p kube.NodeStatusPatch) (*corev1.Node, error)
 }
 

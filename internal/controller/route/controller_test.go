@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
 )
 
 func TestRoutesFollowTheNodes(t *testing.T) {
@@ -41,6 +43,35 @@ func TestRoutesFollowTheNodes(t *testing.T) {
 		b.start()
 		b.after(time.Hour)
 		b.expect("after a restart", nil, nil, nil)
+	})
+}
+
+// The counter says what has triggered a pass.
+func TestPassesAreCountedByTrigger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetrics()
+		registry := metrics.NewKubeRegistry()
+		registry.MustRegister(m.syncs)
+		b := begin(t, Config{Metrics: m}, bare(1))
+		defer func() { b.stop() }()
+		b.after(time.Minute)
+		count := func(o outcome, by trigger) float64 {
+			n, err := testutil.GetCounterMetricValue(m.syncs.WithLabelValues(string(o), string(by)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		idle, changed := count(outcomeNoop, triggerPeriodic), count(outcomeChanged, triggerNodeChange)
+		b.after(10 * time.Minute)
+		if n := count(outcomeNoop, triggerPeriodic) - idle; n < 8 || n > 12 {
+			t.Errorf("%v periodic passes in 10 minutes, want one a minute", n)
+		}
+		b.createNode(bare(2))
+		b.after(30 * time.Second)
+		if n := count(outcomeChanged, triggerNodeChange) - changed; n != 1 {
+			t.Errorf("%v passes after the change of a Node have changed routes, want 1", n)
+		}
 	})
 }
 

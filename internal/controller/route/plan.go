@@ -145,6 +145,11 @@ func (p plan) onNodes() []step.Step {
 	}
 	for _, patch := range p.patches {
 		s, c := of(patch.node.Name), patch.condition
+		if patch.foreign {
+			e := foreign(*c, "")
+			s.Reason, s.Why, s.Writes = e.Reason, e.Message, append(s.Writes, "event "+e.Type+" "+e.Reason)
+			continue
+		}
 		s.Reason, s.Why = c.Reason, c.Message
 		s.Writes = append(s.Writes, step.Condition(c.Type, c.Status, c.Reason))
 	}

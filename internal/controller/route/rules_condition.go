@@ -13,6 +13,11 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
+// foreignAfter is the time for which the condition of another writer keeps pods away from
+// a Node that has its routes, before an event reports it. A network plugin that starts
+// sets the condition itself, and needs less time than that.
+const foreignAfter = 5 * time.Minute
+
 // unreachableAfter is the time for which a route has to be missing before a Node that
 // had its routes counts as unreachable. It is long because the condition keeps pods away
 // from the Node, and most failures are over sooner. A new Node also has this time to get
@@ -23,6 +28,9 @@ const unreachableAfter = time.Minute
 type conditionPatch struct {
 	node      *corev1.Node
 	condition *corev1.NodeCondition
+	// foreign means that another writer has written the condition. It is reported, and
+	// nothing is written.
+	foreign bool
 }
 
 // patched is the condition that was last written to a Node.
@@ -35,7 +43,7 @@ type patched struct {
 // isLike reports whether both patches write the same condition to the same Node.
 func (p conditionPatch) isLike(other conditionPatch) bool {
 	a, b := p.condition, other.condition
-	return p.node.UID == other.node.UID && a.Status == b.Status && a.Reason == b.Reason
+	return p.node.UID == other.node.UID && p.foreign == other.foreign && a.Status == b.Status && a.Reason == b.Reason
 }
 
 // planCondition adds the condition NetworkUnavailable of a Node to the plan, and the
@@ -54,14 +62,52 @@ func (x *index) planCondition(node *corev1.Node, p *plan) {
 		cause, p.events = why, append(p.events, events...)
 	}
 	shown := nodefact.Condition(node, corev1.NodeNetworkUnavailable)
-	if !mustWrite(status, cause, shown) {
+	isForeign := status == corev1.ConditionFalse && shown != nil && shown.Status == corev1.ConditionTrue && !isOurs(shown.Reason)
+	switch {
+	case isForeign && !x.mayAdopt(shown):
+		x.planForeign(node, shown, p)
+		return
+	case !isForeign && !mustWrite(status, cause, shown):
 		return
 	}
 	if next := x.memory.mayPatch(node.UID, status, cause.Reason); x.now.Before(next) {
 		x.planAgain(next)
 		return
 	}
-	p.patches = append(p.patches, conditionPatch{node, networkUnavailable(status, cause).At(x.now, shown)})
+	p.patches = append(p.patches, conditionPatch{node: node, condition: networkUnavailable(status, cause).At(x.now, shown)})
+}
+
+// mayAdopt reports whether the daemon may write over the condition of another writer that
+// keeps pods away from a Node that has its routes. An operator has to allow it.
+func (x *index) mayAdopt(shown *corev1.NodeCondition) bool {
+	after := x.limits.AdoptAfter
+	if after == 0 {
+		return false
+	}
+	at := shown.LastTransitionTime.Add(after)
+	x.planAgain(at)
+	return !x.now.Before(at)
+}
+
+// planForeign adds the event about the condition of another writer to the plan. A plugin
+// that was removed never changes its condition.
+func (x *index) planForeign(node *corev1.Node, shown *corev1.NodeCondition, p *plan) {
+	reportAt, since := shown.LastTransitionTime.Add(foreignAfter), shown.LastTransitionTime.Time
+	x.planAgain(reportAt)
+	if known := x.memory.foreign[node.UID] == (foreignCondition{shown.Reason, since}); !known && !x.now.Before(reportAt) {
+		p.patches = append(p.patches, conditionPatch{node: node, condition: shown, foreign: true})
+	}
+}
+
+// foreignCondition identifies a condition of another writer.
+type foreignCondition struct {
+	reason string
+	since  time.Time
+}
+
+// told records in the memory that an event has reported the condition of another writer.
+func (m *memory) told(p conditionPatch) {
+	m.foreign[p.node.UID] = foreignCondition{p.condition.Reason, p.condition.LastTransitionTime.Time}
 }
 
 // explain says why a Node lacks a route. It returns the cause, and the events with

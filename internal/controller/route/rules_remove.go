@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Limits restrict the creation and removal of routes.
+// Limits restrict the creation and removal of routes, and the writing of conditions.
 type Limits struct {
 	// CreateOutside allows routes for CIDRs that are not strictly inside one of the
 	// cluster's CIDRs.
@@ -28,6 +28,9 @@ type Limits struct {
 	// OverBudgetAfter takes the place of StrayFor if more routes are stray than the
 	// budget allows.
 	OverBudgetAfter time.Duration
+	// AdoptAfter is the time after which the condition of another writer is taken over,
+	// if it keeps pods away from a Node that has its routes. 0 means never.
+	AdoptAfter time.Duration
 }
 
 // DefaultLimits returns the defaults of the flags.
