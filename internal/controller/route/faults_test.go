@@ -293,6 +293,26 @@ func TestLateAnswerIsAsOldAsItsCall(t *testing.T) {
 	}
 }
 
+// A write that the API server refuses is retried after growing pauses, although a pass
+// plans it each time that some Node changes.
+func TestRefusedPatchKeepsItsPauseWhileNodesChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := prepare(t, Config{}, bare(1))
+		b.locked(func() { b.refuse = errors.New("no answer") })
+		b.start()
+		defer func() { b.stop() }()
+		for i := range 60 {
+			b.createNode(newNode(2 + i))
+			b.after(time.Second)
+		}
+		b.locked(func() {
+			if n := len(b.writes); n < 5 || n > 10 {
+				t.Errorf("%d writes in a minute, want about 7, with growing pauses", n)
+			}
+		})
+	})
+}
+
 // A condition that could not be written is dropped when it is no longer right.
 func TestRefusedPatchIsDroppedWhenItIsWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
