@@ -222,8 +222,9 @@ func (c *Controller) reportForeign(ctx context.Context, p conditionPatch) error 
 	if err != nil {
 		return err
 	}
-	e := foreign(*p.condition, managerOf(node))
-	klog.FromContext(ctx).Info("A condition of another writer keeps pods away from a Node that has its routes", "node", p.node.Name, "reason", p.condition.Reason, "manager", managerOf(node))
+	manager := managerOf(node)
+	klog.FromContext(ctx).Info("Another writer's condition keeps pods away", "node", p.node.Name, "reason", p.condition.Reason, "manager", manager)
+	e := foreign(*p.condition, manager)
 	c.events.Node(p.node, e.Type, e.Reason, e.Message)
 	c.mu.Lock()
 	defer c.mu.Unlock()
