@@ -43,9 +43,7 @@ func (c *Controller) write(ctx context.Context, o observed, p plan) plan {
 	if err != nil {
 		return c.refused(ctx, o, "The CIDRs of this Node", err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ledger.adopt(c.ledger.at(o.node.UID, o.node.Name), o.entry.cidrs)
+	c.change(func(l *ledger) { l.adopt(l.at(o.node.UID, o.node.Name), o.entry.cidrs) })
 	return p
 }
 
@@ -65,23 +63,18 @@ func (c *Controller) fence(ctx context.Context, o observed) *plan {
 
 // unfenced records the time at which the API server first refused the fence because
 // the annotations or the whole Node would become too large. It ignores other errors.
+// After longWait, other Nodes no longer wait for this one.
 func (c *Controller) unfenced(o observed, err error) {
 	tooLarge := apierrors.IsInvalid(err) && !kube.IsStale(err) || apierrors.IsRequestEntityTooLargeError(err) ||
 		strings.Contains(err.Error(), "request is too large") // an error of etcd
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e := c.ledger.at(o.node.UID, o.node.Name); tooLarge && e.unfenced.IsZero() {
-		e.unfenced = c.clock.Now()
+	if !tooLarge {
+		return
 	}
-}
-
-// bar records that other Nodes no longer wait for the fence of this Node.
-func (c *Controller) bar(ctx context.Context, o observed) {
-	klog.FromContext(ctx).Error(nil, "The fence annotation does not fit on a Node; the Node gets no CIDRs, and other Nodes no longer wait for it", "node", klog.KObj(o.node))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ledger.bar(c.ledger.at(o.node.UID, o.node.Name))
-	c.wakeWaiting()
+	c.change(func(l *ledger) {
+		if e := l.at(o.node.UID, o.node.Name); e.unfenced.IsZero() {
+			e.unfenced = c.clock.Now()
+		}
+	})
 }
 
 // refused returns the plan after a failed write.
@@ -98,42 +91,40 @@ func (c *Controller) adopt(ctx context.Context, o observed, p plan) {
 	if p.sighting != nil {
 		c.sight(ctx, *p.sighting)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.ledger.at(o.node.UID, o.node.Name)
-	last := e.suspect && len(c.ledger.suspects) == 1
-	c.ledger.adopt(e, parse(cidrsOf(o.node)))
-	c.metrics.measure(c.ledger)
-	if last {
-		c.wakeWaiting()
-	}
+	c.change(func(l *ledger) { l.adopt(l.at(o.node.UID, o.node.Name), parse(cidrsOf(o.node))) })
 }
 
 // release frees the CIDRs of Nodes that are gone. It requests a pass over each Node
 // that waits, because that Node might get one of these CIDRs.
 func (c *Controller) release(ctx context.Context, p plan) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, uid := range p.gone {
-		if e := c.ledger.entries[uid]; e != nil {
-			klog.FromContext(ctx).V(2).Info("Released the CIDRs of a Node that is gone", "node", e.name, "podCIDRs", e.cidrs)
+	c.change(func(l *ledger) {
+		for _, uid := range p.gone {
+			if e := l.entries[uid]; e != nil {
+				klog.FromContext(ctx).V(2).Info("Released the CIDRs of a Node that is gone", "node", e.name, "podCIDRs", e.cidrs)
+			}
+			l.forget(uid)
 		}
-		c.ledger.forget(uid)
-	}
-	c.metrics.measure(c.ledger)
-	c.wakeWaiting()
+		c.wakeWaiting()
+	})
 }
 
 // trust records that the Node is fenced, or needs no fence.
 func (c *Controller) trust(o observed) {
+	c.change(func(l *ledger) { l.trust(l.at(o.node.UID, o.node.Name)) })
+}
+
+// change changes the ledger. If Nodes no longer wait for the fence of another one, it
+// requests a pass over each Node that waits.
+func (c *Controller) change(change func(*ledger)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.ledger.at(o.node.UID, o.node.Name)
-	last := e.suspect && len(c.ledger.suspects) == 1
-	c.ledger.trust(e)
-	if last {
+	change(c.ledger)
+	c.metrics.measure(c.ledger)
+	blocking, _ := c.ledger.blocking(c.clock.Now())
+	if c.blocked && blocking == 0 {
 		c.wakeWaiting()
 	}
+	c.blocked = blocking > 0
 }
 
 // prove records that nobody else gives CIDRs.
@@ -167,10 +158,7 @@ func (c *Controller) sight(ctx context.Context, s sighting) {
 // reserve reserves CIDRs for the Node. If one of the cluster's CIDRs has no free part
 // left, reserve returns that CIDR.
 func (c *Controller) reserve(o observed) (full netip.Prefix) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	full = c.ledger.reserve(c.ledger.at(o.node.UID, o.node.Name))
-	c.metrics.measure(c.ledger)
+	c.change(func(l *ledger) { full = l.reserve(l.at(o.node.UID, o.node.Name)) })
 	return full
 }
 

@@ -89,6 +89,7 @@ type Controller struct {
 
 	mu       sync.Mutex
 	ledger   *ledger           // guarded by mu
+	blocked  bool              // at the last change of the ledger, Nodes waited for the fence of another one; guarded by mu
 	others   others            // guarded by mu
 	memories map[string]memory // of Nodes that wait, by name; guarded by mu
 }
@@ -176,6 +177,8 @@ func (c *Controller) enter(ctx context.Context, all []corev1.Node) {
 			c.warn(ctx, &all[i], overlap(cidrsOf(&all[i]), *other))
 		}
 	}
+	blocking, _ := c.ledger.blocking(c.clock.Now())
+	c.blocked = blocking > 0
 	for name := range c.ledger.byName {
 		c.Loop.AddWithPriority(name, loop.Low)
 	}
@@ -222,8 +225,6 @@ func (c *Controller) pass(ctx context.Context, name string) (loop.Result, error)
 			c.release(ctx, p)
 		case trust:
 			c.trust(o)
-		case bar:
-			c.bar(ctx, o)
 		case prove:
 			c.prove(ctx, o)
 		case reserve:

@@ -355,6 +355,24 @@ func TestNodeThatCannotBeFencedHoldsAll(t *testing.T) {
 	})
 }
 
+// A Node that cannot be fenced gets CIDRs from elsewhere. The other Nodes get theirs at
+// once, although nothing else changes.
+func TestLastSuspectNodeGetsCIDRsElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := prepare(t, named("a"), named("b"))
+		b.cluster.PrependReactor("patch", "nodes", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			return a.(clienttesting.PatchAction).GetName() == "a", nil, apierrors.NewForbidden(corev1.Resource("nodes"), "a", errors.New("no"))
+		})
+		b.start(family("10.0.0.0/16", 24))
+		defer func() { b.stop() }()
+		b.pass(2 * time.Minute) // The event about the wait is recorded.
+		b.give("a", "10.0.7.0/24")
+		if n := b.served(time.Second); n != 2 {
+			t.Errorf("%d Nodes have CIDRs", n)
+		}
+	})
+}
+
 // A kubelet can fill its Node with annotations until no other annotation fits. Then
 // this Node gets no CIDRs, but after a while the other Nodes no longer wait for it.
 func TestNodeThatTakesNoFenceHoldsOthersForAWhile(t *testing.T) {

@@ -35,8 +35,8 @@ type observed struct {
 	overlaps *entry
 	// inRange means that the Node's CIDRs overlap with the cluster's.
 	inRange bool
-	// suspects is the number of Nodes to which an earlier leader may still write,
-	// and suspect is the name of one of them.
+	// suspects is the number of Nodes that have to be fenced before any Node gets
+	// CIDRs, and suspect is the name of one of them.
 	suspects int
 	suspect  string
 	// full is the CIDR of the cluster in which this pass has found no free part. It
@@ -64,7 +64,6 @@ const (
 	read      action = "read the Node from the API server"            // then decide again
 	release   action = "release CIDRs of Nodes that are gone"         // then decide again
 	trust     action = "trust that no earlier leader writes the Node" // then decide again
-	bar       action = "let no other Node wait for this one"          // then decide again
 	prove     action = "note that nobody else gives CIDRs"            // then decide again
 	reserve   action = "reserve CIDRs"                                // then decide again
 	fence     action = "fence the Node"                               // then decide again
@@ -160,7 +159,7 @@ func keep(o observed, has []string) plan {
 // anybody, unless they overlap with --cluster-cidr.
 func isStrange(o observed, cidrs []netip.Prefix) bool {
 	_, disowned := o.claim.Disowns(o.node)
-	return !o.entry.without.IsZero() && !o.entry.suspect && !o.entry.barred && !slices.Equal(o.entry.cidrs, cidrs) && (!disowned || o.inRange)
+	return !o.entry.without.IsZero() && !o.entry.suspect && !slices.Equal(o.entry.cidrs, cidrs) && (!disowned || o.inRange)
 }
 
 // give returns the next step for a Node without CIDRs.
@@ -168,13 +167,11 @@ func give(o observed) plan {
 	why, disowned := o.claim.Disowns(o.node)
 	named := o.node.Annotations[AnnotationFence]
 	switch {
-	case (o.entry.suspect || o.entry.barred) && (disowned || named == o.self):
+	case o.entry.suspect && (disowned || named == o.self):
 		return plan{do: trust, why: "the Node is fenced or does not belong to this daemon", memory: o.memory}
 	case disowned:
 		return plan{do: doNothing, why: why}
-	case o.entry.suspect && isUnfenceable(o):
-		return plan{do: bar, why: "the Node leaves no room for its fence", memory: o.memory}
-	case o.entry.suspect, o.entry.barred:
+	case o.entry.suspect:
 		return plan{do: fence, why: "an earlier leader may still write the Node's CIDRs", memory: o.memory}
 	case o.node.DeletionTimestamp != nil:
 		return plan{do: doNothing, why: "the Node is being deleted"}

@@ -47,10 +47,6 @@ func written(o *observed) { o.entry.written = true }
 
 func suspected(o *observed) { o.entry.suspect, o.suspects, o.suspect = true, 1, "n" }
 
-func unfencedFor(d time.Duration) edit { return func(o *observed) { o.entry.unfenced = ago(d) } }
-
-func barred(o *observed) { o.entry.barred = true }
-
 func suspects(n int) edit { return func(o *observed) { o.suspects, o.suspect = n, "other" } }
 
 func fencedFor(who string) edit {
@@ -118,11 +114,7 @@ func TestDecide(t *testing.T) {
 		{name: "SuspectNodeIsFenced", edits: []edit{suspected}, want: fence},
 		{name: "SuspectNodeIsFencedAlthoughItIsBeingDeleted", edits: []edit{suspected, terminating}, want: fence},
 		{name: "FenceThatIsWrittenIsTrusted", edits: []edit{suspected, fencedFor("me")}, want: trust},
-		{name: "NodeThatTakesNoFenceHoldsOthersForAWhile", edits: []edit{suspected, unfencedFor(longWait - time.Second)}, want: fence},
-		{name: "NodeThatTakesNoFenceIsBarred", edits: []edit{suspected, unfencedFor(longWait)}, want: bar},
-		{name: "BarredNodeIsFencedBeforeItGetsCIDRs", edits: []edit{barred}, want: fence},
-		{name: "BarredNodeThatIsFencedIsTrusted", edits: []edit{barred, fencedFor("me")}, want: trust},
-		{name: "EarlierLeaderMayHaveGivenThoseOfABarredNode", edits: []edit{barred, has("10.0.1.0/24")}, want: adopt},
+		{name: "NodeThatTakesNoFenceIsFencedBeforeItGetsCIDRs", edits: []edit{suspected, suspects(0)}, want: fence},
 		{name: "FenceOfAnotherIsReplaced", edits: []edit{suspected, fencedFor("another")}, want: fence},
 		{name: "NewNodeWithTheFenceOfAnotherIsFenced", edits: []edit{fencedFor("another")}, want: fence},
 		{name: "ExcludedNodeIsNotWritten", edits: []edit{suspected, excluded}, want: trust},

@@ -29,7 +29,7 @@ func (c *Controller) observe(name string, s seen) (observed, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o := observed{now: c.clock.Now(), node: node, live: s.live, full: s.full, others: c.others, memory: c.memories[name], claim: c.claim, self: c.self}
-	o.suspects, o.suspect = len(c.ledger.suspects), c.ledger.aSuspect()
+	o.suspects, o.suspect = c.ledger.blocking(o.now)
 	if node == nil {
 		o.former = c.ledger.former(name, "")
 		return o, nil

@@ -16,9 +16,8 @@ type ledger struct {
 	pools   []*pool // in the order of --cluster-cidr
 	entries map[types.UID]*entry
 	byName  map[string][]types.UID
-	// suspects are the Nodes whose CIDRs an earlier leader may still write. The
-	// values are their names.
-	suspects map[types.UID]string
+	// suspects are the Nodes whose CIDRs an earlier leader may still write.
+	suspects map[types.UID]*entry
 }
 
 // entry has the known facts about the CIDRs of one Node.
@@ -36,16 +35,13 @@ type entry struct {
 	suspect bool
 	// unfenced is the time when the API server began to refuse the fence because of
 	// the Node's own content, such as annotations that leave no room. It is zero if
-	// the fence is not refused.
+	// the fence is not refused. Other Nodes wait for the fence only for longWait.
 	unfenced time.Time
-	// barred means that the Node gets no CIDRs before it is fenced, and that no other
-	// Node waits for its fence.
-	barred bool
 }
 
 // newLedger returns a ledger without Nodes. Reserved CIDRs are never given.
 func newLedger(families []Family, reserved []netip.Prefix) *ledger {
-	l := &ledger{entries: map[types.UID]*entry{}, byName: map[string][]types.UID{}, suspects: map[types.UID]string{}}
+	l := &ledger{entries: map[types.UID]*entry{}, byName: map[string][]types.UID{}, suspects: map[types.UID]*entry{}}
 	for _, f := range families {
 		l.pools = append(l.pools, newPool(f, reserved))
 	}
@@ -74,18 +70,11 @@ func (l *ledger) seenWithout(e *entry, now time.Time) {
 // records that no earlier leader can still write them.
 func (l *ledger) suspect(e *entry) {
 	e.suspect = true
-	l.suspects[e.uid] = e.name
+	l.suspects[e.uid] = e
 }
 
 func (l *ledger) trust(e *entry) {
-	e.suspect, e.barred, e.unfenced = false, false, time.Time{}
-	delete(l.suspects, e.uid)
-}
-
-// bar records that the Node cannot be fenced because of its own content. The Node
-// gets no CIDRs, and no other Node waits for its fence.
-func (l *ledger) bar(e *entry) {
-	e.suspect, e.barred = false, true
+	e.suspect, e.unfenced = false, time.Time{}
 	delete(l.suspects, e.uid)
 }
 
@@ -176,12 +165,15 @@ func (l *ledger) former(name string, uid types.UID) []types.UID {
 	return slices.DeleteFunc(slices.Clone(l.byName[name]), func(other types.UID) bool { return other == uid })
 }
 
-// aSuspect returns the name of a suspect Node, or an empty string if there is none.
-func (l *ledger) aSuspect() string {
-	for _, name := range l.suspects {
-		return name
+// blocking returns the number of Nodes that have to be fenced before any Node gets CIDRs,
+// and the name of one of them.
+func (l *ledger) blocking(now time.Time) (n int, name string) {
+	for _, e := range l.suspects {
+		if e.unfenced.IsZero() || now.Sub(e.unfenced) < longWait {
+			n, name = n+1, e.name
+		}
 	}
-	return ""
+	return n, name
 }
 
 // parse returns the CIDRs of a Node. It accepts the forms that older API servers

@@ -3,6 +3,7 @@ package ipam
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,8 +56,14 @@ func TestLedger(t *testing.T) {
 	first, second := l.at("u1", "a"), l.at("u2", "a")
 	l.suspect(first)
 	l.suspect(second)
-	if l.aSuspect() != "a" || len(l.suspects) != 2 {
-		t.Errorf("suspects %v", l.suspects)
+	for _, tt := range []struct {
+		after time.Duration
+		want  int
+	}{{longWait - time.Second, 2}, {longWait, 1}} {
+		first.unfenced = ago(tt.after)
+		if n, name := l.blocking(noon); n != tt.want || name != "a" {
+			t.Errorf("%d Nodes, among them %q, hold the others, want %d, when a fence was refused for %v", n, name, tt.want, tt.after)
+		}
 	}
 	l.adopt(first, cidrs("10.0.1.0/24", "fd00::/64"))
 	l.adopt(first, cidrs("10.0.1.0/24", "fd00::/64"))
@@ -64,7 +71,7 @@ func TestLedger(t *testing.T) {
 	if diff := cmp.Diff([]int{3, 1}, l.takenNow()); diff != "" {
 		t.Errorf("taken (-want +got):\n%s", diff)
 	}
-	if l.aSuspect() != "" {
+	if n, _ := l.blocking(noon); n != 0 || len(l.suspects) != 0 {
 		t.Error("a Node with CIDRs is suspect")
 	}
 	if other := l.overlapping("u2", cidrs("10.0.1.128/25")); other != first {

@@ -35,14 +35,6 @@ func holds(o observed, event message.Event) plan {
 	return p
 }
 
-// isUnfenceable reports whether other Nodes should stop waiting for this Node's fence,
-// because the API server has refused the fence for longWait or longer. The API server
-// does so because of the Node's own content: a kubelet can fill its own Node until no
-// other annotation fits.
-func isUnfenceable(o observed) bool {
-	return !o.entry.unfenced.IsZero() && o.now.Sub(o.entry.unfenced) >= longWait
-}
-
 // awaitsOthers returns the plan for a Node that has to wait because another allocator
 // might be at work. If one is at work, an event reports it.
 func awaitsOthers(o observed, after time.Duration) plan {

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"bytes"
 	"context"
 	"net/netip"
 
@@ -32,19 +33,25 @@ func (c *Controller) enqueue(p plan) {
 	for _, next := range p.jobs {
 		c.queuedJobs[next.cidr] = next
 	}
-	for name := range p.quiet {
-		delete(c.queuedPatches, name) // A patch that waits for its retry can be out of date.
-	}
+	before := c.queuedPatches
+	c.queuedPatches = map[string]conditionPatch{} // A patch that waits for its retry can be out of date.
+	var patches []string
 	for _, patch := range p.patches {
-		c.queuedPatches[patch.node.Name] = patch
+		name := patch.node.Name
+		if queued, ok := before[name]; ok && queued.isLike(patch) {
+			c.queuedPatches[name] = queued // It keeps its pause.
+			continue
+		}
+		c.queuedPatches[name] = patch
+		patches = append(patches, name)
 	}
 	c.mu.Unlock()
 
 	for _, next := range p.jobs {
 		c.jobs.Add(next.cidr.String())
 	}
-	for _, patch := range p.patches {
-		c.patches.Add(patch.node.Name)
+	for _, name := range patches {
+		c.patches.Add(name)
 	}
 }
 
@@ -126,10 +133,14 @@ func (c *Controller) isNewFailure(cidr netip.Prefix, f failure) bool {
 	return c.memory.failures[cidr].kind != f.kind
 }
 
-// record records an event, unless the same event was recorded before.
+// record records an event, unless the same event was recorded a short time ago.
 func (c *Controller) record(e nodeEvent) {
 	c.mu.Lock()
-	known := c.memory.isRecorded(e)
+	now := c.clock.Now()
+	known := c.memory.isRecorded(e, now)
+	if !known {
+		c.memory.record(e, now)
+	}
 	c.mu.Unlock()
 	if known {
 		return
@@ -138,9 +149,6 @@ func (c *Controller) record(e nodeEvent) {
 	if e.other != nil {
 		c.events.Node(e.other, e.overlap.Type, e.overlap.Reason, e.overlap.Message)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.memory.recorded.put(claim{e.cidr, e.node.UID}, e.kind)
 }
 
 // reportHeld reports when the budget begins to keep stray routes, and when it stops.
@@ -168,7 +176,7 @@ func (c *Controller) reportHeld(ctx context.Context, p plan) {
 func (c *Controller) patch(ctx context.Context, name string) (loop.Result, error) {
 	c.mu.Lock()
 	patch, ok := c.queuedPatches[name]
-	if ok && c.clock.Now().Before(c.memory.mayPatch(patch.node.UID, patch.condition)) {
+	if ok && !patch.foreign && c.clock.Now().Before(c.memory.mayPatch(patch.node.UID, patch.condition.Status, patch.condition.Reason)) {
 		delete(c.queuedPatches, name)
 		ok = false
 	}
@@ -176,11 +184,12 @@ func (c *Controller) patch(ctx context.Context, name string) (loop.Result, error
 	if !ok {
 		return loop.Result{}, nil
 	}
-	_, err := c.nodes.PatchStatus(ctx, name, kube.NodeStatusPatch{UID: patch.node.UID, Condition: &patch.condition})
+	write := c.write
+	if patch.foreign {
+		write = c.reportForeign
+	}
+	err := write(ctx, patch)
 	if err != nil && !apierrors.IsNotFound(err) && !kube.IsStale(err) {
-		if ctx.Err() == nil {
-			c.record(conditionFailed(patch, err))
-		}
 		return loop.Result{}, err
 	}
 	c.mu.Lock()
@@ -188,9 +197,48 @@ func (c *Controller) patch(ctx context.Context, name string) (loop.Result, error
 	if c.queuedPatches[name] == patch {
 		delete(c.queuedPatches, name)
 	}
-	if err == nil {
-		c.memory.wrote(patch, c.clock.Now())
-		klog.FromContext(ctx).V(2).Info("Patched condition", "node", name, "networkUnavailable", patch.condition.Status, "reason", patch.condition.Reason)
-	}
 	return loop.Result{}, nil
+}
+
+// write writes the condition of a Node.
+func (c *Controller) write(ctx context.Context, p conditionPatch) error {
+	_, err := c.nodes.PatchStatus(ctx, p.node.Name, kube.NodeStatusPatch{UID: p.node.UID, Condition: p.condition})
+	switch {
+	case err == nil:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.memory.wrote(p, c.clock.Now())
+		klog.FromContext(ctx).V(2).Info("Patched condition", "node", p.node.Name, "networkUnavailable", p.condition.Status, "reason", p.condition.Reason)
+	case !apierrors.IsNotFound(err) && !kube.IsStale(err) && ctx.Err() == nil:
+		c.record(conditionFailed(p, err))
+	}
+	return err
+}
+
+// reportForeign reports a condition of another writer on the Node. The API server knows
+// who has written it. The cache does not.
+func (c *Controller) reportForeign(ctx context.Context, p conditionPatch) error {
+	node, err := c.nodes.Live(ctx, p.node.Name)
+	if err != nil {
+		return err
+	}
+	manager := managerOf(node)
+	klog.FromContext(ctx).Info("Another writer's condition keeps pods away", "node", p.node.Name, "reason", p.condition.Reason, "manager", manager)
+	e := foreign(*p.condition, manager)
+	c.events.Node(p.node, e.Type, e.Reason, e.Message)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.memory.told(p)
+	return nil
+}
+
+// managerOf returns the field manager that has written the condition NetworkUnavailable
+// of the Node, or an empty string if it is unknown.
+func managerOf(node *corev1.Node) string {
+	for _, entry := range node.ManagedFields {
+		if entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"NetworkUnavailable\"`)) {
+			return entry.Manager
+		}
+	}
+	return ""
 }

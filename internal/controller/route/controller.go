@@ -48,6 +48,7 @@ type routes interface {
 
 // nodes has the requests to the API server that this package makes.
 type nodes interface {
+	Live(ctx context.Context, name string) (*corev1.Node, error)
 	PatchStatus(ctx context.Context, name string, p kube.NodeStatusPatch) (*corev1.Node, error)
 }
 
@@ -107,7 +108,6 @@ type Controller struct {
 
 	mu            sync.Mutex
 	memory        memory                    // guarded by mu
-	table         *table                    // of the last plan; nil means that the next pass plans the whole table; guarded by mu
 	changed       time.Time                 // when a Node last changed; guarded by mu
 	planned       time.Time                 // the value of changed that the last pass knew; guarded by mu
 	queuedJobs    map[netip.Prefix]job      // guarded by mu
@@ -182,8 +182,7 @@ func (c *Controller) Stuck(limit time.Duration) error {
 	return errors.Join(c.passes.Stuck(limit), c.jobs.Stuck(limit), c.patches.Stuck(limit))
 }
 
-// pass plans the changed part of the table, or the whole table after a listing. Its
-// steps are:
+// pass plans the whole table. Its steps are:
 //   - observe the Nodes, the newest listing, and the changes that this process has
 //     made since then
 //   - decide
@@ -205,7 +204,7 @@ func (c *Controller) pass(ctx context.Context, _ string) (loop.Result, error) {
 		case changeRoutes:
 			c.apply(ctx, p)
 			c.metrics.synced(outcomeOf(o, p), trigger)
-			return loop.Result{After: p.after}, nil
+			return loop.Result{After: max(p.after, debounce)}, nil
 		}
 	}
 	return loop.Result{}, fmt.Errorf("the routes were listed %d times, and still have to be listed again", maxListings)
@@ -224,19 +223,19 @@ func (c *Controller) lastChange() (time.Time, trigger) {
 }
 
 // onNode requests a pass after a Node has changed; see rules_wake.go.
-func (c *Controller) onNode(name string, before, now *corev1.Node) {
+func (c *Controller) onNode(_ string, before, now *corev1.Node) {
 	switch {
 	case now == nil && before == nil: // The informer has missed the deletion, and does not know what was deleted.
 	case now == nil:
 		c.nodeDeleted(before)
-		c.wake(name, wakeRoutes)
+		c.wake(wakeRoutes)
 	case before == nil:
-		c.wake(name, wakeRoutes)
+		c.wake(wakeRoutes)
 	default:
 		if isReplaced(before, now) {
 			c.nodeDeleted(before)
 		}
-		c.wake(name, wakeOf(c.claim, before, now))
+		c.wake(wakeOf(c.claim, before, now))
 	}
 }
 
@@ -246,16 +245,15 @@ func (c *Controller) nodeDeleted(node *corev1.Node) {
 	c.memory.nodeDeleted(node, c.clock.Now())
 }
 
-// wake requests a pass that plans the Node again.
-func (c *Controller) wake(node string, w wake) {
+// wake requests a pass.
+func (c *Controller) wake(w wake) {
 	if w == noWake {
 		return
 	}
-	c.mu.Lock()
-	c.memory.touched.nodes[node] = true
 	if w == wakeRoutes {
+		c.mu.Lock()
 		c.changed = c.clock.Now()
+		c.mu.Unlock()
 	}
-	c.mu.Unlock()
 	c.passes.AddAfter(tableKey, debounce)
 }

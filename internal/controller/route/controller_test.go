@@ -1,6 +1,7 @@
 package route
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +10,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
 )
 
 func TestRoutesFollowTheNodes(t *testing.T) {
@@ -41,6 +45,80 @@ func TestRoutesFollowTheNodes(t *testing.T) {
 		b.start()
 		b.after(time.Hour)
 		b.expect("after a restart", nil, nil, nil)
+	})
+}
+
+// counted returns metrics, and a function that returns the number of passes.
+func counted(t *testing.T) (*Metrics, func(outcome, trigger) float64) {
+	m, registry := newMetrics(), metrics.NewKubeRegistry()
+	registry.MustRegister(m.syncs)
+	return m, func(o outcome, by trigger) float64 {
+		n, err := testutil.GetCounterMetricValue(m.syncs.WithLabelValues(string(o), string(by)))
+		if err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+}
+
+// The counter says what has triggered a pass.
+func TestPassesAreCountedByTrigger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, count := counted(t)
+		b := begin(t, Config{Metrics: m}, bare(1))
+		defer func() { b.stop() }()
+		b.after(time.Minute)
+		idle, changed := count(outcomeNoop, triggerPeriodic), count(outcomeChanged, triggerNodeChange)
+		b.after(10 * time.Minute)
+		if n := count(outcomeNoop, triggerPeriodic) - idle; n < 8 || n > 12 {
+			t.Errorf("%v periodic passes in 10 minutes, want one a minute", n)
+		}
+		b.createNode(bare(2))
+		b.after(30 * time.Second)
+		if n := count(outcomeChanged, triggerNodeChange) - changed; n != 1 {
+			t.Errorf("%v passes after the change of a Node have changed routes, want 1", n)
+		}
+	})
+}
+
+// Failures of many CIDRs end at different times. They do not cost a pass each.
+func TestManyFailuresCostTwoPassesASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, count := counted(t)
+		var nodes []*corev1.Node
+		for i := range 100 {
+			nodes = append(nodes, bare(1+i))
+		}
+		b := prepare(t, Config{Metrics: m, Syncs: 100}, nodes...)
+		b.locked(func() {
+			calls := 0
+			b.takes = time.Millisecond
+			b.longer = func(call string) time.Duration {
+				if call == "list" {
+					return 0
+				}
+				calls++
+				return time.Duration(calls%100) * 37 * time.Millisecond
+			}
+			b.fail = func(call string) error {
+				if call == "list" {
+					return nil
+				}
+				return errors.New("no")
+			}
+		})
+		b.start()
+		defer func() { b.stop() }()
+		b.after(time.Minute)
+		passes := 0.0
+		for _, o := range []outcome{outcomeNoop, outcomeChanged, outcomeError} {
+			for _, by := range []trigger{triggerPeriodic, triggerNodeChange} {
+				passes += count(o, by)
+			}
+		}
+		if passes > 120 {
+			t.Errorf("%v passes in a minute, want two a second at most", passes)
+		}
 	})
 }
 

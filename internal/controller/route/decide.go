@@ -30,16 +30,11 @@ type claim struct {
 	node types.UID
 }
 
-// observed is the input of a decision.
+// observed is the input of a decision: all Nodes, and what this process remembers.
 type observed struct {
 	now      time.Time
 	clusters []netip.Prefix
-	// table has the results of earlier plans. If it is nil, the whole table is planned,
-	// and the field nodes has all Nodes. Otherwise the function node returns the
-	// current Node with the given name, or nil if there is none.
-	table *table
-	nodes []*corev1.Node
-	node  func(name string) *corev1.Node
+	nodes    []*corev1.Node
 	// changed is the time at which a Node last changed in a way that can affect routes.
 	changed time.Time
 	memory  memory
@@ -68,8 +63,6 @@ type plan struct {
 	overBudget []held
 	patches    []conditionPatch
 	events     []nodeEvent
-	// quiet has the Nodes that were planned and need no patch: their UIDs, by name.
-	quiet map[string]types.UID
 	// strays replaces the field strays of the memory.
 	strays map[identity]time.Time
 	// resolved has the CIDRs whose failures are over.
@@ -77,9 +70,6 @@ type plan struct {
 	counts   counts
 	// after is the longest time until the table is planned again.
 	after time.Duration
-	// table is for the next plan. It is nil if the routes have to be listed first.
-	// Then the next plan makes a new table.
-	table *table
 }
 
 // job says what to do for one CIDR: first removals, then a creation.
@@ -121,105 +111,60 @@ type counts struct {
 	unreadable      int            // destinations that are not CIDRs
 }
 
-// decide plans the CIDRs and Nodes that a change since the last plan concerns. If there
-// is no table from the last plan, it plans everything. Both ways lead to the same
-// state.
+// decide plans the whole table.
 func decide(o observed) plan {
 	if why := needsListing(o); why != "" {
 		return plan{do: listRoutes, why: why}
 	}
-	changes := o.memory.touched
-	if o.table == nil {
-		byName := map[string]*corev1.Node{}
-		for _, node := range o.nodes {
-			byName[node.Name] = node
+	x := newIndex(o)
+	p := plan{do: changeRoutes, why: "the routes are known", strays: x.strays, counts: counts{missing: map[string]int{}}}
+	for _, e := range x.sorted {
+		if why := x.planCIDR(e, &p); why != "" {
+			return plan{do: listRoutes, why: why}
 		}
-		o.node = func(name string) *corev1.Node { return byName[name] }
-		o.table = newTable(o)
-		changes = o.table.all(&o.memory)
 	}
-	return o.table.plan(o, changes)
+	for cidr := range o.memory.failures {
+		if x.entries[cidr] == nil { // No Node claims it, and no route is left.
+			p.resolved = append(p.resolved, cidr)
+		}
+	}
+	for _, node := range o.nodes {
+		x.planCondition(node, &p)
+	}
+	p.counts.unreadable = x.unreadable
+	p.after = x.next.Sub(o.now)
+	return p
 }
 
-// share is the part of a plan that is about one CIDR.
-type share struct {
-	list             string // why the routes have to be listed first; empty if they need not be listed
-	job              *job
-	held, overBudget []held
-	stray            bool // a route of the CIDR is stray
-	resolved         bool // the failure of the CIDR is over
-	wanted, present  bool
-	missing          string // why the route is missing
-	// until is the latest time at which the CIDR is planned again. It is zero if no
-	// time is set.
-	until time.Time
-}
-
-// planCIDR makes the plan for one CIDR.
-func (x *index) planCIDR(cidr netip.Prefix) share {
-	var s share
-	failure, failed := x.memory.failures[cidr]
-	e := x.entries[cidr]
-	if e == nil { // No Node claims it, and no route is left.
-		s.resolved = failed
-		return s
-	}
+// planCIDR adds one CIDR to the plan. If the routes have to be listed first, it returns
+// the reason. Otherwise it returns the empty string.
+func (x *index) planCIDR(e *entry, p *plan) (list string) {
+	failure, failed := x.memory.failures[e.cidr]
 	if e.owner != nil {
-		s.wanted, s.present = true, e.isSatisfied()
-		if !s.present {
-			s.missing = x.missingReason(cidr, e)
+		p.counts.wanted++
+		if e.isSatisfied() {
+			p.counts.present++
+		} else {
+			p.counts.missing[x.missingReason(e)]++
 		}
 	}
-	next := x.jobFor(cidr, e, &s)
-	s.resolved = failed && next == nil && (e.owner == nil || e.serving || !failure.isBlackhole())
-	switch _, pending := x.memory.pending[cidr]; {
+	next := x.jobFor(e, p)
+	if failed && next == nil && (e.owner == nil || e.serving || !failure.isBlackhole()) {
+		p.resolved = append(p.resolved, e.cidr)
+	}
+	switch _, pending := x.memory.pending[e.cidr]; {
 	case pending, next == nil, x.memory.listingFails():
 	case failed && failure.concerns(e.owner) && x.now.Before(failure.until):
-		s.until = x.earliest(s.until, failure.until)
+		x.planAgain(failure.until)
 	case failed && x.memory.listing.at.Before(failure.at):
-		s.list = "a change of the routes has failed since they were listed" // The call may have succeeded although its reply was an error.
+		return "a change of the routes has failed since they were listed" // The call may have succeeded although its reply was an error.
 	case len(next.remove) > 0 && x.memory.listing.at.Before(x.changed):
-		s.list = "Nodes have changed since the routes were listed"
+		return "Nodes have changed since the routes were listed"
 	default:
-		s.job = next
+		p.jobs = append(p.jobs, *next)
 	}
-	return s
+	return ""
 }
-
-// earliest returns the earlier one of two times. A time that is zero or not in the
-// future does not count.
-func (o *observed) earliest(a, b time.Time) time.Time {
-	if !b.After(o.now) || a.After(o.now) && a.Before(b) {
-		return a
-	}
-	return b
-}
-
-// index joins the listed routes and the Nodes by CIDR, for the CIDRs that a pass plans.
-type index struct {
-	observed
-	entries map[netip.Prefix]*entry
-	// strays has the stray routes of the table, each with the time of the answer that
-	// first showed it as stray.
-	strays map[identity]time.Time
-}
-
-// entry has the known facts about one CIDR.
-type entry struct {
-	claimants []*corev1.Node // the oldest first
-	owner     *corev1.Node   // the claimant that gets the route; nil if there is none
-	rejection *rejection     // why the owner gets no route; nil if it gets one
-	routes    []judged
-	serving   bool // a listed route leads to the owner
-	created   bool // this process has created the route a short time ago
-	blackhole bool // a listed route leads nowhere
-	outdated  bool // a listed route leads to the owner with other addresses
-}
-
-// isSatisfied reports whether the owner has its route. A route that was created a
-// moment ago counts, because the cloud may list it late. It does not count if a listed
-// route for the CIDR is a blackhole, or leads to the owner with other addresses.
-func (e *entry) isSatisfied() bool { return e.serving || e.created && !e.blackhole && !e.outdated }
 
 // cidrsOf returns the Node's pod CIDRs. The API server has validated them.
 func cidrsOf(node *corev1.Node) []netip.Prefix {

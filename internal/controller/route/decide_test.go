@@ -23,6 +23,8 @@ func TestWhenToDecideAgain(t *testing.T) {
 		{"FailedListing", given(1, listingFailing(at(1007))), 7 * time.Second},
 		{"FailedListingThatIsOverdue", given(1, listingFailing(at(1007)), func(o *observed) { o.memory.nextListing = at(990) }), 7 * time.Second},
 		{"NodeStaysReachableForAMinute", given(1, unlisted("r1"), failing("10.244.1.0/24", "uid-1", 945, 998, 1050)), 5 * time.Second},
+		{"ForeignConditionIsReported", given(1, node("node-1", foreignFor(5*time.Minute-3*time.Second))), 3 * time.Second},
+		{"ForeignConditionIsAdopted", given(1, node("node-1", foreignFor(time.Minute)), adopting(time.Minute+2*time.Second)), 2 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := decide(tt.o).after; got != tt.want {

@@ -12,11 +12,12 @@ import (
 )
 
 // Reasons of events and conditions. Upstream has the same ones (upstream-behaviour 5.2
-// and 5.3), except reasonDeletionHeld and reasonUnwritten.
+// and 5.3), except reasonDeletionHeld,
+// reasonUnwritten and reasonForeign.
 var (
 	reasonCreateFailed = message.Reason{
 		Name: "FailedToCreateRoute", On: "Node", Type: corev1.EventTypeWarning,
-		When: "A route for one of the Node's pod CIDRs could not be created, or the cloud does not list its routes. Recorded once for each kind of failure.",
+		When: "A route for one of the Node's pod CIDRs could not be created, or the cloud does not list its routes. Recorded once for each kind of failure, and again after 30 minutes.",
 		Do:   "Read the cloud's error in the message. The creation is tried again with growing pauses, up to one minute.",
 	}
 	reasonDeletionHeld = message.Reason{
@@ -28,6 +29,11 @@ var (
 		Name: "NetworkConditionFailed", On: "Node", Type: corev1.EventTypeWarning,
 		When: "The condition NetworkUnavailable of the Node could not be written. The write is retried. The event is recorded once, not after each attempt.",
 		Do:   "Check the RBAC rules of the cloud-controller-manager and the admission webhooks.",
+	}
+	reasonForeign = message.Reason{
+		Name: "NetworkConditionForeign", On: "Node", Type: corev1.EventTypeWarning,
+		When: "The Node has its routes, but for 5 minutes another writer's condition NetworkUnavailable has kept pods away from it. The message names the reason of the condition and its writer, which may be a network plugin that was removed. The condition stays. The event is recorded once.",
+		Do:   "If a network plugin has written it that still runs, look at this plugin. If the plugin was removed, set the condition to False with the reason RouteCreated, or set --route-adopt-conditions-after.",
 	}
 	reasonCreated = message.Reason{
 		Name: "RouteCreated", On: "Node", Condition: string(corev1.NodeNetworkUnavailable),
@@ -62,7 +68,7 @@ var (
 
 // Reasons returns the reasons of all events and conditions of this controller.
 func Reasons() []message.Reason {
-	return []message.Reason{reasonCreateFailed, reasonDeletionHeld, reasonUnwritten, reasonCreated, reasonMissing, reasonRejected, reasonOverlap, reasonRejectedShown}
+	return []message.Reason{reasonCreateFailed, reasonDeletionHeld, reasonUnwritten, reasonForeign, reasonCreated, reasonMissing, reasonRejected, reasonOverlap, reasonRejectedShown}
 }
 
 // nodeEvent is an event on a Node, about one of its CIDRs or about its condition.
@@ -90,6 +96,17 @@ func conditionFailed(patch conditionPatch, err error) nodeEvent {
 	return nodeEvent{node: patch.node, kind: kindUnwritten, event: reasonUnwritten.Event(fmt.Sprintf(
 		"The condition NetworkUnavailable of this Node could not be set to %s. Check the cloud-controller-manager's RBAC rules and admission webhooks. "+
 			"The write is retried. (%s)", patch.condition.Status, message.Cut(err)))}
+}
+
+// foreign returns the event about a condition of another writer.
+func foreign(c corev1.NodeCondition, manager string) message.Event {
+	by := "an unknown client"
+	if manager != "" {
+		by = message.Value(manager)
+	}
+	return reasonForeign.Event(fmt.Sprintf("This Node has its routes, but the condition NetworkUnavailable keeps pods away from it. It was written by %s, with the reason %s, and has been True since %s. "+
+		"If that is a network plugin that was removed, set the condition to False with the reason %s, or set --route-adopt-conditions-after.",
+		by, message.Value(c.Reason), c.LastTransitionTime.UTC().Format(time.RFC3339), reasonCreated.Name))
 }
 
 // deletionHeld returns the event about stray routes that the budget keeps. The event is

@@ -82,6 +82,62 @@ func TestLostReplies(t *testing.T) {
 	})
 }
 
+// A failure that is over is forgotten. The next one of the same kind is reported again.
+func TestFailureAfterALostReplyIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		b := prepare(t, Config{}, bare(1))
+		b.locked(func() {
+			b.lose = func(call string) bool { return strings.HasPrefix(call, "create") && calls == 1 }
+			b.fail = func(call string) error {
+				if !strings.HasPrefix(call, "create") {
+					return nil
+				}
+				calls++
+				if calls == 2 {
+					return errors.New("the reply was lost")
+				}
+				return nil
+			}
+		})
+		b.start()
+		defer func() { b.stop() }()
+		b.after(time.Minute)
+		b.expect("the listing shows the route", []string{"create 10.244.1.0/24 node-1 uid-1"}, []string{"node-1 FailedToCreateRoute the reply was lost"}, []string{"node-1 False", "node-1 True"})
+		b.locked(func() { b.table[0].gone = time.Now() })
+		b.after(2 * time.Minute)
+		b.expect("it was removed by hand", []string{"create 10.244.1.0/24 node-1 uid-1", "create 10.244.1.0/24 node-1 uid-1"}, []string{"node-1 FailedToCreateRoute the reply was lost"}, nil)
+	})
+}
+
+// The event about the condition of another writer names the writer. It is recorded once.
+func TestForeignConditionIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := bare(1)
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue, Reason: "CalicoIsDown", LastTransitionTime: metav1.Now()}}
+		n.ManagedFields = []metav1.ManagedFieldsEntry{
+			{Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: fieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{}}}}`)},
+			{Manager: "calico-node", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: fieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"NetworkUnavailable\"}":{}}}}`)},
+		}
+		b := prepare(t, Config{Limits: Limits{AdoptAfter: 20 * time.Minute}}, n)
+		b.start()
+		defer func() { b.stop() }()
+		b.after(4 * time.Minute)
+		b.expect("while a plugin may start", []string{"create 10.244.1.0/24 node-1 uid-1"}, nil, nil)
+		b.after(10 * time.Minute)
+		b.locked(func() {
+			if len(b.events) != 1 || !strings.Contains(b.events[0], "NetworkConditionForeign") || !strings.Contains(b.events[0], "written by calico-node, with the reason CalicoIsDown") {
+				t.Errorf("events %q, want one that names the writer and the reason", b.events)
+			}
+			b.events = nil
+		})
+		b.after(10 * time.Minute)
+		b.expect("when it may be adopted", nil, nil, []string{"node-1 False"})
+	})
+}
+
+func fieldsV1(text string) *metav1.FieldsV1 { return &metav1.FieldsV1{Raw: []byte(text)} }
+
 func TestLateListings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, Config{}, bare(1))
@@ -235,6 +291,26 @@ func TestLateAnswerIsAsOldAsItsCall(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A write that the API server refuses is retried after growing pauses, although a pass
+// plans it each time that some Node changes.
+func TestRefusedPatchKeepsItsPauseWhileNodesChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := prepare(t, Config{}, bare(1))
+		b.locked(func() { b.refuse = errors.New("no answer") })
+		b.start()
+		defer func() { b.stop() }()
+		for i := range 60 {
+			b.createNode(newNode(2 + i))
+			b.after(time.Second)
+		}
+		b.locked(func() {
+			if n := len(b.writes); n < 5 || n > 10 {
+				t.Errorf("%d writes in a minute, want about 7, with growing pauses", n)
+			}
+		})
+	})
 }
 
 // A condition that could not be written is dropped when it is no longer right.

@@ -16,7 +16,7 @@ func FuzzPodCIDR(f *testing.F) {
 		f.Add(seed)
 	}
 	clusters := []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00::/48")}
-	o := observed{clusters: clusters, table: &table{}}
+	o := observed{clusters: clusters}
 	f.Fuzz(func(t *testing.T, text string) {
 		node := &corev1.Node{Spec: corev1.NodeSpec{PodCIDRs: []string{text}}}
 		for _, cidr := range cidrsOf(node) {
@@ -26,7 +26,7 @@ func FuzzPodCIDR(f *testing.F) {
 			if again, err := netip.ParsePrefix(cidr.String()); err != nil || again != cidr {
 				t.Errorf("%q becomes the key %q, which is %v, %v", text, cidr, again, err)
 			}
-			if (&index{observed: o}).rejectionOf(cidr, nil) != nil {
+			if (&index{observed: o}).rejectionOf(&entry{cidr: cidr}) != nil {
 				continue
 			}
 			inside := false

@@ -50,7 +50,7 @@ func newNode(i int) *corev1.Node {
 		Spec: corev1.NodeSpec{PodCIDRs: []string{fmt.Sprintf("10.244.%d.0/24", i)}},
 		Status: corev1.NodeStatus{
 			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.0.%d", i)}},
-			Conditions: []corev1.NodeCondition{networkUnavailable(corev1.ConditionFalse, routeCreated(), at(500), nil)},
+			Conditions: []corev1.NodeCondition{*networkUnavailable(corev1.ConditionFalse, routeCreated()).At(at(500), nil)},
 		},
 	}
 }
@@ -147,6 +147,25 @@ func condition(status corev1.ConditionStatus, reason string) func(*corev1.Node) 
 	}
 }
 
+// foreignFor gives a Node the condition of another writer, which has kept pods away from
+// it for this time.
+func foreignFor(d time.Duration) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		condition(corev1.ConditionTrue, "CalicoIsDown")(n)
+		n.Status.Conditions[0].LastTransitionTime = metav1.NewTime(at(1000).Add(-d))
+	}
+}
+
+// reportedForeign records in the memory that an event has reported such a condition of
+// node-1.
+func reportedForeign(reason string, d time.Duration) func(*observed) {
+	return remember(func(m *memory) { m.foreign["uid-1"] = foreignCondition{reason, at(1000).Add(-d)} })
+}
+
+func adopting(after time.Duration) func(*observed) {
+	return func(o *observed) { o.limits.AdoptAfter = after }
+}
+
 func failing(cidr string, uid types.UID, since, last, until float64) func(*observed) {
 	return remember(func(m *memory) {
 		m.failures[netip.MustParsePrefix(cidr)] = failure{
@@ -174,6 +193,10 @@ func digest(p plan) []string {
 		lines = append(lines, fmt.Sprintf("hold %s: %s: %s", h.route.name, h.why, h.until))
 	}
 	for _, c := range p.patches {
+		if c.foreign {
+			lines = append(lines, c.node.Name+" reports "+c.condition.Reason)
+			continue
+		}
 		lines = append(lines, fmt.Sprintf("%s NetworkUnavailable=%s %s", c.node.Name, c.condition.Status, c.condition.Reason))
 	}
 	for _, e := range p.events {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // memory has everything that this process knows, except the Nodes. A new process starts
@@ -16,23 +18,22 @@ type memory struct {
 	listingSince   time.Time // the start of a listing that may not have returned yet; zero if there is none
 	nextListing    time.Time // the time of the next regular listing
 
-	created  byClaim[time.Time]         // creations that have succeeded
-	removed  map[identity]time.Time     // removals that have succeeded
-	strays   map[identity]time.Time     // the time of the answer that first showed the route as stray
-	deleted  map[string]deletedNode     // Nodes whose deletion was seen, by name
-	failures map[netip.Prefix]failure   // the failure of the last job for a CIDR
-	recorded byClaim[string]            // the kind of the last event about a CIDR of a Node; the zero CIDR stands for the Node's condition
-	pending  map[netip.Prefix]time.Time // CIDRs with a job that is queued or under way, and the time when the job was planned
-	patched  map[types.UID]patched      // the condition that was last written
-	// touched has the changes since the last plan.
-	touched touched
+	created  byClaim[time.Time]             // creations that have succeeded
+	removed  map[identity]time.Time         // removals that have succeeded
+	strays   map[identity]time.Time         // the time of the answer that first showed the route as stray
+	deleted  map[string]deletedNode         // Nodes whose deletion was seen, by name
+	failures map[netip.Prefix]failure       // the failure of the last job for a CIDR
+	recorded byClaim[showing.News]          // the events about a CIDR of a Node, by kind; the zero CIDR stands for the Node's condition
+	pending  map[netip.Prefix]time.Time     // CIDRs with a job that is queued or under way, and the time when the job was planned
+	patched  map[types.UID]patched          // the condition that was last written
+	foreign  map[types.UID]foreignCondition // the condition of another writer that an event has reported
 }
 
 func newMemory() memory {
 	return memory{
 		created: byClaim[time.Time]{}, removed: map[identity]time.Time{}, strays: map[identity]time.Time{}, deleted: map[string]deletedNode{},
-		failures: map[netip.Prefix]failure{}, recorded: byClaim[string]{}, pending: map[netip.Prefix]time.Time{},
-		patched: map[types.UID]patched{}, touched: newTouched(),
+		failures: map[netip.Prefix]failure{}, recorded: byClaim[showing.News]{}, pending: map[netip.Prefix]time.Time{},
+		patched: map[types.UID]patched{}, foreign: map[types.UID]foreignCondition{},
 	}
 }
 
@@ -54,19 +55,22 @@ func (b byClaim[V]) remove(c claim) {
 
 // planned records in the memory that a plan is about to be carried out.
 func (m *memory) planned(p plan, now time.Time) {
-	m.touched = newTouched()
 	m.strays = p.strays
 	for _, cidr := range p.resolved {
 		delete(m.failures, cidr)
 		delete(m.recorded, cidr) // The next failure is recorded as an event again.
-		m.touched.cidrs[cidr] = true
 	}
 	for _, next := range p.jobs {
 		m.pending[next.cidr] = now
-		m.touched.cidrs[next.cidr] = true
 	}
-	for _, uid := range p.quiet { // The next refused condition is recorded as an event again.
-		m.recorded.remove(claim{node: uid})
+	waits := map[types.UID]bool{}
+	for _, patch := range p.patches {
+		waits[patch.node.UID] = true
+	}
+	for uid := range m.recorded[netip.Prefix{}] {
+		if !waits[uid] {
+			m.recorded.remove(claim{node: uid}) // The next refused condition is recorded as an event again.
+		}
 	}
 }
 

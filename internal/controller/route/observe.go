@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
@@ -21,25 +20,13 @@ import (
 // the last change of a Node before the pass began. The caller holds mu until the
 // decision is made.
 func (c *Controller) observe(changed time.Time) (observed, error) {
-	o := observed{now: c.clock.Now(), clusters: c.clusters, table: c.table, changed: changed, memory: c.memory, limits: c.limits, claim: c.claim}
-	if o.table == nil {
-		nodes, err := c.lister.List(labels.Everything())
-		if err != nil {
-			return observed{}, fmt.Errorf("nodes in the cache: %w", err)
-		}
-		o.nodes = nodes
-		return o, nil
+	nodes, err := c.lister.List(labels.Everything())
+	if err != nil {
+		return observed{}, fmt.Errorf("nodes in the cache: %w", err)
 	}
-	seen := map[string]*corev1.Node{} // Each Node is read once, so that it stays the same during a plan.
-	o.node = func(name string) *corev1.Node {
-		node, known := seen[name]
-		if !known {
-			node = c.node(name)
-			seen[name] = node
-		}
-		return node
-	}
-	return o, nil
+	return observed{
+		now: c.clock.Now(), clusters: c.clusters, nodes: nodes, changed: changed, memory: c.memory, limits: c.limits, claim: c.claim,
+	}, nil
 }
 
 // decide observes the table and returns the plan. It holds mu, so that nobody else
@@ -52,7 +39,7 @@ func (c *Controller) decide(changed time.Time) (observed, plan, error) {
 		return observed{}, plan{}, err
 	}
 	p := decide(o)
-	if c.table = p.table; p.do == changeRoutes {
+	if p.do == changeRoutes {
 		c.memory.planned(p, o.now)
 	}
 	return o, p, nil

@@ -47,14 +47,13 @@ func (c *Controller) Plan(ctx context.Context, _ string) ([]step.Step, error) {
 func (c *Controller) foresee() (observed, plan, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.table = nil
 	o, err := c.observe(time.Time{})
 	if err != nil {
 		return observed{}, plan{}, err
 	}
 	p := decide(o)
 	if p.do == changeRoutes {
-		c.memory.strays, c.memory.touched = p.strays, newTouched()
+		c.memory.strays = p.strays
 	}
 	return o, p, nil
 }
@@ -74,7 +73,7 @@ func (p plan) steps(o observed) []step.Step {
 			all = append(all, s)
 		}
 		if j.create != nil {
-			all = append(all, j.create.step(j.cidr, o.now))
+			all = append(all, j.create.step(j.cidr))
 		}
 	}
 	for _, h := range p.held {
@@ -125,11 +124,11 @@ func (o *observed) outside() (step.Step, bool) {
 
 // step returns a step for the creation of a route. The step includes the condition
 // that the Node gets once the route exists.
-func (c creation) step(cidr netip.Prefix, now time.Time) step.Step {
+func (c creation) step(cidr netip.Prefix) step.Step {
 	s := step.Step{Object: "route/" + cidr.String(), Effect: step.Create, Do: "create to " + c.node.Name, Why: c.why, Calls: []string{"CreateRoute"}}
 	shown := nodefact.Condition(c.node, corev1.NodeNetworkUnavailable)
-	if wanted := networkUnavailable(corev1.ConditionFalse, routeCreated(), now, shown); mustWrite(wanted, shown) {
-		s.Writes = []string{step.Condition(wanted.Type, wanted.Status, wanted.Reason) + " on node/" + c.node.Name}
+	if cause := routeCreated(); mustWrite(corev1.ConditionFalse, cause, shown) {
+		s.Writes = []string{step.Condition(corev1.NodeNetworkUnavailable, corev1.ConditionFalse, cause.Reason) + " on node/" + c.node.Name}
 	}
 	return s
 }
@@ -146,6 +145,11 @@ func (p plan) onNodes() []step.Step {
 	}
 	for _, patch := range p.patches {
 		s, c := of(patch.node.Name), patch.condition
+		if patch.foreign {
+			e := foreign(*c, "")
+			s.Reason, s.Why, s.Writes = e.Reason, e.Message, append(s.Writes, "event "+e.Type+" "+e.Reason)
+			continue
+		}
 		s.Reason, s.Why = c.Reason, c.Message
 		s.Writes = append(s.Writes, step.Condition(c.Type, c.Status, c.Reason))
 	}

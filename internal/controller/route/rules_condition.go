@@ -6,28 +6,31 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
-const (
-	// unreachableAfter is the time for which a route has to be missing before a Node
-	// that had its routes counts as unreachable. It is long because the condition keeps
-	// pods away from the Node, and most failures are over sooner. A new Node also has
-	// this time to get its first route, unless a call fails.
-	unreachableAfter = time.Minute
-	// rewriteAfter is the shortest time between two writes of a condition that
-	// somebody else changes (promise S4).
-	rewriteAfter = 5 * time.Minute
-)
+// foreignAfter is the time for which the condition of another writer keeps pods away from
+// a Node that has its routes, before an event reports it. A network plugin that starts
+// sets the condition itself, and needs less time than that.
+const foreignAfter = 5 * time.Minute
+
+// unreachableAfter is the time for which a route has to be missing before a Node that
+// had its routes counts as unreachable. It is long because the condition keeps pods away
+// from the Node, and most failures are over sooner. A new Node also has this time to get
+// its first route, unless a call fails.
+const unreachableAfter = time.Minute
 
 // conditionPatch is a condition to write to a Node.
 type conditionPatch struct {
 	node      *corev1.Node
-	condition corev1.NodeCondition
+	condition *corev1.NodeCondition
+	// foreign means that another writer has written the condition. It is reported, and
+	// nothing is written.
+	foreign bool
 }
 
 // patched is the condition that was last written to a Node.
@@ -37,42 +40,74 @@ type patched struct {
 	at     time.Time
 }
 
-// view is the part of a plan that is about one Node.
-type view struct {
-	patch  *conditionPatch
-	events []nodeEvent
-	// until is the latest time at which the Node is planned again. It is zero if no
-	// time is set.
-	until time.Time
+// isLike reports whether both patches write the same condition to the same Node.
+func (p conditionPatch) isLike(other conditionPatch) bool {
+	a, b := p.condition, other.condition
+	return p.node.UID == other.node.UID && p.foreign == other.foreign && a.Status == b.Status && a.Reason == b.Reason
 }
 
-// planCondition plans the condition NetworkUnavailable of a Node, and the events
-// about a missing route.
-func (x *index) planCondition(node *corev1.Node) view {
-	var v view
+// planCondition adds the condition NetworkUnavailable of a Node to the plan, and the
+// events about a missing route.
+func (x *index) planCondition(node *corev1.Node, p *plan) {
 	if node.DeletionTimestamp != nil || x.disowns(node) {
-		return v
+		return
 	}
-	status, until := x.statusOf(node, x.table.isTarget(node.Name))
-	v.until = x.earliest(v.until, until)
+	status := x.statusOf(node)
 	if status == "" {
-		return v
+		return
 	}
 	cause := routeCreated()
 	if status == corev1.ConditionTrue {
-		cause, v.events = x.explain(node)
+		why, events := x.explain(node)
+		cause, p.events = why, append(p.events, events...)
 	}
-	c := nodefact.Condition(node, corev1.NodeNetworkUnavailable)
-	wanted := networkUnavailable(status, cause, x.now, c)
-	if !mustWrite(wanted, c) {
-		return v
+	shown := nodefact.Condition(node, corev1.NodeNetworkUnavailable)
+	isForeign := status == corev1.ConditionFalse && shown != nil && shown.Status == corev1.ConditionTrue && !isOurs(shown.Reason)
+	switch {
+	case isForeign && !x.mayAdopt(shown):
+		x.planForeign(node, shown, p)
+		return
+	case !isForeign && !mustWrite(status, cause, shown):
+		return
 	}
-	if next := x.memory.mayPatch(node.UID, wanted); x.now.Before(next) {
-		v.until = x.earliest(v.until, next)
-		return v
+	if next := x.memory.mayPatch(node.UID, status, cause.Reason); x.now.Before(next) {
+		x.planAgain(next)
+		return
 	}
-	v.patch = &conditionPatch{node, wanted}
-	return v
+	p.patches = append(p.patches, conditionPatch{node: node, condition: networkUnavailable(status, cause).At(x.now, shown)})
+}
+
+// mayAdopt reports whether the daemon may write over the condition of another writer that
+// keeps pods away from a Node that has its routes. An operator has to allow it.
+func (x *index) mayAdopt(shown *corev1.NodeCondition) bool {
+	after := x.limits.AdoptAfter
+	if after == 0 {
+		return false
+	}
+	at := shown.LastTransitionTime.Add(after)
+	x.planAgain(at)
+	return !x.now.Before(at)
+}
+
+// planForeign adds the event about the condition of another writer to the plan. A plugin
+// that was removed never changes its condition.
+func (x *index) planForeign(node *corev1.Node, shown *corev1.NodeCondition, p *plan) {
+	reportAt, since := shown.LastTransitionTime.Add(foreignAfter), shown.LastTransitionTime.Time
+	x.planAgain(reportAt)
+	if known := x.memory.foreign[node.UID] == (foreignCondition{shown.Reason, since}); !known && !x.now.Before(reportAt) {
+		p.patches = append(p.patches, conditionPatch{node: node, condition: shown, foreign: true})
+	}
+}
+
+// foreignCondition identifies a condition of another writer.
+type foreignCondition struct {
+	reason string
+	since  time.Time
+}
+
+// told records in the memory that an event has reported the condition of another writer.
+func (m *memory) told(p conditionPatch) {
+	m.foreign[p.node.UID] = foreignCondition{p.condition.Reason, p.condition.LastTransitionTime.Time}
 }
 
 // explain says why a Node lacks a route. It returns the cause, and the events with
@@ -107,59 +142,57 @@ func (x *index) whyRejected(node *corev1.Node, cidr netip.Prefix) *rejection {
 }
 
 // statusOf returns the status of NetworkUnavailable that the Node should show. It is
-// empty if the condition should stay as it is. The second result is the time to decide
-// again, or zero if no time is set.
-func (x *index) statusOf(node *corev1.Node, isTarget bool) (status corev1.ConditionStatus, until time.Time) { //nolint:revive // flag-parameter: it is a fact
+// empty if the condition should stay as it is.
+func (x *index) statusOf(node *corev1.Node) corev1.ConditionStatus {
 	wanted := cidrsOf(node)
 	if len(wanted) == 0 {
 		// The listed routes can be those of an earlier Node with the same name. This
 		// Node might get its own CIDRs soon, so it counts as unreachable only after a
 		// while.
-		if isTarget {
+		if x.targets[node.Name] {
 			return x.unavailableSince(node.CreationTimestamp.Time)
 		}
-		return "", time.Time{}
+		return ""
 	}
-	satisfied := func(cidr netip.Prefix) bool {
+	missing := slices.DeleteFunc(wanted, func(cidr netip.Prefix) bool {
 		e := x.entries[cidr]
 		return e.isSatisfied() && e.owner.UID == node.UID
+	})
+	if len(missing) == 0 {
+		return corev1.ConditionFalse
 	}
-	if !slices.ContainsFunc(wanted, func(cidr netip.Prefix) bool { return !satisfied(cidr) }) {
-		return corev1.ConditionFalse, time.Time{}
-	}
-	since, failed := x.missingSince(node, wanted, satisfied)
+	since, failed := x.missingSince(node, missing)
 	switch c := nodefact.Condition(node, corev1.NodeNetworkUnavailable); {
 	case since.IsZero(), x.memory.listingFails() && c != nil && c.Status == corev1.ConditionFalse:
-		return "", time.Time{} // It is not known that a route is missing.
+		return "" // It is not known that a route is missing.
 	case failed && (c == nil || c.Status != corev1.ConditionFalse):
-		return corev1.ConditionTrue, time.Time{}
+		return corev1.ConditionTrue
 	default:
 		return x.unavailableSince(since)
 	}
 }
 
 // unavailableSince returns True if a route has been missing for unreachableAfter.
-// Otherwise it returns the time at which unreachableAfter ends. The parameter since is
-// the time at which the route was first missing.
-func (x *index) unavailableSince(since time.Time) (status corev1.ConditionStatus, until time.Time) {
+// Otherwise the table is planned again when unreachableAfter ends. The parameter since
+// is the time at which the route was first missing.
+func (x *index) unavailableSince(since time.Time) corev1.ConditionStatus {
 	if until := since.Add(unreachableAfter); x.now.Before(until) {
-		return "", until
+		x.planAgain(until)
+		return ""
 	}
-	return corev1.ConditionTrue, time.Time{}
+	return corev1.ConditionTrue
 }
 
-// missingSince returns the time since which a route of the Node has been missing, and
-// whether a failure is the cause. Without a failure, the route might only be late.
-func (x *index) missingSince(node *corev1.Node, wanted []netip.Prefix, satisfied func(netip.Prefix) bool) (since time.Time, failed bool) {
+// missingSince returns the time since which one of the missing routes of the Node has
+// been missing, and whether a failure is the cause. Without a failure, the route might
+// only be late.
+func (x *index) missingSince(node *corev1.Node, missing []netip.Prefix) (since time.Time, failed bool) {
 	earliest := func(t time.Time) {
 		if since.IsZero() || t.Before(since) {
 			since = t
 		}
 	}
-	for _, cidr := range wanted {
-		if satisfied(cidr) {
-			continue
-		}
+	for _, cidr := range missing {
 		if f, ok := x.memory.failures[cidr]; ok && f.concerns(node) {
 			failed = true
 			earliest(f.since)
@@ -179,36 +212,27 @@ func (x *index) missingSince(node *corev1.Node, wanted []netip.Prefix, satisfied
 
 // mustWrite reports whether a condition has to be written. A condition whose reason
 // this controller never writes belongs to somebody else, and stays.
-func mustWrite(wanted corev1.NodeCondition, current *corev1.NodeCondition) bool {
-	return current == nil || isOurs(current.Reason) && (current.Status != wanted.Status || current.Reason != wanted.Reason)
+func mustWrite(status corev1.ConditionStatus, cause message.Cause, shown *corev1.NodeCondition) bool {
+	return shown == nil || isOurs(shown.Reason) && (shown.Status != status || shown.Reason != cause.Reason)
 }
 
 // mayPatch returns the earliest time at which the condition may be written to the Node.
 // If this process has already written the same condition, somebody else has changed it
-// since. In this case, it is written at most once in rewriteAfter.
-func (m *memory) mayPatch(node types.UID, c corev1.NodeCondition) time.Time {
+// since (promise S4 b).
+func (m *memory) mayPatch(node types.UID, status corev1.ConditionStatus, reason string) time.Time {
 	last, ok := m.patched[node]
-	if !ok || last.status != c.Status || last.reason != c.Reason {
+	if !ok || last.status != status || last.reason != reason {
 		return time.Time{}
 	}
-	return last.at.Add(rewriteAfter)
+	return last.at.Add(showing.PutBackAfter)
 }
 
 // wrote records in the memory that a condition was written.
 func (m *memory) wrote(p conditionPatch, now time.Time) {
-	m.touched.nodes[p.node.Name] = true
 	m.patched[p.node.UID] = patched{p.condition.Status, p.condition.Reason, now}
 }
 
-// networkUnavailable returns the condition. Its transition time is kept while
-// the status is the same.
-func networkUnavailable(status corev1.ConditionStatus, cause message.Cause, now time.Time, current *corev1.NodeCondition) corev1.NodeCondition {
-	c := corev1.NodeCondition{
-		Type: corev1.NodeNetworkUnavailable, Status: status, Reason: cause.Reason, Message: cause.Message,
-		LastHeartbeatTime: metav1.NewTime(now), LastTransitionTime: metav1.NewTime(now),
-	}
-	if current != nil && current.Status == status {
-		c.LastTransitionTime = current.LastTransitionTime
-	}
-	return c
+// networkUnavailable returns the condition that a Node should show.
+func networkUnavailable(status corev1.ConditionStatus, cause message.Cause) showing.Condition {
+	return showing.Condition{Type: corev1.NodeNetworkUnavailable, Status: status, Cause: cause}
 }

@@ -3,9 +3,9 @@ package route
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // conditionRows returns the test rows for the condition of a Node.
@@ -27,7 +27,18 @@ func conditionRows() []row {
 		{"UnreachableNodeWithItsRouteIsReachable", given(1, node("node-1", condition(corev1.ConditionTrue, "NoRouteCreated"))), []string{"node-1 NetworkUnavailable=False RouteCreated"}},
 		{"ConditionOfAPluginStays", given(1, node("node-1", condition(corev1.ConditionFalse, "CalicoIsUp"))), nil}, // upstream overwrites it
 		{"ConditionOfAPluginStaysWithoutARoute", given(1, unlisted("r1"), node("node-1", condition(corev1.ConditionFalse, "CalicoIsUp")), failing("10.244.1.0/24", "uid-1", 0, 998, 1001)), nil},
-		{"UnavailableConditionOfAPluginStays", given(1, node("node-1", condition(corev1.ConditionTrue, "CalicoIsDown"))), nil},
+		{"UnavailableConditionOfAPluginStays", given(1, node("node-1", foreignFor(time.Minute))), nil},
+		{"ForeignConditionIsReportedAfterFiveMinutes", given(1, node("node-1", foreignFor(5*time.Minute))), []string{"node-1 reports CalicoIsDown"}},
+		{"ForeignConditionIsNotReportedAtOnce", given(1, node("node-1", foreignFor(5*time.Minute-1))), nil},
+		{"ForeignConditionIsReportedOnce", given(1, node("node-1", foreignFor(time.Hour)), reportedForeign("CalicoIsDown", time.Hour)), nil},
+		{"OtherForeignConditionIsReportedAgain", given(1, node("node-1", foreignFor(time.Hour)), reportedForeign("FlannelIsDown", time.Hour)), []string{"node-1 reports CalicoIsDown"}},
+		{"ForeignConditionThatCameBackIsReportedAgain", given(1, node("node-1", foreignFor(time.Hour)), reportedForeign("CalicoIsDown", 2*time.Hour)), []string{"node-1 reports CalicoIsDown"}},
+		{"ForeignConditionOfANodeWithoutItsRouteIsNotReported", given(1, node("node-1", foreignFor(time.Hour)), unlisted("r1"), failing("10.244.1.0/24", "uid-1", 0, 998, 1001)), nil},
+		{"ForeignConditionIsAdoptedAfterTheTime", given(1, node("node-1", foreignFor(time.Hour)), adopting(time.Hour)), []string{"node-1 NetworkUnavailable=False RouteCreated"}},
+		{"ForeignConditionIsReportedBeforeItIsAdopted", given(1, node("node-1", foreignFor(time.Hour-1)), adopting(time.Hour)), []string{"node-1 reports CalicoIsDown"}},
+		{"ForeignConditionThatKeepsNoPodsAwayIsNotAdopted", given(1, node("node-1", condition(corev1.ConditionFalse, "CalicoIsUp")), adopting(time.Hour)), nil},
+		{"ForeignConditionOfANodeWithoutItsRouteIsNotAdopted", given(1, node("node-1", foreignFor(time.Hour)), adopting(time.Hour), unlisted("r1"), failing("10.244.1.0/24", "uid-1", 0, 998, 1001)), nil},
+		{"AdoptedConditionIsNotAdoptedAgainWithin5Minutes", given(1, node("node-1", foreignFor(time.Hour)), adopting(time.Hour), patchedFalse("uid-1", 701)), nil},
 		{"NodeNeedsTheRoutesOfBothFamilies", given(1, node("node-1", func(n *corev1.Node) { withCIDR("fd00:0:0:1::/64")(n); noCondition(n) }),
 			failing("fd00:0:0:1::/64", "uid-1", 998, 998, 1001)), []string{"node-1 NetworkUnavailable=True NoRouteCreated"}},
 		{"NodeWithBothFamiliesIsReachable", given(1, node("node-1", func(n *corev1.Node) { withCIDR("fd00:0:0:1::/64")(n); noCondition(n) }),
@@ -67,13 +78,3 @@ func conditionRows() []row {
 }
 
 func TestCondition(t *testing.T) { check(t, conditionRows()) }
-
-func TestTransitionTimeIsKept(t *testing.T) {
-	was := networkUnavailable(corev1.ConditionFalse, routeCreated(), at(1), nil)
-	if same := networkUnavailable(corev1.ConditionFalse, routeCreated(), at(2), &was); same.LastTransitionTime != metav1.NewTime(at(1)) {
-		t.Errorf("transition at %v, though the status is the same", same.LastTransitionTime)
-	}
-	if other := networkUnavailable(corev1.ConditionTrue, routeMissing(), at(2), &was); other.LastTransitionTime != metav1.NewTime(at(2)) {
-		t.Errorf("transition at %v, though the status has changed", other.LastTransitionTime)
-	}
-}

@@ -8,9 +8,9 @@ import (
 )
 
 // jobFor returns the job for a CIDR, or nil if there is nothing to do. It adds the held
-// removals to the share.
-func (x *index) jobFor(cidr netip.Prefix, e *entry, s *share) *job {
-	next := job{cidr: cidr}
+// removals to the plan.
+func (x *index) jobFor(e *entry, p *plan) *job {
+	next := job{cidr: e.cidr}
 	remove := func(j judged) {
 		unclaimed := !slices.ContainsFunc(e.claimants, func(n *corev1.Node) bool { return n.Name == j.route.target })
 		next.remove = append(next.remove, removal{j.route, j.why, unclaimed})
@@ -21,22 +21,21 @@ func (x *index) jobFor(cidr netip.Prefix, e *entry, s *share) *job {
 		case removeNow:
 			remove(j)
 		case stray:
-			s.stray = true
 			ok, until, at := x.mayRemove(j.route)
 			if ok {
 				remove(j)
 				continue
 			}
 			h := held{j.route, j.why, until}
-			s.held = append(s.held, h)
+			p.held = append(p.held, h)
 			if x.isStrayLongEnough(j.route) {
-				s.overBudget = append(s.overBudget, h)
+				p.overBudget = append(p.overBudget, h)
 			}
-			s.until = x.earliest(s.until, at)
+			x.planAgain(at)
 		}
 	}
-	if e.owner != nil && !x.disowns(e.owner) && !e.isSatisfied() && e.rejection == nil {
-		next.create = &creation{node: e.owner, hint: hintFor(e.owner, cidr), why: whyCreated(e), replacesBlackhole: e.blackhole}
+	if e.owner != nil && !e.isSatisfied() && e.rejection == nil && !x.disowns(e.owner) {
+		next.create = &creation{node: e.owner, hint: hintFor(e.owner, e.cidr), why: whyCreated(e), replacesBlackhole: e.blackhole}
 	}
 	if len(next.remove) == 0 && next.create == nil {
 		return nil
@@ -68,8 +67,8 @@ func hintFor(node *corev1.Node, cidr netip.Prefix) string {
 
 // missingReason says why an owner has no route. It returns one of a closed set of
 // reasons.
-func (x *index) missingReason(cidr netip.Prefix, e *entry) string {
-	failure, failed := x.memory.failures[cidr]
+func (x *index) missingReason(e *entry) string {
+	failure, failed := x.memory.failures[e.cidr]
 	switch {
 	case x.disowns(e.owner):
 		return "Excluded"

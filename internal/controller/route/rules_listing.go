@@ -136,9 +136,9 @@ func (m *memory) removedLately(id identity) bool {
 
 // nodeDeleted records in the memory that a Node was deleted.
 func (m *memory) nodeDeleted(node *corev1.Node, now time.Time) {
-	m.touched.nodes[node.Name] = true
 	m.deleted[node.Name] = deletedNode{at: now, cidrs: append(m.deleted[node.Name].cidrs, cidrsOf(node)...)}
 	delete(m.patched, node.UID)
+	delete(m.foreign, node.UID)
 	for _, cidr := range append(cidrsOf(node), netip.Prefix{}) { // the zero CIDR stands for the condition of the Node
 		m.recorded.remove(claim{cidr, node.UID})
 	}

@@ -115,7 +115,6 @@ func (r result) event(j job) *nodeEvent {
 // then failed, these removals are stored, too.
 func (m *memory) finish(j job, r result, now time.Time) {
 	delete(m.pending, j.cidr)
-	m.touched.cidrs[j.cidr] = true
 	for _, gone := range r.removed {
 		m.removed[gone.route.identity] = now
 		if !gone.unclaimed { // The removed route may be the one that this process has created.
@@ -132,8 +131,13 @@ func (m *memory) finish(j job, r result, now time.Time) {
 	}
 }
 
-// isRecorded reports whether the failure is already recorded as an event of
-// this Node. An event is recorded once for each kind of failure.
-func (m *memory) isRecorded(e nodeEvent) bool {
-	return m.recorded[e.cidr][e.node.UID] == e.kind
+// isRecorded reports whether the failure is already recorded as an event of this Node
+// (see package showing).
+func (m *memory) isRecorded(e nodeEvent, now time.Time) bool {
+	return !m.recorded[e.cidr][e.node.UID].IsNew(e.kind, now)
+}
+
+// record records in the memory that an event was recorded.
+func (m *memory) record(e nodeEvent, now time.Time) {
+	m.recorded.put(claim{e.cidr, e.node.UID}, m.recorded[e.cidr][e.node.UID].With(e.kind, now))
 }

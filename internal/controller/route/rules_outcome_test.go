@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // outcomeRows returns the test rows for jobs that have failed.
@@ -77,16 +79,16 @@ func TestFinishedJobs(t *testing.T) {
 			m := newMemory()
 			m.created.put(claim{one, "uid-1"}, at(1))
 			m.pending[one] = at(1)
-			m.recorded.put(claim{one, "uid-1"}, "Denied")
+			m.recorded.put(claim{one, "uid-1"}, showing.News{"Denied": at(1)})
 			tt.job.cidr, tt.result.took = one, 2*time.Second
 			event := ""
 			if e := tt.result.event(tt.job); e != nil {
 				event = e.event.Message
-				if m.isRecorded(*e) {
+				if m.isRecorded(*e, at(2)) {
 					t.Error("the event counts as recorded")
 				}
-				if m.recorded.put(claim{one, "uid-1"}, e.kind); !m.isRecorded(*e) {
-					t.Error("the event does not count as recorded")
+				if m.record(*e, at(2)); !m.isRecorded(*e, at(3)) || !m.isRecorded(nodeEvent{node: e.node, cidr: e.cidr, kind: "Denied"}, at(3)) {
+					t.Error("the event does not count as recorded, or errors that alternate are recorded again")
 				}
 			}
 			m.finish(tt.job, tt.result, at(2))
@@ -124,15 +126,15 @@ func TestEventsOfTwoClaimantsAreRecordedOnce(t *testing.T) {
 	}
 	m := newMemory()
 	for _, e := range p.events {
-		m.recorded.put(claim{e.cidr, e.node.UID}, e.kind)
+		m.record(e, at(1))
 	}
 	for _, e := range p.events {
-		if !m.isRecorded(e) {
+		if !m.isRecorded(e, at(2)) {
 			t.Errorf("the event of %s is recorded again", e.node.Name)
 		}
 	}
 	m.nodeDeleted(p.events[0].node, at(1))
-	if m.isRecorded(p.events[0]) || !m.isRecorded(p.events[1]) {
+	if m.isRecorded(p.events[0], at(2)) || !m.isRecorded(p.events[1], at(2)) {
 		t.Error("what was recorded of a deleted Node, and only that, is to be forgotten")
 	}
 }

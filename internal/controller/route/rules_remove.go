@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Limits restrict the creation and removal of routes.
+// Limits restrict the creation and removal of routes, and the writing of conditions.
 type Limits struct {
 	// CreateOutside allows routes for CIDRs that are not strictly inside one of the
 	// cluster's CIDRs.
@@ -28,6 +28,9 @@ type Limits struct {
 	// OverBudgetAfter takes the place of StrayFor if more routes are stray than the
 	// budget allows.
 	OverBudgetAfter time.Duration
+	// AdoptAfter is the time after which the condition of another writer is taken over,
+	// if it keeps pods away from a Node that has its routes. 0 means never.
+	AdoptAfter time.Duration
 }
 
 // DefaultLimits returns the defaults of the flags.
@@ -54,9 +57,9 @@ type judged struct {
 }
 
 // judge decides the fate of each route of one CIDR.
-func (x *index) judge(cidr netip.Prefix, e *entry) {
+func (x *index) judge(e *entry) {
 	if e.owner != nil {
-		e.rejection = x.rejectionOf(cidr, e.owner)
+		e.rejection = x.rejectionOf(e)
 	}
 	var first *route
 	for n := range e.routes {
@@ -77,7 +80,7 @@ func (x *index) judge(cidr netip.Prefix, e *entry) {
 		e.outdated = e.outdated || j.fate == removeNow && e.owner != nil && j.route.target == e.owner.Name
 	}
 	if e.owner != nil {
-		e.created = x.memory.createdLately(claim{cidr, e.owner.UID})
+		e.created = x.memory.createdLately(claim{e.cidr, e.owner.UID})
 	}
 }
 
@@ -100,13 +103,14 @@ func ownerOf(e *entry) *corev1.Node {
 // that a route may be removed (promise S5). The parameter first is the route of this
 // CIDR that is already in use, or nil if there is none.
 func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
-	target := x.node(r.target)
+	target := x.nodes[r.target]
 	ofOwner := e.owner != nil && r.target == e.owner.Name
 	works := ofOwner && !r.blackhole && !hasOtherAddresses(r, e.owner)
+	if works && first == nil && !e.overlaps() {
+		return inUse, "it leads to its node"
+	}
 	taken := x.takes(r, e)
 	switch {
-	case works && first == nil && !e.overlaps():
-		return inUse, "it leads to its node"
 	case !x.isInside(r.cidr):
 		return keep, "it is not inside the cluster's CIDRs"
 	case taken != nil:
@@ -141,12 +145,6 @@ func (x *index) fateOf(r route, e *entry, first *route) (fate, string) {
 	default:
 		return keep, "its target is a Node, and no Node claims its CIDR"
 	}
-}
-
-// overlaps reports whether the CIDR of the entry overlaps with another Node's, which
-// keeps its route.
-func (e *entry) overlaps() bool {
-	return e.rejection != nil && e.rejection.holder != nil
 }
 
 // isInside reports whether one of the cluster's CIDRs contains this CIDR and is larger.

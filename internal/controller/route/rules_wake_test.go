@@ -142,7 +142,9 @@ func whole(p plan) string {
 		lines = append(lines, fmt.Sprint(j.cidr, j.remove))
 	}
 	for _, c := range p.patches {
-		lines = append(lines, fmt.Sprint(c.node.UID, c.condition))
+		if !c.foreign { // The line of the digest has what counts.
+			lines = append(lines, fmt.Sprint(c.node.UID, *c.condition))
+		}
 	}
 	slices.SortFunc(p.resolved, netip.Prefix.Compare)
 	return strings.Join(append(lines, fmt.Sprint(p.do, p.held, p.overBudget, p.strays, p.resolved, p.counts, p.after)), "\n")

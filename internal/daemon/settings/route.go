@@ -75,6 +75,8 @@ func (r *Route) addFlags(sections *cliflag.NamedFlagSets) {
 		"The same as --route-deletion-budget-routes, in percent of all routes. The larger number counts.")
 	fs.DurationVar(&r.limits.OverBudgetAfter, "route-deletion-over-budget-after", r.limits.OverBudgetAfter,
 		"How long stray routes are kept while there are more of them than the budget. After that they are deleted, if the cloud has listed them all the time.")
+	fs.DurationVar(&r.limits.AdoptAfter, "route-adopt-conditions-after", r.limits.AdoptAfter,
+		"After this time, a condition NetworkUnavailable of another writer is taken over, if it is True although the node has its routes. A network plugin that was removed leaves such conditions. 0: never.")
 }
 
 func (r *Route) validate() []error {
@@ -90,6 +92,9 @@ func (r *Route) validate() []error {
 	}
 	if r.limits.OverBudgetAfter < 0 {
 		errs = append(errs, fmt.Errorf("--route-deletion-over-budget-after must not be negative, but got %v", r.limits.OverBudgetAfter))
+	}
+	if r.limits.AdoptAfter < 0 {
+		errs = append(errs, fmt.Errorf("--route-adopt-conditions-after must not be negative, but got %v", r.limits.AdoptAfter))
 	}
 	if r.limits.BudgetRoutes < 0 {
 		errs = append(errs, fmt.Errorf("--route-deletion-budget-routes must not be negative, but got %d", r.limits.BudgetRoutes))
@@ -120,6 +125,7 @@ type routeControllerConfiguration struct {
 	RouteDeletionBudgetRoutes       int
 	RouteDeletionBudgetPercent      int
 	RouteDeletionOverBudgetAfter    metav1.Duration
+	RouteAdoptConditionsAfter       metav1.Duration
 }
 
 func (r *Route) show(c *configuration) {
@@ -138,6 +144,7 @@ func (r *Route) show(c *configuration) {
 		RouteDeletionBudgetRoutes:       r.limits.BudgetRoutes,
 		RouteDeletionBudgetPercent:      r.limits.BudgetPercent,
 		RouteDeletionOverBudgetAfter:    metav1.Duration{Duration: r.limits.OverBudgetAfter},
+		RouteAdoptConditionsAfter:       metav1.Duration{Duration: r.limits.AdoptAfter},
 	}
 }
 

@@ -95,6 +95,7 @@ func TestValidation(t *testing.T) {
 		{"RoutesNeedAWorker", "--concurrent-route-syncs=0", "--concurrent-route-syncs must be at least 1, but got 0"},
 		{"RoutesNeedAPeriod", "--route-reconciliation-period=0s", "--route-reconciliation-period must be positive, but got 0s"},
 		{"RouteStrayForIsNotNegative", "--route-deletion-stray-for=-1s", "--route-deletion-stray-for must not be negative, but got -1s"},
+		{"RouteAdoptConditionsAfterIsNotNegative", "--route-adopt-conditions-after=-1s", "--route-adopt-conditions-after must not be negative, but got -1s"},
 		{"RouteOverBudgetAfterIsNotNegative", "--route-deletion-over-budget-after=-1s", "--route-deletion-over-budget-after must not be negative, but got -1s"},
 		{"CertificatesLastTenMinutesAtLeast", "--serving-certificate-longest=9m", "--serving-certificate-longest must be at least 10m, but got 9m0s"},
 		{"OnePendingRequestAtLeast", "--serving-certificate-pending-per-node=0", "--serving-certificate-pending-per-node must be at least 1, but got 0"},
