@@ -58,7 +58,7 @@ func live(c Runner) func() error {
 
 // Worker is one of Fairlead's own controllers. It can report stuck passes, and say what
 // it would do.
-type Worker interface {
+type Worker interface { //nolint:interfacebloat // a controller is one thing
 	Runner
 
 	// Stuck returns an error if a pass has taken longer than the limit.

@@ -20,7 +20,7 @@ const mostPages = 10
 // returns an error if the request for the server's version fails, or if ctx ends before
 // the managers are known. A missing right is not an error. The argument longest is the
 // time for which an object may wait before a check reports it.
-func observe(ctx context.Context, client kubernetes.Interface, clock *cluster.Clock, longest time.Duration, forBundle bool) (*cluster.View, error) {
+func observe(ctx context.Context, client kubernetes.Interface, clock *cluster.Clock, longest time.Duration, forBundle bool) (*cluster.View, error) { //nolint:revive // flag-parameter: it comes from a flag
 	version, err := client.Discovery().ServerVersion()
 	if err != nil && !apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("the API server: %w", err)

@@ -124,7 +124,7 @@ var fastChangeChecks = []Check{
 					if i > 0 {
 						errs = append(errs, ask())
 					} else if err := reloader.Reload(t.ctx, t.configuration()); err != nil {
-						errs = append(errs, fmt.Errorf("Reload = %w", err))
+						errs = append(errs, fmt.Errorf("the method Reload: %w", err))
 					}
 				}
 				return errors.Join(append(errs, ask())...)

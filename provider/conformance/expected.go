@@ -60,10 +60,10 @@ func (f finding) compare(check Check, expected []expectation) CheckResult {
 		}
 	}
 	result.Issue = strings.Join(issues, ", ")
-	switch {
-	case f.Outcome == Passed:
+	switch f.Outcome {
+	case Passed:
 		result.Outcome, result.Why = Failed, "it passes now: remove it from the list of expected failures"
-	case f.Outcome == Failed:
+	case Failed:
 		result.Outcome = ExpectedFailure
 		if problems := unexpected(f.Why, expected); len(problems) > 0 {
 			result.Outcome, result.Why = Failed, strings.Join(problems, "\n")

@@ -165,13 +165,13 @@ func (s *suite) try(ctx context.Context, check Check) (finding, error) {
 	defer cancel()
 	t := &trial{ctx: checking, check: check, target: s.target, timeout: s.options.Timeout, run: s.id, world: around}
 	t.cluster = cmp.Or(s.target.ClusterName, t.name("cluster"))
-	start := func() {
+	start := func() { //nolint:contextcheck // the provider lives as long as the check
 		if !check.bare {
 			t.restart()
 		}
 		check.run(t)
 	}
-	if t.guard(checking, check.ID, start) { //nolint:contextcheck // the provider lives as long as the check
+	if t.guard(checking, check.ID, start) {
 		s.hangs++
 	}
 	t.finish(context.WithoutCancel(ctx))

@@ -25,7 +25,7 @@ func TestWatch(t *testing.T) {
 		informer := factory.Core().V1().Services().Informer()
 		var got []string
 		known, stop, err := Watch(informer, "services", func(key string, before, now *corev1.Service) {
-			got = append(got, fmt.Sprint(key, " ", before != nil, now != nil))
+			got = append(got, fmt.Sprintf("%s before=%t now=%t", key, before != nil, now != nil))
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +51,7 @@ func TestWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"ns/a false true", "ns/a true true", "ns/a true false"}, got); diff != "" {
+		if diff := cmp.Diff([]string{"ns/a before=false now=true", "ns/a before=true now=true", "ns/a before=true now=false"}, got); diff != "" {
 			t.Errorf("changes (-want +got):\n%s", diff)
 		}
 	})
@@ -63,13 +63,13 @@ func TestWatchOfAMissedDeletion(t *testing.T) {
 	informer := handled{add: func(h cache.ResourceEventHandler) { deleted = h }}
 	var got []string
 	if _, _, err := Watch(informer, "services", func(key string, before, now *corev1.Service) {
-		got = append(got, fmt.Sprint(key, " ", before != nil, now != nil))
+		got = append(got, fmt.Sprintf("%s before=%t now=%t", key, before != nil, now != nil))
 	}); err != nil {
 		t.Fatal(err)
 	}
 	deleted.OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/a", Obj: named("a", "1")})
 	deleted.OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/b"})
-	if diff := cmp.Diff([]string{"ns/a true false", "ns/b false false"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"ns/a before=true now=false", "ns/b before=false now=false"}, got); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 }

@@ -216,11 +216,7 @@ func (v view) candidates(where func(place) bool) (c candidates) {
 		if !where(in.place) || k.by == byID && in.kin != k {
 			continue
 		}
-		for _, other := range g.silent {
-			if !v.isSame(other) {
-				c.silent++
-			}
-		}
+		c.silent += v.others(g.silent)
 		listed := g.reports
 		if !v.isFinal {
 			listed = g.denied
@@ -234,6 +230,16 @@ func (v view) candidates(where func(place) bool) (c candidates) {
 		}
 	}
 	return c
+}
+
+// others counts the Nodes of the list, apart from the Node to decide about.
+func (v view) others(nodes []*corev1.Node) (n int) {
+	for _, other := range nodes {
+		if !v.isSame(other) {
+			n++
+		}
+	}
+	return n
 }
 
 // isSame reports whether a Node is the one to decide about, or has the same instance.

@@ -104,7 +104,7 @@ func (s *store) remember(key string, m memory) {
 
 // forget drops the memory of a Service. If the Service still exists, the allowance for
 // its edits is kept.
-func (s *store) forget(key string, exists bool) {
+func (s *store) forget(key string, exists bool) { //nolint:revive // flag-parameter: it is a fact
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if uid := s.memories[key].uid; uid == "" || uid == s.shown[key].uid { // The address of a newer Service with this name stays.

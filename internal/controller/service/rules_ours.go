@@ -102,7 +102,7 @@ func (o observed) isOurs() bool {
 	if o.memory.uid == o.service.UID {
 		return true
 	}
-	return o.policy.isOurs(o.service) && !(o.foreign && o.service.Annotations[AnnotationClass] == "")
+	return o.policy.isOurs(o.service) && (!o.foreign || o.service.Annotations[AnnotationClass] != "")
 }
 
 // concerns reports whether this controller might have something to do for a Service.

@@ -98,6 +98,17 @@ func (l *Lifecycle) durations() []duration {
 	}
 }
 
+// invalid returns the error of the value, or nil.
+func (d duration) invalid() error {
+	switch {
+	case *d.value < 0:
+		return fmt.Errorf("--%s must not be negative, but got %v", d.flag, *d.value)
+	case *d.value == 0 && !d.mayBeZero:
+		return fmt.Errorf("--%s must be positive, but got %v", d.flag, *d.value)
+	}
+	return nil
+}
+
 // share is a pair of flags for a share of the nodes: a number and a percentage.
 type share struct {
 	value       *nodelifecycle.Share
@@ -131,11 +142,8 @@ func (l *Lifecycle) validate() []error {
 		}
 	}
 	for _, d := range l.durations() {
-		switch {
-		case *d.value < 0:
-			errs = append(errs, fmt.Errorf("--%s must not be negative, but got %v", d.flag, *d.value))
-		case *d.value == 0 && !d.mayBeZero:
-			errs = append(errs, fmt.Errorf("--%s must be positive, but got %v", d.flag, *d.value))
+		if err := d.invalid(); err != nil {
+			errs = append(errs, err)
 		}
 	}
 	for _, s := range l.shares() {

@@ -35,7 +35,7 @@ func (b balancer) at(now time.Time) balancer {
 }
 
 // shown returns the load balancer as customers see it.
-func (b *balancer) shown() wire.LoadBalancer {
+func (b balancer) shown() wire.LoadBalancer {
 	l := b.LoadBalancer
 	if l.State != wire.LoadBalancerActive {
 		l.Address = ""
