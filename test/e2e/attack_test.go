@@ -59,6 +59,7 @@ var portAttacks = []portAttack{
 	{"LargeReviews", "webhooks", (*attackers).largeReviews},
 	{"LongChainsOfCertificates", "secure", (*attackers).longChains},
 	{"CertificatesOfManyNames", "secure", (*attackers).manyNames},
+	{"OffersOfManyProtocols", "webhooks", (*attackers).manyProtocols},
 	{"CallersThatHangUp", "secure", (*attackers).hangUp},
 	{"PathsThatAreRemembered", "secure", (*attackers).oddPaths},
 	{"InventedTokens", "secure", (*attackers).tokens},
@@ -403,11 +404,25 @@ func (a *attackers) longChains(t *testing.T) {
 // manyNames keeps connections open with certificates of very many short names.
 func (a *attackers) manyNames(t *testing.T) {
 	t.Helper()
-	for _, names := range []int{4000, 130_000} {
+	for _, names := range []int{4000, 29_000, 130_000} {
 		c := newCertificate(t, "a", slices.Repeat([]*url.URL{{}}, names)...)
 		var all sync.WaitGroup
 		for n := range byte(60) {
 			conn := a.dial(t, 1+n, &tls.Config{GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &c.Certificate, nil }})
+			all.Go(func() { _ = conn.HandshakeContext(a.ctx) })
+		}
+		all.Wait()
+	}
+}
+
+// manyProtocols begins handshakes with offers of very many protocols, again and again.
+func (a *attackers) manyProtocols(t *testing.T) {
+	t.Helper()
+	protocols := append(slices.Repeat([]string{"a"}, 30_000), "h2")
+	for range 5 {
+		var all sync.WaitGroup
+		for n := range byte(60) {
+			conn := a.dial(t, 1+n, &tls.Config{NextProtos: protocols})
 			all.Go(func() { _ = conn.HandshakeContext(a.ctx) })
 		}
 		all.Wait()

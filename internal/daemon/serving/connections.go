@@ -23,9 +23,12 @@ const (
 	// knownHosts is the maximum number of hosts that are known, and knownFor the time for
 	// which a host is known after its last request.
 	knownHosts, knownFor = 1024, 10 * time.Minute
-	// earlyLimit bounds what a client sends before its first request is read: the
-	// handshake, the header, and what is received together with it. A certificate takes
-	// eighty times its size in memory when it is parsed.
+	// handshakeLimit bounds what a client sends until its offer is read, and from then on
+	// until its certificate is read. When they are parsed, an offer takes twenty times its
+	// size in memory, and a certificate eighty times.
+	handshakeLimit = 16 << 10
+	// earlyLimit bounds what a client sends from then on until its first request is read:
+	// the header, and what is received together with it.
 	earlyLimit = 64 << 10
 )
 
@@ -60,7 +63,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &connection{Conn: accepted, of: b, host: hostOf(accepted.RemoteAddr())}
+	c := &connection{Conn: accepted, of: b, host: hostOf(accepted.RemoteAddr()), limit: handshakeLimit}
 	c.own = b.own(c.host, hostOf(accepted.LocalAddr()))
 	if surplus := b.add(c, clock.RealClock{}.Now()); surplus != nil {
 		_ = surplus.Close() // its reader gets an error
@@ -162,8 +165,12 @@ type connection struct {
 	own    bool // the host is this machine
 	active bool // a request is under way; guarded by of.mu
 	asked  atomic.Bool
-	early  int // bytes received before the first request
+	early  int // bytes received in this step of the connection's beginning
+	limit  int // of early
 }
+
+// begin begins the next step, in which the client may send so many bytes.
+func (c *connection) begin(limit int) { c.early, c.limit = 0, limit }
 
 // Read implements net.Conn.
 func (c *connection) Read(p []byte) (int, error) {
@@ -171,7 +178,7 @@ func (c *connection) Read(p []byte) (int, error) {
 	if c.asked.Load() {
 		return n, err
 	}
-	if c.early += n; c.early > earlyLimit {
+	if c.early += n; c.early > c.limit {
 		return n, errors.New("too much is sent before the first request")
 	}
 	return n, err

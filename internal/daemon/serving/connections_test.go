@@ -69,7 +69,7 @@ func TestConnectionsThatStop(t *testing.T) {
 // A client is not bounded once it has made a request, because a body may be large.
 func TestClientThatSendsTooMuchBeforeItsFirstRequest(t *testing.T) {
 	for asked, want := range map[bool]bool{false: false, true: true} {
-		c := &connection{Conn: talkative{}}
+		c := &connection{Conn: talkative{}, limit: earlyLimit}
 		c.asked.Store(asked)
 		read, err := io.CopyN(io.Discard, c, 2*earlyLimit)
 		if (err == nil) != want || !want && read > earlyLimit+1<<10 {

@@ -166,8 +166,31 @@ func tlsConfig(ctx context.Context, s *server.SecureServingInfo) *tls.Config {
 			return nil
 		}
 	}
-	c.GetConfigForClient = followFiles(ctx, s, c)
+	newest := followFiles(ctx, s, c)
+	c.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		current, err := newest(hello)
+		client, ok := hello.Conn.(*connection)
+		if err != nil || !ok {
+			return current, err
+		}
+		return inSteps(client, current), nil
+	}
 	return c
+}
+
+// inSteps returns the configuration of a connection whose client has made its offer. It
+// bounds what the client sends until its certificate is read, if it has one.
+func inSteps(client *connection, c *tls.Config) *tls.Config {
+	client.begin(handshakeLimit)
+	own := c.Clone()
+	own.VerifyConnection = func(s tls.ConnectionState) error {
+		client.begin(earlyLimit)
+		if c.VerifyConnection == nil {
+			return nil
+		}
+		return c.VerifyConnection(s)
+	}
+	return own
 }
 
 // followFiles reads the certificates of a port, and again when their files change. It

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -414,6 +415,38 @@ func TestLargeCertificatesAreRefused(t *testing.T) {
 			}
 			if (err == nil) != tt.want {
 				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// A client offers many protocols, or presents a certificate of many names. If the server had
+// parsed it, it would answer, if only with an alert.
+func TestLargeHandshakesAreNotParsed(t *testing.T) {
+	dir := t.TempDir()
+	newKeyPair(t, 1, nil).write(t, dir)
+	_, port := serving(t, "--client-ca-file="+filepath.Join(dir, "tls.crt"))
+	pair := newKeyPair(t, 2, func(c *x509.Certificate) { c.URIs = slices.Repeat([]*url.URL{{}}, 25_000) })
+	large, err := tls.X509KeyPair(pair.cert, pair.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, client := range map[string]*tls.Config{
+		"Protocols":   {NextProtos: append(slices.Repeat([]string{"a"}, 25_000), "http/1.1")},
+		"Certificate": {Certificates: []tls.Certificate{large}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client.InsecureSkipVerify = true // the server's certificate is self-signed
+			dialer := net.Dialer{}
+			plain, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(port, "https://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = plain.Close() }()
+			_ = plain.SetDeadline(time.Now().Add(headerTimeout / 2)) // After headerTimeout, each connection ends.
+			_, err = tls.Client(plain, client).Read(make([]byte, 1))
+			if err == nil || errors.Is(err, os.ErrDeadlineExceeded) || strings.Contains(err.Error(), "remote error") {
+				t.Errorf("got %v, want the end of the connection", err)
 			}
 		})
 	}
