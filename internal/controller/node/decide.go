@@ -102,12 +102,14 @@ type memory struct {
 	// to True.
 	released bool
 	shownAt  time.Time
+	// twinsAt is the time at which labels were last written because of their twins.
+	twinsAt time.Time
 }
 
 // afterWait returns the part of the memory that remains when the Node does not wait.
 // The allowance for questions remains, because a kubelet can make its Node wait again.
 func (m memory) afterWait() memory {
-	return memory{uid: m.uid, questions: m.questions, shownAt: m.shownAt}
+	return memory{uid: m.uid, questions: m.questions, shownAt: m.shownAt, twinsAt: m.twinsAt}
 }
 
 // action is the next thing that a pass does.

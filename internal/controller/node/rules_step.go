@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // follow returns the plan that keeps an initialised Node up to date. Without an answer
@@ -22,7 +23,7 @@ func follow(o observed) plan {
 	} else if isShownOtherwise(o) {
 		p.after = o.untilPutBack()
 	}
-	p.change.labels = twinLabels(o.node.Labels)
+	followTwins(o, &p)
 	if o.answer.given == described {
 		followInstance(o, &p)
 	}
@@ -30,6 +31,24 @@ func follow(o observed) plan {
 		p.do, p.why = update, difference(p)
 	}
 	return p
+}
+
+// followTwins adds the labels that have to be written because of their twins. A kubelet
+// could change either of the two again and again, so they are rarely written.
+func followTwins(o observed, p *plan) {
+	p.change.labels = twinLabels(o.node.Labels)
+	if len(p.change.labels) == 0 {
+		return
+	}
+	pause := o.memory.twinsAt.Add(showing.PutBackAfter).Sub(o.now)
+	if pause <= 0 {
+		p.memory.twinsAt = o.now
+		return
+	}
+	clear(p.change.labels)
+	if p.after == 0 || pause < p.after {
+		p.after = pause
+	}
 }
 
 // refusedUpdate returns the plan for a Node whose update could not be written. The plan

@@ -3,6 +3,7 @@ package node
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -51,6 +52,10 @@ func TestDecideFollowing(t *testing.T) {
 		{
 			name: "NewKeysFollowTheirOldTwins", node: settled(label(corev1.LabelFailureDomainBetaZone, "z9")),
 			want: updates("labels", func(o *outcome) { o.Labels = map[string]*string{corev1.LabelTopologyZone: new("z9")} }),
+		},
+		{
+			name: "TwinsAreNotWrittenAgainAtOnce", node: settled(label(corev1.LabelFailureDomainBetaZone, "z9")),
+			memory: memory{uid: "u1", twinsAt: noon.Add(-time.Minute)}, want: calm,
 		},
 		{name: "ChangedZoneIsReportedAndNotWritten", node: settled(), answer: machine(func(i *instance) { i.zone = "z2" }), policy: follows, want: warned("CloudLocationChanged")},
 		{name: "ChangedRegionIsReportedAndNotWritten", node: settled(), answer: machine(func(i *instance) { i.region = "r2" }), policy: follows, want: warned("CloudLocationChanged")},
