@@ -286,7 +286,7 @@ func TestBoundsOfAPort(t *testing.T) {
 			}
 		})
 	}
-	t.Run("Streams", func(t *testing.T) {
+	t.Run("StreamsAndFrames", func(t *testing.T) {
 		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}}
 		c, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))
 		if err != nil {
@@ -298,9 +298,10 @@ func TestBoundsOfAPort(t *testing.T) {
 		}
 		settings := make([]byte, 100) // the first frame
 		n, err := c.Read(settings)
-		const maxStreams = "\x00\x03\x00\x00\x00" // the first bytes of SETTINGS_MAX_CONCURRENT_STREAMS
-		if err != nil || !strings.Contains(string(settings[:n]), maxStreams+string(rune(streamsAtOnce))) {
-			t.Errorf("%v; the server says %q, want %d streams", err, settings[:n], streamsAtOnce)
+		const maxStreams = "\x00\x03\x00\x00\x00"   // the first bytes of SETTINGS_MAX_CONCURRENT_STREAMS
+		const maxFrame = "\x00\x05\x00\x00\x40\x00" // SETTINGS_MAX_FRAME_SIZE and minFrame
+		if got := string(settings[:n]); err != nil || !strings.Contains(got, maxStreams+string(rune(streamsAtOnce))) || !strings.Contains(got, maxFrame) {
+			t.Errorf("%v; the server says %q, want %d streams, and frames of %d bytes", err, got, streamsAtOnce, minFrame)
 		}
 	})
 }
