@@ -64,6 +64,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	c := &connection{Conn: accepted, of: b, host: hostOf(accepted.RemoteAddr()), limit: handshakeLimit}
+	c.idle = clock.RealClock{}.AfterFunc(idleTimeout, func() { _ = c.Close() })
 	c.own = b.own(c.host, hostOf(accepted.LocalAddr()))
 	if surplus := b.add(c, clock.RealClock{}.Now()); surplus != nil {
 		_ = surplus.Close() // its reader gets an error
@@ -126,7 +127,11 @@ func (b *bounded) note(c net.Conn, state http.ConnState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	wasActive := noted.active
-	noted.active = state == http.StateActive
+	if noted.active = state == http.StateActive; noted.active {
+		noted.idle.Stop()
+	} else if slices.Contains(b.open, noted) {
+		noted.idle.Reset(idleTimeout)
+	}
 	if wasActive && !noted.active { // also after a request that ends the connection
 		b.answered(noted.host, clock.RealClock{}.Now())
 	}
@@ -164,9 +169,12 @@ type connection struct {
 	host   string
 	own    bool // the host is this machine
 	active bool // a request is under way; guarded by of.mu
-	asked  atomic.Bool
-	early  int // bytes received in this step of the connection's beginning
-	limit  int // of early
+	// idle closes the connection. The timer of http.Server is no substitute: HTTP/2 starts it
+	// again when a connection ends with open streams, and so keeps all of it for idleTimeout.
+	idle  clock.Timer
+	asked atomic.Bool
+	early int // bytes received in this step of the connection's beginning
+	limit int // of early
 }
 
 // begin begins the next step, in which the client may send so many bytes.
@@ -187,6 +195,7 @@ func (c *connection) Read(p []byte) (int, error) {
 // Close implements net.Conn.
 func (c *connection) Close() error {
 	c.of.remove(c)
+	c.idle.Stop()
 	return c.Conn.Close()
 }
 

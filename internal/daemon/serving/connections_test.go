@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,6 +64,41 @@ func TestConnectionsThatStop(t *testing.T) {
 	}
 	if got := status(t, insecureClient(), http.MethodGet, url+"/healthz", "", nil); got != 200 {
 		t.Errorf("meanwhile a probe gets %d", got)
+	}
+}
+
+// Clients of HTTP/2 make requests whose answers they do not let through, and go away. None of
+// their connections may be kept in memory.
+func TestConnectionsThatEndAreForgotten(t *testing.T) {
+	_, url := serving(t, "")
+	const begin = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" +
+		"\x00\x00\x06\x04\x00\x00\x00\x00\x00" + "\x00\x04\x00\x00\x00\x00" + // SETTINGS: no answer can be sent
+		"\x00\x00\x0d\x01\x05\x00\x00\x00\x01" + "\x82\x87\x41\x01a\x04\x06/livez" // HEADERS of a GET
+	visit := func(times int) uint64 {
+		for range times {
+			dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}}
+			c, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = c.SetDeadline(time.Now().Add(headerTimeout))
+			_, err = c.Write([]byte(begin))
+			if _, read := io.ReadAtLeast(c, make([]byte, 1000), 70); err != nil || read != nil { // the settings, and the header of the answer
+				t.Fatal(err, read)
+			}
+			_ = c.Close()
+		}
+		time.Sleep(time.Second)
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	const times = 200
+	before := visit(10)
+	if after := visit(times); after > before+times*4<<10 {
+		t.Errorf("%d connections that are closed take %d kB", times, (after-before)>>10)
 	}
 }
 

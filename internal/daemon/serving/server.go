@@ -103,7 +103,7 @@ func serve(ctx context.Context, s *server.SecureServingInfo, h http.Handler) (st
 		MaxHeaderBytes:    headerLimit,
 		ReadHeaderTimeout: headerTimeout,
 		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
+		IdleTimeout:       -1, // see connection.idle
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streams, MaxReadFrameSize: minFrame, MaxReceiveBufferPerStream: minBuffer, MaxReceiveBufferPerConnection: minBuffer, WriteByteTimeout: writeTimeout},
 		Protocols:         new(http.Protocols),
 		ConnState:         connections.note,
