@@ -14,10 +14,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	cloudprovider "k8s.io/cloud-provider"
 	cliflag "k8s.io/component-base/cli/flag"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
 	"github.com/fairlead-k8s/fairlead/internal/daemon"

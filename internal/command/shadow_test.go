@@ -12,10 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-k8s/fairlead/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/internal/dryrun/ledger"

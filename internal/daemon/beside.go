@@ -11,8 +11,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/fairlead-k8s/fairlead/internal/daemon/settings"
 	"github.com/fairlead-k8s/fairlead/internal/cluster"
+	"github.com/fairlead-k8s/fairlead/internal/daemon/settings"
 	"github.com/fairlead-k8s/fairlead/internal/sleep"
 )
 

@@ -22,8 +22,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 
-	"github.com/fairlead-k8s/fairlead/internal/daemon/provider/providertest"
 	"github.com/fairlead-k8s/fairlead/internal/cluster"
+	"github.com/fairlead-k8s/fairlead/internal/daemon/provider/providertest"
 )
 
 // besideServer is an API server with one Lease and one Node. Its fields describe the

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/fairlead-k8s/fairlead/internal/daemon/settings"
 	"github.com/fairlead-k8s/fairlead/internal/cluster"
+	"github.com/fairlead-k8s/fairlead/internal/daemon/settings"
 )
 
 // The commands explain and doctor know the sources of all events.

@@ -65,12 +65,7 @@ var marks = map[Level]string{Error: "✗", Warning: "!"}
 // line for each reason why the result of a check is unknown.
 func (r *Report) category(b *strings.Builder, c string) {
 	found := slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Category != c })
-	passed := 0
-	for _, check := range Checks() {
-		if check.Category() == c && slices.Contains(r.Passed, check.ID) {
-			passed++
-		}
-	}
+	passed := r.passedIn(c)
 	var unknown int
 	var reasons []string
 	ids := map[string][]string{} // by the reason
@@ -97,15 +92,30 @@ func (r *Report) category(b *strings.Builder, c string) {
 	}
 	b.WriteString("\n")
 	for _, f := range found {
-		fmt.Fprintf(b, "  %s %s %s\n", marks[f.Level], f.ID, strings.TrimPrefix(f.Object+": "+f.Message, ": "))
-		for _, e := range f.Evidence {
-			fmt.Fprintf(b, "      %s\n", e)
-		}
-		fmt.Fprintf(b, "      Fix: %s\n", f.Fix)
+		f.write(b)
 	}
 	for _, why := range reasons {
 		fmt.Fprintf(b, "  ? %s unknown: %s\n", strings.Join(ids[why], " "), why)
 	}
+}
+
+// passedIn returns the number of checks of a category that have found nothing.
+func (r *Report) passedIn(category string) (n int) {
+	for _, check := range Checks() {
+		if check.Category() == category && slices.Contains(r.Passed, check.ID) {
+			n++
+		}
+	}
+	return n
+}
+
+// write writes the lines of a finding.
+func (f Finding) write(b *strings.Builder) {
+	fmt.Fprintf(b, "  %s %s %s\n", marks[f.Level], f.ID, strings.TrimPrefix(f.Object+": "+f.Message, ": "))
+	for _, e := range f.Evidence {
+		fmt.Fprintf(b, "      %s\n", e)
+	}
+	fmt.Fprintf(b, "      Fix: %s\n", f.Fix)
 }
 
 var markdown = strings.NewReplacer("|", `\|`, "<", "&lt;", "`", "'", "[", `\[`, "@", "@\u200b")

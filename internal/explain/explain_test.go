@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	api "k8s.io/cloud-provider/api"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"

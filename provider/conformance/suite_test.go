@@ -227,7 +227,7 @@ func TestOneCallerAtATime(t *testing.T) {
 				defer func() { <-lock }()
 				ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 				defer cancel()
-				call(ctx)
+				call(ctx) //nolint:contextcheck // the provider's habit
 			}}, err
 		}
 		report, err := conformance.RunSuite(t.Context(), target, conformance.Options{Only: []string{"instances/others-hang"}}, nil)

@@ -136,7 +136,7 @@ func TestForeignConditionIsReported(t *testing.T) {
 	})
 }
 
-func fieldsV1(text string) *metav1.FieldsV1 { return &metav1.FieldsV1{Raw: []byte(text)} }
+func fieldsV1(text string) *metav1.FieldsV1 { return metav1.NewFieldsV1(text) }
 
 func TestLateListings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -254,10 +254,10 @@ func pending(cidr string, since float64) func(*observed) {
 	return remember(func(m *memory) { m.pending[netip.MustParsePrefix(cidr)] = at(since) })
 }
 
-// patchedFalse records in the memory that this process has written the condition of a
-// reachable Node.
-func patchedFalse(uid types.UID, when float64) func(*observed) {
-	return remember(func(m *memory) { m.patched[uid] = patched{corev1.ConditionFalse, "RouteCreated", at(when)} })
+// patchedFalse records in the memory that this process has written the condition of
+// node-1, when its routes were there.
+func patchedFalse(when float64) func(*observed) {
+	return remember(func(m *memory) { m.patched["uid-1"] = patched{corev1.ConditionFalse, "RouteCreated", at(when)} })
 }
 
 func withCIDR(cidr string) func(*corev1.Node) {

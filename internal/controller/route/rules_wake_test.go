@@ -127,7 +127,7 @@ func anyTable(r *rand.Rand) observed {
 	case 5:
 		pending(cidr, []float64{900, 999}[r.IntN(2)])(&o)
 	case 6:
-		patchedFalse("uid-1", 990)(&o)
+		patchedFalse(990)(&o)
 	}
 	return o
 }

@@ -122,6 +122,17 @@ func (l *Lifecycle) shares() []share {
 	}
 }
 
+func (s share) validate() []error {
+	var errs []error
+	if s.value.Nodes < 0 {
+		errs = append(errs, fmt.Errorf("--%s-nodes must not be negative, but got %d", s.flag, s.value.Nodes))
+	}
+	if s.value.Percent < 0 || s.value.Percent > 100 {
+		errs = append(errs, fmt.Errorf("--%s-percent must be between 0 and 100, but got %d", s.flag, s.value.Percent))
+	}
+	return errs
+}
+
 func (l *Lifecycle) validate() []error {
 	var errs []error
 	if l.syncs < 1 {
@@ -147,12 +158,7 @@ func (l *Lifecycle) validate() []error {
 		}
 	}
 	for _, s := range l.shares() {
-		if s.value.Nodes < 0 {
-			errs = append(errs, fmt.Errorf("--%s-nodes must not be negative, but got %d", s.flag, s.value.Nodes))
-		}
-		if s.value.Percent < 0 || s.value.Percent > 100 {
-			errs = append(errs, fmt.Errorf("--%s-percent must be between 0 and 100, but got %d", s.flag, s.value.Percent))
-		}
+		errs = append(errs, s.validate()...)
 	}
 	if rate := l.limits.OverBudgetRate; rate.Nodes < 1 {
 		errs = append(errs, fmt.Errorf("--node-deletion-over-budget-rate-nodes must be at least 1, but got %d; --node-deletion=false keeps every node", rate.Nodes))

@@ -43,7 +43,8 @@ func (s *Server) instances() kind {
 	const all, one = "/instances", "/instances/{id}"
 	of, name := s.store.Instances, func(i wire.Instance) string { return i.Name }
 	return kind{
-		"instance", []endpoint{
+		"instance",
+		[]endpoint{
 			{http.MethodGet, all, wire.ListInstances, listing(s, of.List)},
 			{http.MethodGet, all + "/changes", wire.WatchInstances, readWatch(s.store.WatchInstances)},
 			{http.MethodPost, all, wire.CreateInstance, creating(name, s.store.CreateInstance)},
@@ -61,7 +62,8 @@ func (s *Server) staticIPs() kind {
 	const all, one = "/static-ips", "/static-ips/{id}"
 	of, name := s.store.StaticIPs, func(i wire.StaticIP) string { return i.Name }
 	return kind{
-		"staticIP", []endpoint{
+		"staticIP",
+		[]endpoint{
 			{http.MethodGet, all, wire.ListStaticIPs, listing(s, of.List)},
 			{http.MethodPost, all, wire.CreateStaticIP, creating(name, s.store.CreateStaticIP)},
 			{http.MethodGet, one, wire.GetStaticIP, onOne(of.Get)},
@@ -75,7 +77,8 @@ func (s *Server) volumes() kind {
 	const all, one = "/volumes", "/volumes/{id}"
 	of, name := s.store.Volumes, func(v wire.Volume) string { return v.Name }
 	return kind{
-		"volume", []endpoint{
+		"volume",
+		[]endpoint{
 			{http.MethodGet, all, wire.ListVolumes, listing(s, of.List)},
 			{http.MethodPost, all, wire.CreateVolume, creating(name, s.store.CreateVolume)},
 			{http.MethodGet, one, wire.GetVolume, onOne(of.Get)},
@@ -89,7 +92,8 @@ func (s *Server) routes() kind {
 	const all, one = "/routes", "/routes/{id}"
 	of, name := s.store.Routes, func(r wire.Route) string { return r.Name }
 	return kind{
-		"route", []endpoint{
+		"route",
+		[]endpoint{
 			{http.MethodGet, all, wire.ListRoutes, listing(s, of.List, "tag")},
 			{http.MethodPost, all, wire.CreateRoute, creating(name, s.store.CreateRoute)},
 			{http.MethodPost, all + "/changes", wire.ChangeRoutes, s.readRouteChanges},
@@ -118,7 +122,8 @@ func (s *Server) loadBalancers() kind {
 		return l, err
 	}
 	return kind{
-		"loadBalancer", []endpoint{
+		"loadBalancer",
+		[]endpoint{
 			{http.MethodGet, all, wire.ListLoadBalancers, listing(s, list, "tag")},
 			{http.MethodPost, all, wire.CreateLoadBalancer, creating(name, s.store.CreateLoadBalancer)},
 			{http.MethodPost, all + "/backends", wire.SetBackends, s.readSharedBackends},
