@@ -44,7 +44,7 @@ func TestOnlyThisPackageCallsAProvider(t *testing.T) {
 					report("uses " + p + "." + name)
 				case p != "" && p == contract && !typesOnly[name]:
 					report("uses " + p + "." + name)
-				case n.Sel.Name == "Unwrap" && strings.HasPrefix(path, "../app/"):
+				case n.Sel.Name == "Unwrap" && strings.HasPrefix(path, "../daemon/"):
 					unwraps[path]++
 				}
 			}
@@ -55,7 +55,7 @@ func TestOnlyThisPackageCallsAProvider(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	// The program's own controllers get the provider itself.
-	want := map[string]int{"../app/controllers.go": 1}
+	want := map[string]int{"../daemon/controllers.go": 1}
 	if diff := cmp.Diff(want, unwraps); diff != "" {
 		t.Errorf("places that take a provider out of its Provider, -want +got:\n%s", diff)
 	}
