@@ -58,8 +58,8 @@ func (x *index) takes(r route, e *entry) *rejection {
 		return nil
 	case e.owner != nil && r.target == e.owner.Name && e.overlaps():
 		return e.rejection
-	case e.owner != nil:
-		return nil
+	case e.owner != nil && (!x.disowns(e.owner) || x.isSetAside(e.owner)):
+		return nil // Its owner gets it, unless it has hidden itself.
 	}
 	for _, held := range e.wholes {
 		if held.owner != nil && held.owner != target && !x.disowns(held.owner) && x.isCommon(held.cidr) {

@@ -101,6 +101,11 @@ func removeRows() []row {
 			[]string{"remove p: its CIDR overlaps with 10.244.1.0/24 of Node node-1"},
 		},
 		{
+			"RouteOfAPartThatAHiddenNodeClaimsGoes", given(4, podCIDRs("node-2", "10.244.1.128/25"), unlisted("r2"), listed(part), strayFor(part, time.Minute), node("node-2", beingDeleted),
+				podCIDRs("node-3", "10.244.1.128/25"), unlisted("r3"), node("node-3", label("true"))),
+			[]string{"remove p: its CIDR overlaps with 10.244.1.0/24 of Node node-1"},
+		},
+		{
 			"RouteOfAPartThatNoNodeClaimsGoes", given(3, listed(part), strayFor(part, time.Minute)),
 			[]string{"remove p: its CIDR overlaps with 10.244.1.0/24 of Node node-1"},
 		},
