@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -134,6 +135,7 @@ func New(deps Deps, cfg Config) *Controller {
 		limits:       cfg.Limits,
 		claim:        cfg.Claim,
 		remembered:   newRemembered(),
+		few:          rate.Sometimes{First: firstLogged, Interval: time.Second},
 	}
 	c.Loop = loop.New(queue, c.Reconcile, loop.Config{Workers: workers, Clock: cfg.Clock})
 	return c
