@@ -31,7 +31,7 @@ const (
 	reviewLimit = 3 << 20
 	// reviewsAtOnce bounds the memory of requests. Any caller that reaches the port
 	// can send requests.
-	reviewsAtOnce = 8
+	reviewsAtOnce = 4
 	// smallReview is the size up to which a request has one of the other places, of which
 	// there are smallAtOnce. Usual requests are that small. A larger one takes a tenth of
 	// a second to decode, and so a few callers could occupy all of its places.
