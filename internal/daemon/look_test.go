@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/fairlead-k8s/fairlead/internal/daemon/provider/providertest"
@@ -30,6 +31,9 @@ func TestSpectatorHearsOfRefusals(t *testing.T) {
 	made, err := NewProcess(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if err := made.register(record.NewFakeRecorder(1)); err != nil || made.election != nil {
+		t.Errorf("it takes part in an election: %v", err)
 	}
 	client, err := made.clients.informers()
 	if err != nil {

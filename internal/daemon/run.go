@@ -90,10 +90,7 @@ func (p *Process) run(ctx context.Context) (err error) {
 	defer func() { stop(stopWatch) }()
 	switch {
 	case p.looks != nil:
-		return election.Hold(ctx, nil, func(ctx context.Context) {
-			defer p.Drop()
-			p.looks.Look(ctx, p)
-		})
+		return election.Hold(ctx, nil, func(ctx context.Context) { p.looks.Look(ctx, p) })
 	case p.election == nil:
 		return election.Hold(ctx, nil, p.lead)
 	}

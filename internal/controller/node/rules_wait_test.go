@@ -196,3 +196,17 @@ func TestConditionKeepsItsTransitionTime(t *testing.T) {
 		t.Errorf("True after False has transition time %v, want %v", got, noon)
 	}
 }
+
+// That a wait is over is shown at once, even if the condition was True a short time before
+// the wait. Only what somebody else has written is put back slowly.
+func TestEndOfAWaitIsShownAtOnce(t *testing.T) {
+	before := memory{uid: "u1", waitsSince: noon.Add(-2 * time.Minute), shownAt: noon.Add(-time.Minute)}
+	waits := decide(observed{now: noon, node: fresh(shows(corev1.ConditionTrue, "Initialized", "", noon.Add(-time.Minute))), answer: refusing("CloudDenied"), memory: before})
+	if waits.condition == nil || waits.condition.Status != corev1.ConditionFalse {
+		t.Fatalf("the wait is not shown: %v", waits.condition)
+	}
+	over := decide(observed{now: noon.Add(time.Second), node: settled(shows(corev1.ConditionFalse, "CloudDenied", "", noon)), answer: machine(), memory: waits.memory, policy: follows})
+	if over.condition == nil || over.condition.Status != corev1.ConditionTrue {
+		t.Errorf("the end is not shown: %v, next look after %v", over.condition, over.after)
+	}
+}
