@@ -130,7 +130,7 @@ func TestServiceIsGivenToAnotherClass(t *testing.T) {
 	s := lbservice.New(t, onShared(t), 2)
 	d := s.Runs(t, daemon.Setup{})
 	at := map[string]string{}
-	for _, when := range []string{"Unseen", "WhileItIsDeleted", "WhileTheDeletionFails"} {
+	for _, when := range []string{"Unseen", "WhileItIsDeleted", "WhileTheDeletionFails", "BetweenTwoProcesses"} {
 		at[when] = s.Balanced(t, "taken")
 		s.AwaitServing(t, at[when], s.Hosts...)
 	}
@@ -167,6 +167,14 @@ func TestServiceIsGivenToAnotherClass(t *testing.T) {
 			awaitReleased(t, s, at[when])
 		})
 	}
+	// Only the object shows the next process whose load balancer it is.
+	t.Run("BetweenTwoProcesses", func(t *testing.T) {
+		d.Kill()
+		s.Edit(t, at["BetweenTwoProcesses"], internal)
+		takeOver(t, at["BetweenTwoProcesses"])
+		s.Runs(t, daemon.Setup{})
+		awaitReleased(t, s, at["BetweenTwoProcesses"])
+	})
 }
 
 // One daemon serves a class and another serves Services without a class. While
