@@ -126,11 +126,10 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	defer stop()
 	cache.WaitForCacheSync(ctx.Done(), known)
-	if !c.begin(ctx) {
-		return nil
+	if c.begin(ctx) {
+		defer c.show()()
 	}
-	defer c.show()()
-	return c.Loop.Run(ctx)
+	return c.Loop.Run(ctx) // If the context has ended, it makes no pass, and ends the queue.
 }
 
 // Follow watches all Nodes until stop is called. The first returned function reports
