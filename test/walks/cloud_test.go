@@ -76,7 +76,6 @@ func (vendor) Zones() (cloudprovider.Zones, bool) { return nil, false }
 
 func (vendor) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
 
-func (vendor) Routes() (cloudprovider.Routes, bool)                              { return nil, false }
 func (vendor) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
 func (v vendor) InstancesV2() (cloudprovider.InstancesV2, bool)                  { return instances{v.w}, true }
 
@@ -187,9 +186,8 @@ type balancers struct {
 	w *world
 }
 
-// change makes one call that changes a load balancer.
-func (b balancers) change(ctx context.Context, do func() error) error {
-	w := b.w
+// change makes one call that changes the cloud.
+func (w *world) change(ctx context.Context, do func() error) error {
 	now := w.call(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -211,7 +209,7 @@ func isBroken(s *corev1.Service) bool { return s.Annotations["size"] == "wrong" 
 
 // EnsureLoadBalancer implements cloudprovider.LoadBalancer.
 func (b balancers) EnsureLoadBalancer(ctx context.Context, _ string, s *corev1.Service, nodes []*corev1.Node) (status *corev1.LoadBalancerStatus, err error) {
-	err = b.change(ctx, func() error {
+	err = b.w.change(ctx, func() error {
 		if isBroken(s) {
 			return errBroken
 		}
@@ -229,7 +227,7 @@ func (b balancers) EnsureLoadBalancer(ctx context.Context, _ string, s *corev1.S
 
 // UpdateLoadBalancer implements cloudprovider.LoadBalancer.
 func (b balancers) UpdateLoadBalancer(ctx context.Context, _ string, s *corev1.Service, nodes []*corev1.Node) error {
-	return b.change(ctx, func() error {
+	return b.w.change(ctx, func() error {
 		lb := b.w.balance[s.UID]
 		if lb == nil {
 			return errors.New("there is no such load balancer")
@@ -241,7 +239,7 @@ func (b balancers) UpdateLoadBalancer(ctx context.Context, _ string, s *corev1.S
 
 // EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer.
 func (b balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, s *corev1.Service) error {
-	return b.change(ctx, func() error {
+	return b.w.change(ctx, func() error {
 		delete(b.w.balance, s.UID)
 		return nil
 	})
@@ -249,7 +247,7 @@ func (b balancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, s *c
 
 // GetLoadBalancer implements cloudprovider.LoadBalancer.
 func (b balancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1.Service) (status *corev1.LoadBalancerStatus, exists bool, err error) {
-	err = b.change(ctx, func() error {
+	err = b.w.change(ctx, func() error {
 		exists = b.w.balance[s.UID] != nil
 		return nil
 	})

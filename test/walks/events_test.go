@@ -2,6 +2,7 @@ package walks_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -245,6 +246,10 @@ var nodeEvents = []nodeEvent{
 	{"is excluded or included", func(_ *world, n *corev1.Node, trail *nodeTrail) bool {
 		trail.excluded = time.Now()
 		return toggle(n, ownership.LabelExclude)
+	}},
+	{"loses its route", func(w *world, n *corev1.Node, _ *nodeTrail) bool {
+		maps.DeleteFunc(w.table, func(_, name string) bool { return name == n.Name })
+		return true
 	}},
 	{"leaves or joins the backends", func(_ *world, n *corev1.Node, _ *nodeTrail) bool {
 		return toggle(n, corev1.LabelNodeExcludeBalancers)

@@ -55,6 +55,7 @@ func (w *world) rests() {
 	w.checkBackends()
 	w.locked(func() {
 		w.checkNodes()
+		w.checkPods()
 		if !stubborn {
 			w.checkVisible()
 		}
@@ -88,6 +89,7 @@ func (w *world) ends() {
 	w.checkBackends()
 	w.locked(func() {
 		w.checkNodes()
+		w.checkPods()
 		w.checkServices()
 		w.checkBounds()
 	})

@@ -219,6 +219,7 @@ func (w *world) checkNodeWrite(was, now *corev1.Node) {
 		w.broken("S1: %s is written, although it has been excluded since %v", now.UID, trail.excluded)
 	}
 	w.checkRack(was, now, trail)
+	w.checkPodCIDRs(was, now)
 	if !nodefact.IsUninitialized(was) || nodefact.IsUninitialized(now) {
 		return
 	}

@@ -18,8 +18,10 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ipam"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
+	"github.com/fairlead-k8s/fairlead/internal/controller/route"
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/test/quirks"
@@ -52,6 +54,9 @@ type world struct {
 	hints    hints                       // of the provider; the set of fast paths that it offers does not change; guarded by mu
 	mood     *rand.Rand                  // chooses the hints; guarded by mu
 	running  bool                        // whether the daemon runs; guarded by mu
+	pods     bool                        // whether the daemon gives Nodes their pod CIDRs and makes routes; it does not change
+	table    map[string]string           // the cloud's routes: the Node's name by CIDR; guarded by mu
+	routing  map[string]string           // the call under way about a route, by CIDR; guarded by mu
 }
 
 // newWorld returns a world with some Nodes and no Service. The daemon does not run
@@ -63,14 +68,15 @@ func newWorld(t *testing.T, seed uint64) *world {
 		cluster: fake.NewSimpleClientset(), // a client with managed fields would take most of the time
 		began:   time.Now(), machines: map[string]*machine{}, balance: map[types.UID]*balancer{},
 		services: map[types.UID]*serviceTrail{}, nodes: map[types.UID]*nodeTrail{}, busy: map[types.UID]string{},
-		version: 1000, weather: fair, refusal: accepts,
+		table: map[string]string{}, routing: map[string]string{}, version: 1000, weather: fair, refusal: accepts,
 	}
 	w.mood = rand.New(rand.NewPCG(3, seed))
 	w.habits, w.hints = w.someHabits(), w.newHints()
+	w.pods = w.mood.IntN(2) == 0
 	w.cluster.PrependReactor("*", "nodes", w.serve)
 	w.cluster.PrependReactor("*", "services", w.serve)
 	w.locked(func() {
-		w.happen("habits %s; batches %v, lists %v, watches %v", w.habitNames(), w.hints.batches, w.hints.lists, w.hints.watches)
+		w.happen("habits %s; batches %v, lists %v, watches %v; pods %v", w.habitNames(), w.hints.batches, w.hints.lists, w.hints.watches, w.pods)
 	})
 	for i := range 3 {
 		w.join(fmt.Sprintf("n%d", i), ofCloud)
@@ -88,6 +94,7 @@ var groups = [][]quirks.Quirk{
 	{quirks.QuotesService},
 	{quirks.ThrottlesInside},
 	{quirks.PanicsFor(odd)},
+	{quirks.ListsTwoTables},
 }
 
 // odd is the name of a Node and of a Service. A provider with the quirk PanicsFor panics
@@ -132,7 +139,7 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	gateway, err := made.Open(ctx, cloud.Config{WithoutRoutes: true})
+	gateway, err := made.Open(ctx, cloud.Config{WithoutRoutes: !w.pods})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -149,6 +156,11 @@ func (w *world) start() {
 			nodelifecycle.Config{Reads: 16, Limits: limits}),
 		service.New(service.Deps{Services: kube.NewServices(ctx, w.cluster, services, service.Policy{}.IsServed), Informer: services, Nodes: nodes, Balancers: gateway.LoadBalancers(), Events: w},
 			service.Config{Backends: service.BackendPolicy{SkipUninitialized: true}}),
+	}
+	if w.pods {
+		controllers = append(controllers,
+			route.New(route.Deps{Nodes: kube.NewNodes(ctx, w.cluster, nodes), Informer: nodes, Routes: gateway.Routes(), Events: w}, routeConfig()),
+			ipam.New(ipam.Deps{Nodes: kube.NewNodes(ctx, w.cluster, nodes), Informer: nodes, Events: w}, ipam.Config{Families: families, Reserved: []netip.Prefix{reserved}}))
 	}
 	informers.StartWithContext(ctx)
 	var running sync.WaitGroup
