@@ -33,7 +33,7 @@ DEMO = $(BIN)/playground demo --simcloud $(BIN)/simcloud --ccm $(BIN)/cloud-cont
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check recording test unit e2e attack shuffle test-browser test-skew examples bench bench-record cover fuzz check lint generate vuln chart image release build clean need-go need-linux always
+.PHONY: help demo demo-check recording test unit e2e attack chaos shuffle test-browser test-skew examples bench bench-record cover fuzz check lint generate vuln chart image release build clean need-go need-linux always
 
 help: # This text.
 	@awk -F ':.*## ' '/^[a-z0-9\/-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ e2e: build bin/kubectl bin/scale/upstream ## The daemon against a real control p
 
 attack: build bin/kubectl bin/scale/upstream ## The attacks of the threat model on a running daemon, with what each of them costs: memory, log, routes, the wait of others. Two minutes; part of e2e, too.
 	FAIRLEAD_BIN=$(BIN) $(TEST) -count=1 -timeout=10m -v ./test/e2e -run '^(TestAttacks|TestRouteOfAPartOfAnotherNodesCIDR|TestHiddenNodesKeepNoRoutes)$$'
+
+chaos: build bin/kubectl ## A thousand random lives of Services while everything fails, DURATION=10m. SEED=N repeats the events of a run. A minute of it is part of e2e.
+	FAIRLEAD_BIN=$(BIN) $(TEST) -count=1 -timeout=0 -v ./test/e2e -run '^TestChaos$$' -chaos=$(or $(DURATION),10m) -chaos-seed=$(or $(SEED),0)
 
 shuffle: build bin/kubectl bin/scale/upstream ## All tests TIMES=10 times, each time in another order. AT_ONCE=2: two runs side by side, which keeps two cores busy. PATTERN=internal/cloud: only these folders.
 	@FAIRLEAD_BIN=$(BIN) RACE=$(RACE) AT_ONCE=$(AT_ONCE) tools/shuffle.sh $(or $(TIMES),10) $(PATTERN)
