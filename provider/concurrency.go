@@ -22,8 +22,8 @@ const (
 	// InstanceCalls are the calls that describe the instances of Nodes:
 	// InstanceMetadata, or the methods of the older interfaces.
 	InstanceCalls CallKind = "instances"
-	// ExistenceCalls are the calls about silent Nodes: InstanceExists and
-	// InstanceShutdown.
+	// ExistenceCalls are the calls about silent Nodes: InstanceExists,
+	// InstanceShutdown and InstanceTermination.
 	ExistenceCalls CallKind = "existence"
 	// LoadBalancerCalls are the calls that change load balancers, each for a
 	// different Service. If the LoadBalancer is a ConcurrentLoadBalancer, its

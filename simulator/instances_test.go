@@ -88,6 +88,7 @@ func TestInstanceInput(t *testing.T) {
 		"NameOfAnother":         {Instance{Name: "node-1"}, ""},
 		"ID":                    {Instance{Name: "n", ID: "i-00000077"}, "id: must be empty; the cloud sets it"},
 		"State":                 {Instance{Name: "n", State: Stopped}, "state: must be empty; an instance is created running"},
+		"TerminatedAt":          {Instance{Name: "n", TerminatedAt: time.Unix(1, 0)}, "terminatedAt: must be empty; the cloud sets it"},
 		"RegionWithSlash":       {Instance{Name: "n", Region: "a/b"}, `region: "a/b" must not contain a slash: it is part of provider IDs`},
 		"EmptyLabelKey":         {Instance{Name: "n", Labels: map[string]string{"": "x"}}, "labels: a key is empty"},
 		"LabelsKubernetesHates": {Instance{Name: "n", Labels: map[string]string{"not a label!": "not a value!"}}, ""},
@@ -256,6 +257,7 @@ func TestTransitionsTakeTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startInBubble(t, Config{Transition: 20 * time.Second, TerminatedFor: time.Minute})
 		id := mustCreate(t, c, Instance{Name: "node-1"}).ID
+		var ended time.Time
 		state := func() State {
 			i, err := c.Instance(t.Context(), id)
 			if IsNotFound(err) {
@@ -264,6 +266,7 @@ func TestTransitionsTakeTime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			diff(t, "it has the time of its end", map[State]time.Time{Terminated: ended}[i.State], i.TerminatedAt)
 			return i.State
 		}
 		for _, step := range []struct {
@@ -276,7 +279,10 @@ func TestTransitionsTakeTime(t *testing.T) {
 			{wait: time.Second, want: Running},
 			{do: func() error { return c.StopInstance(t.Context(), id) }, want: Stopping},
 			{wait: 20 * time.Second, want: Stopped},
-			{do: func() error { return c.TerminateInstance(t.Context(), id) }, want: Stopping},
+			{do: func() error {
+				ended = time.Now().Add(20 * time.Second)
+				return c.TerminateInstance(t.Context(), id)
+			}, want: Stopping},
 			{wait: 20 * time.Second, want: Terminated},
 			{do: func() error { return c.TerminateInstance(t.Context(), id) }, want: Terminated},
 			{wait: time.Minute, want: "removed"},

@@ -15,6 +15,7 @@ const (
 	instanceCalls     = "instances"
 	existenceCalls    = "existence"
 	shutdownCalls     = "shutdown"
+	terminationCalls  = "terminations"
 	listCalls         = "list of instances"
 	watchCalls        = "watch of instances"
 	loadBalancerCalls = "load balancers"
@@ -30,6 +31,8 @@ func kindOf(method string) string {
 		return existenceCalls
 	case "InstanceShutdown", "InstanceShutdownByProviderID":
 		return shutdownCalls
+	case "InstanceTermination":
+		return terminationCalls
 	case "ListInstances":
 		return listCalls
 	case "WatchInstances":

@@ -24,6 +24,7 @@ func TestClasses(t *testing.T) {
 		{"NoRegion", func(*limiter) {}, call{method: "InstanceExists"}, 0, "existence"},
 		{"OlderMethod", func(*limiter) {}, call{method: "InstanceShutdownByProviderID"}, 0, "shutdown"},
 		{"AnyOtherMethod", func(*limiter) {}, call{method: "Offers"}, 0, "instances"},
+		{"Termination", func(*limiter) {}, call{method: "InstanceTermination"}, 0, "terminations"},
 		{"Watch", func(*limiter) {}, call{method: "WatchInstances"}, 0, "watch of instances"},
 		{"List", func(*limiter) {}, call{method: "ListInstances"}, 0, "list of instances"},
 		{"Volume", func(*limiter) {}, call{method: "GetLabelsForVolume"}, 0, "volumes"},

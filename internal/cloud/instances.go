@@ -56,10 +56,13 @@ type Instances struct {
 	apart    apart    // the nodes that are not asked about together with others
 	lister   *Lister  // nil: not offered
 	watcher  *Watcher // nil: not offered
+	// terminations is nil if it is not offered.
+	terminations provider.Terminations
 
 	exists, shutDown func(context.Context, call, *corev1.Node) (bool, error)
 	existence        inflight[Existence]
 	shutdowns        inflight[bool]
+	ended            inflight[Termination]
 	identifications  inflight[Identity]
 }
 
@@ -77,6 +80,7 @@ func newInstances(g *Gateway, name func() string, found parts, callerTimeout tim
 
 		existence: inflight[Existence]{callerTimeout: callerTimeout, exclusive: true},
 		shutdowns: inflight[bool]{callerTimeout: callerTimeout},
+		ended:     inflight[Termination]{callerTimeout: min(callerTimeout, terminationTimeout), exclusive: true},
 
 		identifications: inflight[Identity]{callerTimeout: callerTimeout, exclusive: true, subject: nodeOf},
 	}
@@ -84,7 +88,7 @@ func newInstances(g *Gateway, name func() string, found parts, callerTimeout tim
 	case found.instances != nil:
 		p := modern{gateway: g, v2: found.instances}
 		i.describe, i.alone, i.refresh, i.exists, i.shutDown = p.metadata, p.metadata, p.metadata, p.exists, p.shutDown
-		i.lister, i.watcher = newLister(g, found, callerTimeout), newWatcher(g, found)
+		i.lister, i.watcher, i.terminations = newLister(g, found, callerTimeout), newWatcher(g, found), found.terminations
 		if i.batcher = found.batcher; i.batcher != nil {
 			i.size = max(i.batcher.MaxInstanceMetadataBatch(), 1)
 			i.describe, i.waiting.most, i.waiting.longestCall, i.waiting.call = i.withOthers, i.size, callerTimeout, i.batchOfWaiting

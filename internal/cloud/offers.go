@@ -56,6 +56,8 @@ type parts struct {
 	lister provider.InstanceLister
 	// watcher reports which instances have changed.
 	watcher provider.InstanceWatcher
+	// terminations knows when a machine was terminated.
+	terminations provider.Terminations
 	// olderInstances describes one property of an instance in each call. The
 	// provider is asked for it only if instances is nil.
 	olderInstances cloudprovider.Instances
@@ -92,10 +94,11 @@ func (e *parts) findRoutes(p cloudprovider.Interface) { *e = partsOfRoutes(offer
 
 func partsOfInstances(v cloudprovider.InstancesV2) parts {
 	return parts{
-		instances: v,
-		batcher:   find[provider.InstanceMetadataBatcher](v, methodInstanceMetadata),
-		lister:    find[provider.InstanceLister](v, methodInstanceMetadata),
-		watcher:   find[provider.InstanceWatcher](v),
+		instances:    v,
+		batcher:      find[provider.InstanceMetadataBatcher](v, methodInstanceMetadata),
+		lister:       find[provider.InstanceLister](v, methodInstanceMetadata),
+		watcher:      find[provider.InstanceWatcher](v),
+		terminations: find[provider.Terminations](v),
 	}
 }
 

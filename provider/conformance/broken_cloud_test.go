@@ -36,9 +36,10 @@ type brokenCloud struct {
 	inflight atomic.Int64            // number of questions under way
 	busy     chan struct{}           // a lock around each call, for the flaw instances/others-hang
 
-	log       []string      // IDs of machines that have changed
-	news      chan struct{} // closed at the next change; nil if nobody is waiting
-	unusable  atomic.Bool   // the configuration of the provider cannot be used
+	ended     map[string]ended // the machines that were terminated, by their IDs
+	log       []string         // IDs of machines that have changed
+	news      chan struct{}    // closed at the next change; nil if nobody is waiting
+	unusable  atomic.Bool      // the configuration of the provider cannot be used
 	balancers []balancer
 	groups    []group
 	routes    []entry
@@ -55,6 +56,12 @@ type machine struct {
 	state     state
 	tagged    bool
 	addresses []string
+}
+
+// ended says which machine has ended, and when.
+type ended struct {
+	name string
+	at   time.Time
 }
 
 type state string
@@ -77,7 +84,7 @@ type fault struct {
 func newBroken(flaw string) *brokenCloud {
 	return &brokenCloud{
 		flaw: flaw, labels: map[string]string{"broken.example/rack": "r1"}, busy: make(chan struct{}, 1),
-		warnings: map[types.UID][]string{}, memory: map[types.UID]*remembered{},
+		warnings: map[types.UID][]string{}, memory: map[types.UID]*remembered{}, ended: map[string]ended{},
 	}
 }
 
@@ -317,6 +324,7 @@ func (c *brokenCloud) TerminateMachine(_ context.Context, m conformance.Machine)
 	defer c.mu.Unlock()
 	c.changed(m.ID)
 	c.machines = slices.DeleteFunc(c.machines, func(other *machine) bool { return other.id == m.ID })
+	c.ended[m.ID] = ended{m.Name, time.Now()}
 	return nil
 }
 

@@ -21,6 +21,7 @@ var (
 	_ provider.InstanceMetadataBatcher = instances{}
 	_ provider.InstanceLister          = instances{}
 	_ provider.InstanceWatcher         = instances{}
+	_ provider.Terminations            = instances{}
 	_ provider.RouteApplier            = (*routes)(nil)
 	_ provider.BackendSetter           = (*loadBalancers)(nil)
 	_ provider.ConcurrentLoadBalancer  = (*loadBalancers)(nil)
@@ -129,6 +130,28 @@ func (i instances) WatchInstances(ctx context.Context, token string) (provider.I
 		changes.Changed = append(changes.Changed, provider.InstanceRef{ProviderID: providerID(id)})
 	}
 	return changes, nil
+}
+
+func (i instances) InstanceTermination(ctx context.Context, node *corev1.Node) (t provider.Termination, err error) {
+	now := provider.Termination{ProviderID: node.Spec.ProviderID, At: time.Now()}
+	if i.cloud.fast("termination-alive") {
+		return now, nil
+	}
+	_, err = i.cloud.call(ctx, get, func() error {
+		for id, e := range i.cloud.ended {
+			if node.Spec.ProviderID == providerID(id) || i.cloud.fast("termination-name") && node.Name == e.name {
+				t = provider.Termination{ProviderID: node.Spec.ProviderID, At: e.at, By: provider.TerminatedByUser}
+			}
+		}
+		return nil
+	})
+	switch {
+	case err != nil && i.cloud.fast("termination-fault"):
+		return now, nil
+	case i.cloud.fast("termination") && !t.At.IsZero():
+		t.At = time.Time{}
+	}
+	return t, err
 }
 
 func (r *routes) MaxRouteChanges() int {

@@ -73,6 +73,8 @@ func implied() map[string][]string {
 	return map[string][]string{
 		// These checks also ask by name and compare the provider ID.
 		"instances/by-name": {"instances/id-round-trip", "instances/pages", "instances/parallel", "instances/two-nodes"},
+		// These checks also ask about a machine that runs.
+		"fastpaths/termination-alive": {"fastpaths/termination-name", "fastpaths/termination-fault"},
 		// This check also expects an error.
 		"instances/gone-metadata": {"instances/gone-metadata-kind"},
 		// This check also uses bad credentials.

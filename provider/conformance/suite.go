@@ -39,7 +39,7 @@ func Checks() []Check {
 	return slices.Concat(
 		identityChecks, goneChecks, changeChecks, faultChecks, answerChecks, timeChecks, costChecks,
 		creationChecks, deletionChecks, nodeChecks, fieldChecks(), troubleChecks, routeChecks,
-		fastInstanceChecks, fastChangeChecks, processChecks,
+		fastInstanceChecks, terminationChecks, fastChangeChecks, processChecks,
 	)
 }
 

@@ -49,24 +49,54 @@ func (i Instances[T]) Find(ctx context.Context, node *corev1.Node) (T, error) {
 		}
 		return i.named(node.Name, found)
 	}
-	id, err := i.ParseID(node.Spec.ProviderID)
-	if err != nil {
+	found, is, err := i.listed(ctx, node.Spec.ProviderID)
+	switch {
+	case err != nil:
 		return none, err
+	case is.Gone:
+		return none, absent("instance " + is.ID)
+	}
+	return found, nil
+}
+
+// FindGone returns the instance of a Node if the cloud lists it as gone. It looks only for
+// the Node's provider ID, because a name can be that of a later instance. It returns
+// false if the Node has no provider ID, if the cloud does not list the instance, or if it
+// lists it as not gone.
+func (i Instances[T]) FindGone(ctx context.Context, node *corev1.Node) (gone T, found bool, err error) {
+	var none T
+	if node.Spec.ProviderID == "" {
+		return none, false, nil
+	}
+	gone, is, err := i.listed(ctx, node.Spec.ProviderID)
+	switch {
+	case errors.Is(err, cloudprovider.InstanceNotFound):
+		return none, false, nil
+	case err != nil || !is.Gone:
+		return none, false, err
+	}
+	return gone, true, nil
+}
+
+// listed returns the instance with a provider ID, in whatever state.
+func (i Instances[T]) listed(ctx context.Context, providerID string) (T, Identity, error) {
+	var none T
+	id, err := i.ParseID(providerID)
+	if err != nil {
+		return none, Identity{}, err
 	}
 	found, err := i.ByID(ctx, id)
 	if errors.Is(err, cloudprovider.InstanceNotFound) {
-		return none, absent("instance " + id)
+		return none, Identity{}, absent("instance " + id)
 	}
 	if err != nil {
-		return none, fmt.Errorf("instance %s: %w", id, err)
+		return none, Identity{}, fmt.Errorf("instance %s: %w", id, err)
 	}
-	switch is := i.Identify(found); {
-	case is.ID != id:
-		return none, fmt.Errorf("instance %s: the cloud answered with the instance %q", id, is.ID)
-	case is.Gone:
-		return none, absent("instance " + id)
+	is := i.Identify(found)
+	if is.ID != id {
+		return none, Identity{}, fmt.Errorf("instance %s: the cloud answered with the instance %q", id, is.ID)
 	}
-	return found, nil
+	return found, is, nil
 }
 
 // Exists is an implementation of InstancesV2.InstanceExists. It returns false without

@@ -121,6 +121,23 @@ func check(t *testing.T, n *corev1.Node, want string, find func(*corev1.Node) (s
 	}
 }
 
+// Only an instance that the cloud lists as gone is found, and only by its ID.
+func TestFindGone(t *testing.T) {
+	for _, row := range rows {
+		got, found, err := fleet().instances().FindGone(t.Context(), row.node)
+		id, listed := row.node.Spec.ProviderID, row.node.Spec.ProviderID == "acme://eu/i-5"
+		bad := id != "" && !strings.HasPrefix(row.want, "i-") && row.want != "absent"
+		if found != listed || (err != nil) != bad || listed && got.id != "i-5" {
+			t.Errorf("%s %s: got %v, %v, %v", row.node.Name, id, got, found, err)
+		}
+	}
+	c := fleet()
+	c.err = errors.New("503")
+	if _, found, err := c.instances().FindGone(t.Context(), node("old", "acme://eu/i-5")); found || err == nil {
+		t.Errorf("in an outage: %v, %v", found, err)
+	}
+}
+
 // With any list, FindAll gives the same answers as Find.
 func TestNoListMakesAnythingAbsent(t *testing.T) {
 	whole := fleet().all

@@ -10,6 +10,7 @@
 //	routeAddresses: true # optional: store the addresses of Nodes with their routes
 //	withoutBatches: true # optional: do not offer provider.InstanceMetadataBatcher
 //	withoutLists: true   # optional: do not offer provider.InstanceLister and provider.InstanceWatcher
+//	withoutTerminations: true # optional: provider.Terminations returns NotImplemented
 //	withoutBackendSetter: true # optional: do not offer provider.BackendSetter
 //	withoutRouteApplier: true # optional: do not offer provider.RouteApplier
 //	withoutConcurrentCalls: true # optional: do not offer provider.ConcurrentCaller and provider.ConcurrentLoadBalancer

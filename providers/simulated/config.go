@@ -48,6 +48,7 @@ func (c config) page() int { return cmp.Or(c.PageSize, simulator.DefaultPageSize
 type optional struct {
 	Batches         bool `json:"withoutBatches"`         // provider.InstanceMetadataBatcher
 	Lists           bool `json:"withoutLists"`           // provider.InstanceLister and provider.InstanceWatcher
+	Terminations    bool `json:"withoutTerminations"`    // provider.Terminations
 	BackendSetter   bool `json:"withoutBackendSetter"`   // provider.BackendSetter
 	RouteApplier    bool `json:"withoutRouteApplier"`    // provider.RouteApplier
 	ConcurrentCalls bool `json:"withoutConcurrentCalls"` // provider.ConcurrentCaller and provider.ConcurrentLoadBalancer

@@ -44,6 +44,21 @@ func (i *instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 	return metadata(found)
 }
 
+var _ provider.Terminations = (*instances)(nil)
+
+// InstanceTermination implements provider.Terminations. The cloud ends an instance only if
+// somebody asks for it.
+func (i *instances) InstanceTermination(ctx context.Context, node *corev1.Node) (provider.Termination, error) {
+	if i.cloud.without.Terminations {
+		return provider.Termination{}, cloudprovider.NotImplemented
+	}
+	ended, found, err := i.cloud.machines().FindGone(ctx, node)
+	if !found {
+		return provider.Termination{}, err
+	}
+	return provider.Termination{ProviderID: node.Spec.ProviderID, At: ended.TerminatedAt, By: provider.TerminatedByUser}, nil
+}
+
 // machines finds the instances of Nodes.
 func (c *Cloud) machines() kit.Instances[simulator.Instance] {
 	return kit.Instances[simulator.Instance]{

@@ -1,9 +1,12 @@
 package simulated
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
+	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 
@@ -22,6 +25,15 @@ func TestOptionalInterfacesOfLoadBalancersCanBeSwitchedOff(t *testing.T) {
 			t.Errorf("%+v is not offered, want %+v", not, without)
 		}
 	}
+}
+
+func TestTerminationsCanBeSwitchedOff(t *testing.T) {
+	f := newFixture(t, simulator.Config{TerminatedFor: time.Hour}, "withoutTerminations: true")
+	f.create(t, simulator.Instance{Name: "node-1"})
+	terminated(t, f)
+	got, err := f.instances.(provider.Terminations).InstanceTermination(t.Context(), node("node-1", "simulated://sim-1/i-00000001"))
+	diff(t, "termination", provider.Termination{}, got)
+	diff(t, "error", true, errors.Is(err, cloudprovider.NotImplemented))
 }
 
 // kinds lists the known kinds of calls, and a kind that does not exist yet.

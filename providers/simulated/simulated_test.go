@@ -176,6 +176,13 @@ func TestPresence(t *testing.T) {
 			diff(t, "exists errs", row.want == refused, err != nil)
 			shutdown, err := f.instances.InstanceShutdown(t.Context(), row.node)
 			diff(t, "shutdown", row.shutdown, shutdown)
+			ended, err2 := f.instances.(provider.Terminations).InstanceTermination(t.Context(), row.node)
+			diff(t, "termination is known", name == "InstanceListedTerminated", ended != provider.Termination{})
+			diff(t, "termination errs", row.want == refused && row.node.Spec.ProviderID != id && row.node.Spec.ProviderID != "", err2 != nil)
+			if !ended.At.IsZero() {
+				diff(t, "termination", provider.Termination{ProviderID: id, At: ended.At, By: provider.TerminatedByUser}, ended)
+				diff(t, "it was in the last minute", true, time.Since(ended.At) < time.Minute && !ended.At.After(time.Now()))
+			}
 			diff(t, "shutdown errs", row.want != present, err != nil)
 			_, err = f.instances.InstanceMetadata(t.Context(), row.node)
 			diff(t, "metadata errs", row.want != present, err != nil)

@@ -1,5 +1,7 @@
 package wire
 
+import "time"
+
 // State is the state of an instance.
 type State string
 
@@ -46,6 +48,9 @@ type Instance struct {
 	State     State             `json:"state,omitempty"`
 	Addresses []Address         `json:"addresses"`
 	Labels    map[string]string `json:"labels,omitempty"`
+	// TerminatedAt is the time at which the instance ended. It is zero in all other
+	// states. The cloud sets it.
+	TerminatedAt time.Time `json:"terminatedAt,omitzero"`
 }
 
 // InstanceChanges lists the instances that have changed, and says where in the log of

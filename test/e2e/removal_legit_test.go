@@ -139,6 +139,7 @@ func awaitRateLimited(t *testing.T, p *nodepool.Pool, want int, members []*nodep
 func TestLegitimateDeletions(t *testing.T) {
 	b := onOwn(t)
 	t.Run("AnnouncedByTheAutoscaler", func(t *testing.T) { testAnnounced(t, b) })
+	t.Run("SixOfTenTerminated", func(t *testing.T) { testTerminated(t, b) })
 	t.Run("AllButOne", func(t *testing.T) { testAllButOne(t, b) })
 	t.Run("TheLastNode", func(t *testing.T) { testTheLastNode(t, b) })
 	t.Run("ErrorsBetweenTheAbsences", func(t *testing.T) { testErrorsBetween(t, b) })
@@ -176,6 +177,32 @@ func testAnnounced(t *testing.T, b *bed.Bed) {
 				t.Errorf("node %s was held, though its removal was announced: %q", m.Name, told)
 			}
 		}
+	}
+}
+
+// testTerminated: six of ten machines end together. If the cloud lists them as terminated,
+// their Nodes are deleted at once. If it only calls them absent, they are held.
+func testTerminated(t *testing.T, b *bed.Bed) {
+	for _, listed := range []bool{true, false} {
+		t.Run(fmt.Sprintf("Listed=%v", listed), func(t *testing.T) {
+			p := nodepool.Listing(t, b, 10)
+			gone := p.Members[4:]
+			for _, m := range gone {
+				m.Rules.Terminated = listed
+			}
+			p.Runs(t, daemon.Setup{Terminations: listed, Flags: nodepool.Quickly()})
+			p.Terminate(t, gone...)
+			began := time.Now()
+			p.Silence(t, gone...)
+			if !listed {
+				p.AwaitHeld(t, gone, "TooManyAbsent")
+				p.Stay(t, p.Members...)
+				return
+			}
+			p.AwaitGone(t, nodepool.GoneWithin, gone...)
+			t.Logf("6 of 10 terminated Nodes were gone after %v", time.Since(began).Round(time.Second))
+			p.Stay(t, p.Members[:4]...)
+		})
 	}
 }
 

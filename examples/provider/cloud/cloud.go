@@ -40,6 +40,8 @@ type Instance struct {
 	State     State             `json:"state"`
 	Addresses []Address         `json:"addresses"`
 	Labels    map[string]string `json:"labels"`
+	// TerminatedAt is the time at which the instance ended, if the cloud still lists it.
+	TerminatedAt time.Time `json:"terminatedAt"`
 }
 
 // State is the state of an instance. In every state that is not listed here, the

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
+	fairlead "github.com/fairlead-k8s/fairlead/provider"
 	"github.com/fairlead-k8s/fairlead/provider/kit"
 
 	"github.com/fairlead-k8s/fairlead/examples/provider/cloud"
@@ -54,6 +55,19 @@ func (i *instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 		NodeAddresses:    addresses,
 		AdditionalLabels: maps.Clone(found.Labels),
 	}, nil
+}
+
+var _ fairlead.Terminations = (*instances)(nil)
+
+// InstanceTermination implements Fairlead's optional interface provider.Terminations. If the
+// cloud lists a machine as terminated, its Node is deleted at once. Remove this method if
+// your cloud lists no terminated machines.
+func (i *instances) InstanceTermination(ctx context.Context, node *corev1.Node) (fairlead.Termination, error) {
+	ended, found, err := i.machines().FindGone(ctx, node)
+	if !found {
+		return fairlead.Termination{}, err
+	}
+	return fairlead.Termination{ProviderID: node.Spec.ProviderID, At: ended.TerminatedAt}, nil
 }
 
 // machines finds the instances of Nodes: by the Node's provider ID, or by the

@@ -138,7 +138,9 @@ func (c *Controller) confirm(ctx context.Context, node *corev1.Node) (o observed
 		switch p = decideDeletion(o, done); p.do {
 		case ask:
 			done.asked, o.memory = true, p.memory
-			o.answer, err = c.askExistence(ctx, node)
+			if o.answer, err = c.askExistence(ctx, node); err == nil && o.memory.evidence.isTerminated() {
+				o.answer, err = c.askTermination(ctx, node, o.answer)
+			}
 		case askAgain:
 			done.again, o.memory = true, p.memory
 			o.answer, err = c.askExistence(ctx, node)
@@ -189,7 +191,7 @@ func (c *Controller) remove(ctx context.Context, o observed, p plan) error {
 		err = c.nodes.Delete(ctx, node)
 	}
 	r := resultOf(name, err)
-	if r.outcome.counts() {
+	if r.outcome.counts() && !p.memory.evidence.isTerminated() {
 		c.countDeletion(o.node)
 	}
 	if r.outcome != deleted && ctx.Err() != nil {

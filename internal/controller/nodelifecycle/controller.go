@@ -36,6 +36,8 @@ type instances interface {
 	Existence(context.Context, *corev1.Node) (cloud.Existence, error)
 	// Shutdown asks whether the instance of a Node is shut down.
 	Shutdown(context.Context, *corev1.Node) (bool, error)
+	// Termination asks whether the cloud lists the instance of a Node as terminated.
+	Termination(context.Context, *corev1.Node) (cloud.Termination, error)
 }
 
 // nodes is the part of the API server that this package needs.
@@ -183,7 +185,10 @@ func (c *Controller) suspect(ctx context.Context, node *corev1.Node) (o observed
 		return o, p, nil
 	}
 	o.memory = p.memory
-	if o.answer, err = c.askExistence(ctx, node); err != nil {
+	if o.answer, err = c.askExistence(ctx, node); err == nil {
+		o.answer, err = c.askTermination(ctx, node, o.answer)
+	}
+	if err != nil {
 		return o, p, err
 	}
 	c.metrics.asked(c.clock.Since(o.now))

@@ -51,6 +51,12 @@ type removals struct {
 	// late maps the name of a Node to the time of an earlier question, whose answer the
 	// next question gets; guarded by mu.
 	late map[string]time.Time
+	// ended has what the cloud lists about terminated instances, by the name of the Node;
+	// nil if the provider cannot tell. endedFails is the error of each question about that,
+	// and endedAsked has the names that were asked about. All are guarded by mu.
+	ended      map[string]cloud.Termination
+	endedFails error
+	endedAsked []string
 	// serves maps a verb to the function that answers requests with the verb. The fake
 	// API server answers all other requests itself. serves is guarded by mu.
 	serves map[string]clienttesting.ReactionFunc
@@ -102,6 +108,17 @@ func (r *removals) Shutdown(_ context.Context, node *corev1.Node) (bool, error) 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.down[node.Name], r.failure
+}
+
+// Termination implements instances.
+func (r *removals) Termination(_ context.Context, node *corev1.Node) (cloud.Termination, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended == nil {
+		return cloud.Termination{}, &cloud.Error{Call: "InstanceTermination", Kind: cloud.NotImplemented}
+	}
+	r.endedAsked = append(r.endedAsked, node.Name)
+	return r.ended[node.Name], r.endedFails
 }
 
 // Node implements recorder.

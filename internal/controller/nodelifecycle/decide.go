@@ -11,6 +11,17 @@ var preconditions = []func(observed) *obstacle{
 	existenceIsUnknown, deletionIsSwitchedOff, nodeIsNotOurs, absenceIsUnconfirmed, lastQuestionHasFailed, tooManyAreAbsent,
 }
 
+// preconditionsIfTerminated replace them if the evidence is positive: it needs no further
+// answers, and neither other Nodes nor a budget.
+var preconditionsIfTerminated = []func(observed) *obstacle{existenceIsUnknown, deletionIsSwitchedOff, lastQuestionHasFailed}
+
+func (o observed) preconditions() []func(observed) *obstacle {
+	if o.memory.evidence.isTerminated() {
+		return preconditionsIfTerminated
+	}
+	return preconditions
+}
+
 // decideSuspicion decides whether a Node goes to the final check.
 func decideSuspicion(o observed) plan {
 	o.memory = o.memory.of(o.node)
@@ -31,7 +42,7 @@ func decideSuspicion(o observed) plan {
 	if o.isFound() {
 		return found(o)
 	}
-	for _, obstacleTo := range append(slices.Clip(preconditions), contradictionIsFresh) {
+	for _, obstacleTo := range append(slices.Clip(o.preconditions()), contradictionIsFresh) {
 		if ob := obstacleTo(o); ob != nil {
 			return held(o, *ob)
 		}
@@ -59,13 +70,15 @@ func decideDeletion(o observed, c check) plan {
 	if o.isFound() {
 		return found(o)
 	}
-	for _, obstacleTo := range preconditions {
+	for _, obstacleTo := range o.preconditions() {
 		if ob := obstacleTo(o); ob != nil {
 			return heldInCheck(o, *ob)
 		}
 	}
 	w := o.witnesses()
 	switch {
+	case o.memory.evidence.isTerminated():
+		return removing(o, o.memory.evidence.termination())
 	case o.limits.Witnesses == 0:
 		return removing(o, "the cloud says that the instance does not exist")
 	case w.contradicting != nil && w.contradicting.record.tried.Before(o.memory.evidence.answered):

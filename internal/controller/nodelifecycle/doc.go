@@ -15,6 +15,7 @@
 //   - rules_silence.go: when a kubelet is silent
 //   - rules_evidence.go: what the cloud's answers prove, and when the cloud is asked
 //     again
+//   - rules_termination.go: when the end of a machine is proven
 //   - rules_snapshot.go: what the rules read of all Nodes
 //   - rules_witness.go: which other Nodes show that the answer "absent" can be trusted,
 //     and what holds if there are none

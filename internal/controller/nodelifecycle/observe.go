@@ -220,6 +220,30 @@ func (c *Controller) askExistence(ctx context.Context, node *corev1.Node) (answe
 	return a, nil
 }
 
+// askTermination adds to the answer "absent" what the cloud says about the end of the
+// instance, if that proves anything about this Node. An error proves nothing, and is not
+// shown: the Node then needs what every other Node needs. askTermination returns an error
+// only if the context ends.
+func (c *Controller) askTermination(ctx context.Context, node *corev1.Node, a answer) (answer, error) {
+	if a.presence != absent {
+		return a, nil
+	}
+	theirs, err := c.instances.Termination(ctx, node)
+	if ctx.Err() != nil {
+		return answer{}, ctx.Err()
+	}
+	said := termination{providerID: theirs.ProviderID, at: theirs.At, by: theirs.By}
+	proven, why := said.isOf(node, c.clock.Now())
+	switch {
+	case cloud.KindOf(err) == cloud.NotImplemented:
+	case err == nil && proven:
+		a.terminated = said
+	default:
+		klog.FromContext(ctx).V(2).Info("The termination of the instance is not proven", "node", node.Name, "why", why, "err", err)
+	}
+	return a, nil
+}
+
 // askAboutWitness asks the cloud about a witness for the Node. If the Node has no
 // provider ID, the cloud is asked about both of them by name. askAboutWitness reports
 // whether the cloud answered. It returns an error only if the context ends.

@@ -44,6 +44,8 @@ func (e evidence) said() string {
 		return e.failure.Reason + ": " + e.failure.Message
 	case e.presence == present:
 		return "the instance exists"
+	case e.isTerminated():
+		return e.termination()
 	case e.presence == absent:
 		return "the instance does not exist"
 	default:

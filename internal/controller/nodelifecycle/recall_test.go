@@ -22,6 +22,12 @@ func TestRecall(t *testing.T) {
 		t.Errorf("-want +got:\n%s", d)
 	}
 
+	later.limits.Off, later.memory.evidence.terminated = true, termination{"p://n", noon.Add(-time.Minute), "spot"}
+	if got := later.recall().Said; got != "the cloud says that the instance was terminated at 2026-11-21 11:59:00 UTC (spot)" {
+		t.Errorf("of a terminated instance: %q", got)
+	}
+	later.limits.Off, later.memory = false, first.memory
+
 	later.now = noon.Add(time.Hour)
 	if got := later.recall(); got.Do != "ask the cloud" || got.Reason != "AbsenceUnconfirmed" || got.Text != "" {
 		t.Errorf("when the next question is due: %+v", got)

@@ -36,6 +36,8 @@ type answer struct {
 	again time.Duration
 	// power is the power state of a present instance, as far as it is known.
 	power power
+	// terminated is the end of an absent instance, if it is proven.
+	terminated termination
 }
 
 // counted returns the answer with which the rules work. The Node of the question can
@@ -75,6 +77,8 @@ type evidence struct {
 	// asked and answered are the times at which the last question with the answer
 	// "absent" began and ended.
 	asked, answered time.Time
+	// terminated is the end of the instance, if the last answer "absent" has proven it.
+	terminated termination
 	// failure says why the last question had no answer. It is zero if the cloud
 	// answered.
 	failure message.Cause
@@ -147,7 +151,7 @@ func (e evidence) with(a answer, now time.Time) evidence {
 			e.presence, e.since, e.checks = absent, now, 1
 		}
 		e.absences++
-		e.asked, e.answered = a.asked, now
+		e.asked, e.answered, e.terminated = a.asked, now, a.terminated
 	}
 	return e
 }

@@ -133,9 +133,10 @@ func (s *snapshot) add(node *corev1.Node, e evidence, l *ledger) {
 
 // addSilent counts a Node whose kubelet is silent. It counts towards the budget if the
 // cloud calls it absent or was not asked yet: at the beginning of a large failure, most
-// silent Nodes have not been asked about. The absence of announced Nodes is expected.
+// silent Nodes have not been asked about. The absence of announced Nodes is expected, and
+// that of Nodes whose machines were terminated is explained.
 func (s *snapshot) addSilent(g *group, node *corev1.Node, e evidence) {
-	if !s.limits.isAnnounced(node) {
+	if !s.limits.isAnnounced(node) && !e.isTerminated() {
 		s.absent[node.Name] = e.presence == absent || e.checkedAt.IsZero()
 		if s.absent[node.Name] {
 			g.absent++

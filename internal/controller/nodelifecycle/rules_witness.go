@@ -173,7 +173,7 @@ const (
 // asks about the other Node again.
 func contradictionIsFresh(o observed) *obstacle {
 	w := o.witnesses()
-	if w.contradicting == nil || o.limits.Witnesses == 0 || !o.now.Before(w.contradicting.record.tried.Add(contradictionFor)) {
+	if w.contradicting == nil || o.limits.Witnesses == 0 || o.memory.evidence.isTerminated() || !o.now.Before(w.contradicting.record.tried.Add(contradictionFor)) {
 		return nil
 	}
 	return o.contradicted(w)

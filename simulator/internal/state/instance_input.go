@@ -24,6 +24,8 @@ func newInstance(i wire.Instance) (wire.Instance, error) {
 		return i, input.Invalid("id", "must be empty; the cloud sets it")
 	case i.State != "":
 		return i, input.Invalid("state", "must be empty; an instance is created running")
+	case !i.TerminatedAt.IsZero():
+		return i, input.Invalid("terminatedAt", "must be empty; the cloud sets it")
 	}
 	if i.Zone == "" {
 		i.Zone = defaultZone

@@ -72,6 +72,7 @@ func (m machine) at(now time.Time, p Delays) machine {
 	for m.Next != "" && !m.NextAt.After(now) {
 		m.State, m.Next = m.Next, ""
 		if m.State == wire.Terminated {
+			m.TerminatedAt = m.NextAt.UTC()
 			m.Next, m.NextAt = removed, m.NextAt.Add(p.Terminated)
 		}
 	}

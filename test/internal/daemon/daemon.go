@@ -41,6 +41,9 @@ type Setup struct {
 	// come at any time, and the other calls are about several objects at once. So a test
 	// that counts the calls about one object leaves FastPaths off.
 	FastPaths bool
+	// Terminations lets the simulated provider say which instances were terminated, also
+	// without FastPaths.
+	Terminations bool
 	// API is a proxy of the API server; nil for none.
 	API *proxy.Proxy
 	// Elect switches leader election on. The lease is longer than by default: on a busy
@@ -85,6 +88,7 @@ func (s Setup) Config(usual string) string {
 		config += "provider: " + s.Provider + "\n"
 	case !s.FastPaths:
 		config += "withoutLists: true\nwithoutRouteApplier: true\nwithoutBackendSetter: true\n"
+		config += fmt.Sprintf("withoutTerminations: %v\n", !s.Terminations)
 	}
 	return config + s.Settings
 }

@@ -172,13 +172,28 @@ func (p *Pool) judgeDeletions(t *testing.T) {
 		if p.Lists || m.Spec.ProviderID == "" {
 			continue // The cloud's log has no answers about this instance alone: the provider has looked for it in lists, or by name.
 		}
-		if problem := m.unproven(all, r.Time, p.since(r.Time)); problem != "" {
+		problem = m.unproven(all, r.Time, p.since(r.Time))
+		if m.Rules.Terminated {
+			problem = p.notEnded(t, m, r.Time)
+		}
+		if problem != "" {
 			t.Errorf("S1: node %s was deleted at %v, but %s", m.Name, r.Time.Local(), problem)
 		}
 		if !p.readBefore(t, r) {
 			t.Errorf("S1: node %s was deleted without a live look", m.Name)
 		}
 	}
+}
+
+// notEnded returns "" if the cloud lists the member's instance as terminated before the
+// deletion, and a problem otherwise.
+func (p *Pool) notEnded(t *testing.T, m *Member, deleted time.Time) string {
+	t.Helper()
+	i, err := p.Cloud.Cloud.Instance(context.WithoutCancel(t.Context()), m.Instance.ID)
+	if err != nil || i.State != simulator.Terminated || i.TerminatedAt.After(deleted) {
+		return fmt.Sprintf("the cloud does not list the instance as terminated before: %+v, %v", i, err)
+	}
+	return ""
 }
 
 // Preconditions returns the UID in the preconditions of a deletion. It returns a problem

@@ -89,7 +89,10 @@ type Member struct {
 type Rules struct {
 	Absences  int
 	AbsentFor time.Duration
-	Alone     bool // the Node may be deleted without a witness
+	// Terminated means that no more is needed than that the cloud lists the instance as
+	// terminated.
+	Terminated bool
+	Alone      bool // the Node may be deleted without a witness
 	// Compared means that other questions about the Node may come at any time, such as
 	// those of the comparison of all Nodes with the cloud. They might also come while the
 	// Node is being deleted.
@@ -116,8 +119,22 @@ func Of(t *testing.T, b *bed.Bed, wanted ...simulator.Instance) *Pool {
 // WithIDs returns a pool whose provider has another form of provider IDs.
 func WithIDs(t *testing.T, b *bed.Bed, id func(simulator.Instance) string, wanted ...simulator.Instance) *Pool {
 	t.Helper()
-	p := &Pool{Bed: b, Label: b.Name("pool"), Mark: b.Audit(t).Mark()}
-	p.Cloud = b.NewCloud(t)
+	p := &Pool{Bed: b, Cloud: b.NewCloud(t)}
+	return p.with(t, id, wanted...)
+}
+
+// Listing returns a pool whose cloud lists terminated instances for an hour. The daemon
+// may delete their Nodes for that reason alone.
+func Listing(t *testing.T, b *bed.Bed, size int) *Pool {
+	t.Helper()
+	p := &Pool{Bed: b, Cloud: b.NewCloud(t, "--terminated-for=1h")}
+	return p.with(t, nodes.ProviderID, make([]simulator.Instance, size)...)
+}
+
+func (p *Pool) with(t *testing.T, id func(simulator.Instance) string, wanted ...simulator.Instance) *Pool {
+	t.Helper()
+	b := p.Bed
+	p.Label, p.Mark = b.Name("pool"), b.Audit(t).Mark()
 	expect.Cleanup(t, func(ctx context.Context) error {
 		return b.Admin.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: Label + "=" + p.Label})
 	})

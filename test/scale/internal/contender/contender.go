@@ -82,7 +82,7 @@ type Setup struct {
 }
 
 // plain has the lines of the cloud config that switch fast paths off.
-const plain = "withoutBatches: true\nwithoutLists: true\nwithoutRouteApplier: true\n" +
+const plain = "withoutBatches: true\nwithoutLists: true\nwithoutTerminations: true\nwithoutRouteApplier: true\n" +
 	"withoutBackendSetter: true\nwithoutConcurrentCalls: true\n"
 
 // cloudConfig is the content of the provider's configuration file.
