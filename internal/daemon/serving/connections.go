@@ -30,6 +30,9 @@ const (
 	// earlyLimit bounds what a client sends from then on until its first request is read:
 	// the header, and what is received together with it.
 	earlyLimit = 64 << 10
+	// socketBuffer is the size of each of the kernel's two buffers of a connection. Without it
+	// they grow to megabytes while a client reads no answers, in the memory of the container.
+	socketBuffer = 64 << 10
 )
 
 // bounded is a listener that keeps at most limit connections. If a client opens one
@@ -62,6 +65,9 @@ func (b *bounded) Accept() (net.Conn, error) {
 	accepted, err := b.Listener.Accept()
 	if err != nil {
 		return nil, err
+	}
+	if tcp, ok := accepted.(*net.TCPConn); ok { // An error means that it is closed already.
+		_, _ = tcp.SetReadBuffer(socketBuffer), tcp.SetWriteBuffer(socketBuffer)
 	}
 	c := &connection{Conn: accepted, of: b, host: hostOf(accepted.RemoteAddr()), limit: handshakeLimit}
 	c.idle = clock.RealClock{}.AfterFunc(idleTimeout, func() { _ = c.Close() })

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -112,6 +113,42 @@ func TestClientThatSendsTooMuchBeforeItsFirstRequest(t *testing.T) {
 			t.Errorf("asked: %v: %d bytes are read, %v", asked, read, err)
 		}
 	}
+}
+
+// The kernel keeps little for a client that does not read, however large its buffers could be.
+func TestBuffersOfTheKernel(t *testing.T) {
+	both := []int{syscall.SO_RCVBUF, syscall.SO_SNDBUF}
+	large := func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) {
+			for _, buffer := range both {
+				_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, buffer, 1<<20) // Connections inherit it.
+			}
+		})
+	}
+	l, err := (&net.ListenConfig{Control: large}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	served, err := newBounded(l, 1).Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _, _ = client.Close(), served.Close(), l.Close() })
+	raw, err := served.(*connection).Conn.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = raw.Control(func(fd uintptr) {
+		for _, buffer := range both {
+			if got, err := syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, buffer); err != nil || got > 2*socketBuffer { // Linux doubles it.
+				t.Errorf("buffer %d has %d bytes (%v), want %d", buffer, got, err, 2*socketBuffer)
+			}
+		}
+	})
 }
 
 // talkative is a client that never ends.
