@@ -27,7 +27,7 @@ FUZZ     ?= guided
 FIGURES = cd $(CURDIR)/test/scale && $(GO) test -count=1 ./internal/figures -run '^TestPages$$' -generate
 
 # The tests that compare a file with code, in the packages that use internal/golden.
-COMPARE = '^(TestReference|TestThirdParty|TestConfigz|TestTraces|TestExample)$$'
+COMPARE = '^(TestReference|TestThirdParty|TestConfigz|TestTraces|TestExample|TestMemorySurvivesPassesWithoutWork|TestNothingIsLeftOfObjectsThatAreGone)$$'
 
 DEMO = $(BIN)/playground demo --simcloud $(BIN)/simcloud --ccm $(BIN)/cloud-controller-manager
 

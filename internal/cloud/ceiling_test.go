@@ -88,7 +88,7 @@ func TestCallsStayBelowTheCeiling(t *testing.T) {
 func TestLimitByTheQuotaIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &quota{rate: 10, burst: 20, tokens: 20, last: time.Now()}
-		g := gateway(t, metered(q, httpError(429)), Config{})
+		g := gateway(t, limited(q, q, httpError(429)).vendor(), Config{})
 		var seen []Limit
 		time.AfterFunc(30*time.Second, func() { seen = append(seen, g.Limit()) })
 		storm{500, 16, func(n int) error { return askAbout(t.Context(), g, n) }}.run()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -232,14 +233,17 @@ func TestEachClassWaitsForItsOwnQuotaOnly(t *testing.T) {
 // However many Nodes fail for their own reasons, others are delayed by a few seconds at
 // most.
 func TestNodesWithErrorsOfTheirOwnSlowNobodyDown(t *testing.T) {
-	for _, bad := range []int{1, 5, 20} {
-		t.Run(strconv.Itoa(bad), func(t *testing.T) {
-			failing(t, func(m made) bool { return strings.HasPrefix(m.object, "bad-") }, errors.New("E1234"), func(ctx context.Context, g *Gateway) {
+	for _, tt := range []struct {
+		bad int
+		err error
+	}{{1, errors.New("E1234")}, {2, errors.New("throttled")}, {5, errors.New("E1234")}, {20, errors.New("E1234")}} {
+		t.Run(fmt.Sprintf("%d/%v", tt.bad, tt.err), func(t *testing.T) {
+			failing(t, func(m made) bool { return strings.HasPrefix(m.object, "bad-") }, tt.err, func(ctx context.Context, g *Gateway) {
 				ask := func(n int) error {
-					_, err := g.Instances().Metadata(ctx, node("bad-"+strconv.Itoa(n%bad)))
+					_, err := g.Instances().Metadata(ctx, node("bad-"+strconv.Itoa(n%tt.bad)))
 					return err
 				}
-				forever(ctx, bad, ask)
+				forever(ctx, tt.bad, ask)
 			}, 5*time.Second)
 		})
 	}

@@ -10,7 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/internal/testlog"
 )
+
+func TestMain(m *testing.M) { testlog.Run(m) }
 
 // vendor is a provider that offers the parts in its fields. A nil field is not offered.
 type vendor struct {

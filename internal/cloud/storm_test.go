@@ -5,16 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/fairlead-k8s/fairlead/internal/sleep"
 	"github.com/fairlead-k8s/fairlead/test/quirks"
 )
 
@@ -63,69 +60,6 @@ var shapes = []struct {
 	{"Unreadable", errors.New("E1234")},
 }
 
-// metered returns a provider of a cloud with a quota. Each call takes 30 ms and counts
-// towards the quota. Above the quota, the cloud returns the given error.
-func metered(q *quota, refused error) cloudprovider.Interface {
-	answer := func() error {
-		time.Sleep(30 * time.Millisecond)
-		if !q.take() {
-			return refused
-		}
-		return nil
-	}
-	return vendor{
-		v2: meteredInstances{metadata(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
-			return &cloudprovider.InstanceMetadata{ProviderID: "p://1"}, answer()
-		}), answer},
-		routes: table(func(context.Context, string, string, *cloudprovider.Route) ([]*cloudprovider.Route, error) {
-			return nil, answer()
-		}),
-	}
-}
-
-// meteredInstances also answers questions about existence.
-type meteredInstances struct {
-	metadata
-
-	answer func() error
-}
-
-func (m meteredInstances) InstanceExists(context.Context, *corev1.Node) (bool, error) {
-	return true, m.answer()
-}
-
-// Whatever the error looks like, the work takes hardly longer than the quota requires.
-// Few calls are refused, and no object shows a failure that only the quota has caused.
-func TestAnyErrorKeepsCallsCloseToTheQuota(t *testing.T) {
-	for _, shape := range shapes {
-		for _, tt := range []struct {
-			name             string
-			objects, workers int
-			call             func(context.Context, *Gateway, int) error
-		}{
-			{"ThousandNodes", 1000, 16, askAbout},
-			{"FiveThousandNodes", 5000, 16, askAbout},
-			{"ThousandSilentNodes", 1000, 16, askWhetherExists},
-			{"ThousandRoutes", 1000, 200, createRoute},
-		} {
-			t.Run(shape.name+"/"+tt.name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					q := &quota{rate: 100, burst: 200, tokens: 200, last: time.Now()}
-					g := gateway(t, metered(q, shape.err), Config{})
-					took, events := storm{tt.objects, tt.workers, func(n int) error { return tt.call(t.Context(), g, n) }}.run()
-					bound := time.Duration(float64(tt.objects)-q.burst) * time.Second / 100
-					refused := float64(q.throttled) / float64(q.allowed+q.throttled)
-					t.Logf("took %v, %.2f of the quota's bound of %v; refused %d, %.1f %%; %d events",
-						took, took.Seconds()/bound.Seconds(), bound, q.throttled, 100*refused, events)
-					if took > bound*5/4 || refused > 0.025 || events > 0 {
-						t.Error("want at most 1.25 of the bound, 2.5 % refused and no event")
-					}
-				})
-			})
-		}
-	}
-}
-
 func askAbout(ctx context.Context, g *Gateway, n int) error {
 	_, err := g.Instances().Metadata(ctx, node("node-"+strconv.Itoa(n)))
 	return err
@@ -138,55 +72,6 @@ func askWhetherExists(ctx context.Context, g *Gateway, n int) error {
 
 func createRoute(ctx context.Context, g *Gateway, n int) error {
 	return g.Routes().Create(ctx, "hint", Route{CIDR: fmt.Sprintf("10.%d.%d.0/24", n/256, n%256), Node: "node-" + strconv.Itoa(n)})
-}
-
-// If an object is the cause of its own failures, it must not slow down other
-// objects.
-func TestObjectsThatFailForTheirOwnReasonsSlowNobodyDown(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		failed int // the number of objects that fail; they come first, which is the worst case
-		err    error
-		within time.Duration // the time for the other objects, whose calls need a second
-	}{
-		{"OneNode", 1, errors.New("E1234"), 2 * time.Second},
-		{"TwoNodesWithWordsOfAUsedUpQuota", 2, errors.New("throttled"), 2 * time.Second},
-		{"FiveNodes", 5, errors.New("E1234"), 8 * time.Second},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				g := gateway(t, vendor{v2: metadata(func(_ context.Context, n *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
-					time.Sleep(30 * time.Millisecond)
-					if strings.HasPrefix(n.Name, "bad-") {
-						return nil, tt.err
-					}
-					return &cloudprovider.InstanceMetadata{}, nil
-				})}, Config{})
-				var bad sync.WaitGroup
-				for n := range tt.failed {
-					bad.Go(func() {
-						for ctx.Err() == nil {
-							_, _ = g.Instances().Metadata(ctx, node("bad-"+strconv.Itoa(n)))
-							sleep.For(ctx, 500*time.Millisecond)
-						}
-					})
-				}
-				synctest.Wait()
-				for range 3 { // The second and third storm show whether the limiter remembers.
-					took, events := storm{500, 16, func(n int) error { return askAbout(ctx, g, n) }}.run()
-					t.Logf("500 others took %v", took)
-					if took > tt.within || events > 0 {
-						t.Errorf("500 others took %v with %d events, want at most %v and none", took, events, tt.within)
-					}
-				}
-				cancel()
-				bad.Wait()
-				time.Sleep(time.Second) // By then, the calls have returned.
-			})
-		})
-	}
 }
 
 // A tenant can choose the names and annotations of many Services, and errors can

@@ -2,7 +2,6 @@ package command
 
 import (
 	"io"
-	"os"
 	"testing"
 
 	cloudprovider "k8s.io/cloud-provider"
@@ -11,6 +10,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/internal/daemon/provider/providertest"
 	"github.com/fairlead-k8s/fairlead/internal/daemon/settings"
+	"github.com/fairlead-k8s/fairlead/internal/testlog"
 )
 
 // plain is the program without additions.
@@ -24,5 +24,5 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	cloudprovider.RegisterCloudProvider("test", func(io.Reader) (cloudprovider.Interface, error) { return &providertest.Cloud{}, nil })
-	os.Exit(m.Run())
+	testlog.Run(m)
 }

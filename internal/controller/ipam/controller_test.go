@@ -26,7 +26,10 @@ import (
 	"k8s.io/component-base/metrics"
 
 	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/testlog"
 )
+
+func TestMain(m *testing.M) { testlog.Run(m) }
 
 // bed is the test bed: a cluster and a controller. Each test runs in a synctest bubble.
 type bed struct {

@@ -28,9 +28,12 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/testlog"
 	"github.com/fairlead-k8s/fairlead/providers/simulated"
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
+
+func TestMain(m *testing.M) { testlog.Run(m) }
 
 // life has a cluster, a simulated cloud, and a controller that uses both.
 type life struct {

@@ -15,7 +15,10 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
+	"github.com/fairlead-k8s/fairlead/internal/testlog"
 )
+
+func TestMain(m *testing.M) { testlog.Run(m) }
 
 // old returns a Node whose kubelet is silent. The Node was created a day ago.
 func old(name string, edits ...func(*corev1.Node)) *corev1.Node {

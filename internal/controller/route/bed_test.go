@@ -22,7 +22,10 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/testlog"
 )
+
+func TestMain(m *testing.M) { testlog.Run(m) }
 
 // bed is a test bed: a cluster, a cloud's route table and a controller. Each test runs
 // in a synctest bubble.

@@ -7,7 +7,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/testlog"
 )
+
+func TestMain(m *testing.M) { testlog.Run(m) }
 
 func TestLifeOfAService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -27,7 +27,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/testlog"
 )
+
+func TestMain(m *testing.M) { testlog.Run(m) }
 
 // bed is the test bed: a cluster, a provider behind the gateway, and a controller. Each
 // test runs in a synctest bubble.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/daemon/provider/providertest"
+	"github.com/fairlead-k8s/fairlead/internal/testlog"
 )
 
 func registerTestProviders() {
@@ -46,7 +47,7 @@ func registerTestProviders() {
 
 func TestMain(m *testing.M) {
 	registerTestProviders()
-	os.Exit(m.Run())
+	testlog.Run(m)
 }
 
 // factoryOf returns the factory of the provider, with a configuration file unless file
