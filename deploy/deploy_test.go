@@ -25,6 +25,7 @@ var envelope = map[string][]string{
 	"services":                           {"list", "watch"},
 	"services/status":                    {"update", "patch"},
 	"persistentvolumes":                  {"list", "watch", "patch"}, // volumeLabels.enabled
+	"endpointslices.discovery.k8s.io":    {"list", "watch"},          // serviceBackends
 	"leases.coordination.k8s.io":         {"get", "create", "update"},
 	"serviceaccounts":                    {"get", "create"},
 	"serviceaccounts/token":              {"create"},

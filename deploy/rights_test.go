@@ -26,6 +26,7 @@ func TestRightsAreDocumented(t *testing.T) {
 		"Always":                              always,
 		"With `useServiceAccountCredentials`": less(rights(t, "../charts/fairlead/ci/service-accounts.golden.yaml"), always),
 		"With `volumeLabels.enabled`":         less(rights(t, "../charts/fairlead/ci/volumes.golden.yaml"), always),
+		"With `serviceBackends`":              less(rights(t, "../charts/fairlead/ci/backends.golden.yaml"), always),
 		"With `servingCertificates.enabled`":  less(rights(t, "../charts/fairlead/ci/serving-certificates.golden.yaml"), always),
 		"With `leaderMigration.enabled`":      less(rights(t, "../charts/fairlead/ci/migration.golden.yaml"), always),
 	} {

@@ -39,6 +39,18 @@ type BackendSetter interface {
 	MaxBackendServices() int
 }
 
+// BackendLimit is a cloudprovider.LoadBalancer whose load balancers take a limited number of
+// nodes. Where the flag --service-backends or an annotation chooses nodes, no load balancer gets
+// more than that. They are spread over the zones, and nodes with ready endpoints come first. A
+// load balancer that is to have all nodes gets all of them.
+//
+// Without it, only the flag and the annotation limit the number of nodes.
+type BackendLimit interface {
+	// MaxBackends is the largest number of nodes behind one load balancer, or 0 if there is no
+	// limit. It must be constant.
+	MaxBackends() int
+}
+
 // BackendResult is the result of SetBackends for one Service.
 type BackendResult struct {
 	// Service is the index of the Service in the call.

@@ -21,6 +21,7 @@ type LoadBalancers struct {
 	changes     changes
 	setter      provider.BackendSetter // nil: each call is about one Service
 	most        int                    // the maximum number of Services in a call of setter
+	maxBackends int                    // 0: no limit is known
 	many        manyChanges
 }
 
@@ -40,6 +41,9 @@ func newLoadBalancers(g *Gateway, found parts, cfg Config) *LoadBalancers {
 	if l.setter = found.setter; l.setter != nil {
 		l.most = max(l.setter.MaxBackendServices(), 0)
 	}
+	if found.limit != nil {
+		l.maxBackends = max(found.limit.MaxBackends(), 0)
+	}
 	if found.concurrent != nil {
 		l.concurrency = max(found.concurrent.MaxConcurrentServices(), 1)
 	}
@@ -49,6 +53,10 @@ func newLoadBalancers(g *Gateway, found parts, cfg Config) *LoadBalancers {
 // Concurrency returns the number of Services for which the provider may be called
 // at the same time.
 func (l *LoadBalancers) Concurrency() int { return l.concurrency }
+
+// MaxBackends returns the largest number of nodes behind a load balancer, or 0 if the provider
+// declares none.
+func (l *LoadBalancers) MaxBackends() int { return l.maxBackends }
 
 var errNoStatus = errors.New("service status returned by EnsureLoadBalancer is nil")
 

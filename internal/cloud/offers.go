@@ -71,6 +71,8 @@ type parts struct {
 	concurrent provider.ConcurrentLoadBalancer
 	// setter gives many load balancers their nodes in one call.
 	setter provider.BackendSetter
+	// limit declares the largest number of nodes behind a load balancer.
+	limit provider.BackendLimit
 	// routes lists, creates and deletes the routes to the nodes' pods.
 	routes cloudprovider.Routes
 	// applier creates and deletes many routes in one call.
@@ -107,6 +109,7 @@ func partsOfLoadBalancers(v cloudprovider.LoadBalancer) parts {
 		loadBalancers: v,
 		concurrent:    find[provider.ConcurrentLoadBalancer](v, methodEnsureLoadBalancer, methodUpdateLoadBalancer, methodEnsureLoadBalancerDeleted),
 		setter:        find[provider.BackendSetter](v, methodUpdateLoadBalancer),
+		limit:         find[provider.BackendLimit](v),
 	}
 }
 

@@ -31,7 +31,7 @@ var reading = []string{
 	"CurrentNodeName", "InstanceID", "InstanceType", "InstanceTypeByProviderID", "NodeAddresses", "NodeAddressesByProviderID",
 	"InstanceExistsByProviderID", "InstanceShutdownByProviderID", "GetZone", "GetZoneByNodeName", "GetZoneByProviderID",
 	"InstanceExists", "InstanceShutdown", "InstanceMetadata", "InstanceMetadataBatch", "MaxInstanceMetadataBatch", "ListInstances", "WatchInstances",
-	"GetLoadBalancer", "GetLoadBalancerName", "MaxConcurrentServices", "MaxBackendServices",
+	"GetLoadBalancer", "GetLoadBalancerName", "MaxConcurrentServices", "MaxBackendServices", "MaxBackends",
 	"ListRoutes", "MaxRouteChanges", "GetLabelsForVolume",
 	"SetInformers", "Reload", "Offers", "ClassifyError", "MaxConcurrentCalls", "LoadBalancerFeatures",
 }
@@ -115,6 +115,7 @@ func (e everything) SetBackends(context.Context, string, []*corev1.Service, []*c
 
 func (everything) MaxBackendServices() int    { return 100 }
 func (everything) MaxConcurrentServices() int { return 10 }
+func (everything) MaxBackends() int           { return 7 }
 
 func (e everything) ListRoutes(context.Context, string) ([]*cloudprovider.Route, error) {
 	e.called("ListRoutes")

@@ -74,7 +74,7 @@ func startServices(s settings.Service, initialises bool, claim ownership.Claim) 
 			return nil, notOffered("the provider offers no load balancers")
 		}
 		c := s.Config(balancers.Concurrency())
-		c.Backends.Claim = claim
+		c.Backends.Claim, c.Backends.Subset.Limit = claim, balancers.MaxBackends()
 		c.Backends.SkipUninitialized = initialises && d.gateway.Instances() != nil
 		c.Metrics = d.metrics.services
 		informer := d.informers.Core().V1().Services()
@@ -84,6 +84,9 @@ func startServices(s settings.Service, initialises bool, claim ownership.Claim) 
 			Nodes:     d.informers.Core().V1().Nodes(),
 			Balancers: balancers,
 			Events:    d.recorder,
+		}
+		if s.ReadsEndpoints() {
+			deps.Slices = d.informers.Discovery().V1().EndpointSlices()
 		}
 		if balancers.MaxUpdates() > 0 {
 			deps.Many = balancers

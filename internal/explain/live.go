@@ -152,6 +152,10 @@ func (l *lines) memory(m step.Memory) {
 		}
 		l.add("", "the cloud%s: %s", at, m.Said)
 	}
+	if n := len(m.Backends); n > 0 {
+		const most = 20
+		l.add("", "nodes behind it: %d: %s", n, strings.Join(m.Backends[:min(n, most)], ", ")+map[bool]string{true: ", …"}[n > most])
+	}
 	if m.Attempts > 0 {
 		l.add("", "%d calls in a row have not ended the wait", m.Attempts)
 	}

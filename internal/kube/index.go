@@ -11,13 +11,18 @@ const byProviderID = "byProviderID"
 // IndexProviderIDs makes the informer index Nodes by their provider IDs. Several
 // controllers may call it for the same informer.
 func IndexProviderIDs(informer cache.SharedIndexInformer) error {
-	err := informer.AddIndexers(cache.Indexers{byProviderID: func(obj any) ([]string, error) {
+	return addIndex(informer, byProviderID, func(obj any) ([]string, error) {
 		if id := obj.(*corev1.Node).Spec.ProviderID; id != "" {
 			return []string{id}, nil
 		}
 		return nil, nil
-	}})
-	if _, missing := informer.GetIndexer().ByIndex(byProviderID, ""); missing == nil {
+	})
+}
+
+// addIndex adds an index, unless the informer has it.
+func addIndex(informer cache.SharedIndexInformer, name string, of cache.IndexFunc) error {
+	err := informer.AddIndexers(cache.Indexers{name: of})
+	if _, missing := informer.GetIndexer().ByIndex(name, ""); missing == nil {
 		return nil // If AddIndexers has failed, another controller has already added the index.
 	}
 	return err

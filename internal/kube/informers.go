@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -12,14 +13,14 @@ import (
 // NewInformerFactory returns the informers of our own controllers. Before an
 // informer caches an object, it drops fields that no rule reads. These are the
 // managed fields, images and volumes of Nodes, the managed fields of
-// PersistentVolumes, and the fields of Services that TrimService drops. A provider
-// must not get this factory, because it might need these fields.
+// PersistentVolumes, the fields of Services that TrimService drops, and most of
+// EndpointSlices. A provider must not get this factory, because it might need these fields.
 func NewInformerFactory(client kubernetes.Interface, resync time.Duration, served Served) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trim(served)))
 }
 
-// trim returns a function that drops the fields of a Node, Service or PersistentVolume
-// that no rule reads. The function returns objects of other kinds unchanged. A second
+// trim returns a function that drops the fields of a Node, Service, PersistentVolume or
+// EndpointSlice that no rule reads. The function returns objects of other kinds unchanged. A second
 // trim changes nothing.
 func trim(served Served) cache.TransformFunc {
 	return func(obj any) (any, error) {
@@ -32,6 +33,8 @@ func trim(served Served) cache.TransformFunc {
 			volume := *whole
 			volume.ManagedFields = nil
 			return &volume, nil
+		case *discoveryv1.EndpointSlice:
+			return trimSlice(whole), nil
 		default:
 			return obj, nil
 		}

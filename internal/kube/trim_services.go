@@ -18,6 +18,7 @@ import (
 const (
 	loadBalancerFinalizer = "service.kubernetes.io/load-balancer-cleanup"
 	annotationClass       = "fairlead.dev/load-balancer-class"
+	annotationBackends    = "fairlead.dev/load-balancer-backends"
 )
 
 // These are two fields of a Service. The informer keeps their managers, because the
@@ -126,19 +127,21 @@ func reduced(whole *corev1.Service) *corev1.Service {
 }
 
 // shortest returns the shortest annotations, up to maxAnnotations. A provider's
-// annotations are short. The annotation with the class is always among them.
+// annotations are short. The daemon's own annotations are always among them.
 func shortest(all map[string]string) map[string]string {
 	size := func(key string) int { return len(key) + len(all[key]) }
 	keys := slices.SortedFunc(maps.Keys(all), func(a, b string) int { return cmp.Or(size(a)-size(b), cmp.Compare(a, b)) })
 	kept, left := map[string]string{}, maxAnnotations
-	if class, named := all[annotationClass]; named {
-		kept[annotationClass] = cutClass(class)
+	for _, own := range []string{annotationClass, annotationBackends} {
+		if value, named := all[own]; named {
+			kept[own] = cutClass(value)
+		}
 	}
 	for _, key := range keys {
 		if left -= size(key); left < 0 {
 			break
 		}
-		if key != annotationClass {
+		if _, own := kept[key]; !own {
 			kept[key] = all[key]
 		}
 	}

@@ -122,6 +122,9 @@ func (l *Loop) AddAfter(key string, d time.Duration) {
 	l.queue.AddAfter(key, d)
 }
 
+// AddLowAfter does the same as AddAfter, with low priority.
+func (l *Loop) AddLowAfter(key string, d time.Duration) { l.queue.AddAfter(key, d) }
+
 // Waiting is a key that waits for a worker.
 type Waiting struct {
 	Key   string

@@ -148,6 +148,9 @@ func (t *trial) limits() map[string]func() int {
 	if s, ok := lb.(provider.BackendSetter); ok {
 		limits["MaxBackendServices"] = s.MaxBackendServices
 	}
+	if l, ok := lb.(provider.BackendLimit); ok && l.MaxBackends() != 0 {
+		limits["MaxBackends"] = l.MaxBackends
+	}
 	if c, ok := lb.(provider.ConcurrentLoadBalancer); ok {
 		limits["MaxConcurrentServices"] = c.MaxConcurrentServices
 	}

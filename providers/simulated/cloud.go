@@ -8,6 +8,7 @@
 //	endpoint: http://127.0.0.1:7640
 //	pageSize: 100 # optional: items in one call, at most the page size of the cloud
 //	routeAddresses: true # optional: store the addresses of Nodes with their routes
+//	maxBackends: 25 # optional: what provider.BackendLimit declares
 //	withoutBatches: true # optional: do not offer provider.InstanceMetadataBatcher
 //	withoutLists: true   # optional: do not offer provider.InstanceLister and provider.InstanceWatcher
 //	withoutTerminations: true # optional: provider.Terminations returns NotImplemented
@@ -194,7 +195,7 @@ func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return nil, false }
 
 // LoadBalancer implements cloudprovider.Interface.
 func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
-	return (&loadBalancers{cloud: c}).offering(c.without), true
+	return (&loadBalancers{cloud: c, most: c.connection().config.MaxBackends}).offering(c.without), true
 }
 
 // Routes implements cloudprovider.Interface.

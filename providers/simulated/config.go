@@ -15,6 +15,8 @@ import (
 type config struct {
 	Endpoint kit.Endpoint `json:"endpoint"`
 	PageSize int          `json:"pageSize"` // 0: the cloud's default
+	// MaxBackends is the largest number of nodes behind one load balancer; 0: no limit.
+	MaxBackends int `json:"maxBackends"`
 	// RouteAddresses makes the provider store the addresses of a Node with its
 	// routes. ListRoutes then returns them.
 	RouteAddresses bool `json:"routeAddresses"`
@@ -30,6 +32,9 @@ func (c config) Check(wrong kit.Wrong) {
 	}
 	if c.PageSize < 0 {
 		wrong("pageSize", "must not be negative, but is %d", c.PageSize)
+	}
+	if c.MaxBackends < 0 {
+		wrong("maxBackends", "must not be negative, but is %d", c.MaxBackends)
 	}
 }
 

@@ -27,7 +27,7 @@ func TestConfigIsRead(t *testing.T) {
 		want config
 	}{
 		"EndpointAlone": {"endpoint: http://127.0.0.1:7640\n", config{Endpoint: "http://127.0.0.1:7640"}},
-		"All":           {"# a comment\n---\nrouteAddresses: true\nwithoutLists: true\nwithoutRouteApplier: true\nwithoutConcurrentCalls: true\npageSize: 50\nendpoint: \"https://cloud.example/sim\"\n", config{"https://cloud.example/sim", 50, true, optional{Lists: true, RouteApplier: true, ConcurrentCalls: true}}},
+		"All":           {"# a comment\n---\nrouteAddresses: true\nwithoutLists: true\nwithoutRouteApplier: true\nwithoutConcurrentCalls: true\npageSize: 50\nmaxBackends: 25\nendpoint: \"https://cloud.example/sim\"\n", config{"https://cloud.example/sim", 50, 25, true, optional{Lists: true, RouteApplier: true, ConcurrentCalls: true}}},
 		"JSON":          {`{"endpoint": "http://[::1]:1"}`, config{Endpoint: "http://[::1]:1"}},
 	} {
 		t.Run(name, func(t *testing.T) {

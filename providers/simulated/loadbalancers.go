@@ -23,9 +23,19 @@ import (
 // It trusts the cloud's list. A list that lags behind never causes a second load
 // balancer, because names are unique. But if such a list hides a new load
 // balancer while its Service is deleted, the load balancer remains.
-type loadBalancers struct{ cloud *Cloud }
+type loadBalancers struct {
+	cloud *Cloud
+	most  int // what MaxBackends returns
+}
 
-var _ cloudprovider.LoadBalancer = (*loadBalancers)(nil)
+var (
+	_ cloudprovider.LoadBalancer = (*loadBalancers)(nil)
+	_ provider.BackendLimit      = (*loadBalancers)(nil)
+)
+
+// MaxBackends implements provider.BackendLimit. The simulated cloud does not say how many
+// backends its load balancers take, so the number is in the configuration.
+func (b *loadBalancers) MaxBackends() int { return b.most }
 
 // pendingPause is the delay before the next call about a resource that the
 // cloud has not finished or does not show yet.

@@ -18,6 +18,7 @@ const (
 	serviceAccounts = "charts/fairlead/ci/service-accounts.golden.yaml"
 	migration       = "charts/fairlead/ci/migration.golden.yaml"
 	volumeLabels    = "charts/fairlead/ci/volumes.golden.yaml"
+	chosenBackends  = "charts/fairlead/ci/backends.golden.yaml"
 	// ownAccounts is the manifest with the roles of all controllers' service accounts.
 	ownAccounts = "charts/fairlead/ci/own-accounts.golden.yaml"
 )
@@ -45,6 +46,7 @@ func TestRights(t *testing.T) {
 		{"Default", rights.Chart, nil},
 		{"Migration", migration, []string{"--enable-leader-migration"}},
 		{"VolumeLabels", volumeLabels, []string{labelsVolumes}},
+		{"ServiceBackends", chosenBackends, []string{ofEndpoints}},
 		{"ServingCertificates", certificates, []string{approvesCertificates}},
 		{"ServiceAccounts", ownAccounts, []string{labelsVolumes + ",kubelet-serving-csr-controller", ownAccountFlag}},
 	} {

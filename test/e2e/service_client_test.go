@@ -222,7 +222,7 @@ func testLocalTrafficPolicy(t *testing.T, b *bed.Bed) {
 	for _, i := range s.Hosts {
 		m := &machine{instance: i}
 		m.answers(t, spec.Ports[0].NodePort)
-		m.reports(t, spec.HealthCheckNodePort, &endpoint)
+		m.reports(t, spec.HealthCheckNodePort, func() bool { return endpoint.Load() == m })
 		machines = append(machines, m)
 	}
 	goesTo := func(want ...*machine) {
@@ -256,7 +256,8 @@ func testLocalTrafficPolicy(t *testing.T, b *bed.Bed) {
 }
 
 // reports answers health checks as kube-proxy does for a Service with the policy Local.
-func (m *machine) reports(t *testing.T, port int32, endpoint *atomic.Pointer[machine]) {
+// ready reports whether the machine has a ready endpoint.
+func (m *machine) reports(t *testing.T, port int32, ready func() bool) {
 	t.Helper()
 	var config net.ListenConfig
 	listener, err := config.Listen(t.Context(), "tcp", m.at(port))
@@ -264,7 +265,7 @@ func (m *machine) reports(t *testing.T, port int32, endpoint *atomic.Pointer[mac
 		t.Fatal(err)
 	}
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/healthz" || endpoint.Load() != m {
+		if r.URL.Path != "/healthz" || !ready() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	})}

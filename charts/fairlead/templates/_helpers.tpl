@@ -153,6 +153,9 @@ serverName: {{ include "fairlead.metricsName" $root }}.{{ $root.Release.Namespac
 - {{ printf "--service-cluster-ip-range=%s" . | quote }}
 {{- end }}
 {{- end }}
+{{- if ne .Values.serviceBackends "all" }}
+- --service-backends={{ .Values.serviceBackends }}
+{{- end }}
 - {{ printf "--controllers=%s" (include "fairlead.controllers" .) | quote }}
 - --leader-elect-resource-namespace={{ .Values.leaderElection.namespace }}
 - --leader-elect-resource-name={{ .Values.leaderElection.name }}

@@ -219,6 +219,9 @@ func (c *Controller) carryOut(ctx context.Context, p plan) (r outcome, err error
 		c.metrics.observeSet(c.backends.newest())
 	}
 	nodes := c.backends.refreshed()
+	if p.do == ensure || p.do == update {
+		nodes = c.backends.of(p.service).set
+	}
 	var status *corev1.LoadBalancerStatus
 	var exists bool
 	switch p.do {

@@ -29,12 +29,17 @@ type backends struct {
 	remade time.Time // the time of the last decision about all Nodes; guarded by mu
 	// moved means that a Node has changed since refreshed was last called. It is guarded
 	// by mu.
-	moved  bool
+	moved bool
+	// endpoints returns the Nodes with endpoints of a Service, and whether one of them is
+	// ready. It is nil if the endpoints are not known.
+	endpoints func(key string) map[string]bool
+	// seats has the seats of the Services whose members are chosen, by key; guarded by mu
+	seats  map[string]seat
 	warned string // the schemes that the last call of warn found; guarded by mu
 }
 
 func newBackends(lister listersv1.NodeLister, policy BackendPolicy, c clock.WithTicker) *backends {
-	return &backends{lister: lister, clock: c, changed: make(chan struct{}, 1), membership: membership{policy: policy}, stale: true}
+	return &backends{lister: lister, clock: c, changed: make(chan struct{}, 1), membership: membership{policy: policy}, stale: true, seats: map[string]seat{}}
 }
 
 // onChange records a change of a Node. For a new Node, before is nil. For a deleted
@@ -59,6 +64,56 @@ func (b *backends) onChange(name string, before, now *corev1.Node) {
 	case b.changed <- struct{}{}:
 	default:
 	}
+}
+
+// of returns the members of a Service, and what they depend on.
+func (b *backends) of(service *corev1.Service) seat {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key, by := keyOf(service), b.membership.policy.Subset
+	s := b.seats[key]
+	s.choice, s.refused = by.chosen(service, b.endpoints != nil)
+	if s.choice == (Choice{}) {
+		delete(b.seats, key)
+		return seat{refused: s.refused, set: b.membership.set}
+	}
+	if s.follows = s.choice.needsEndpoints(service); s.follows {
+		s = s.located(b.endpoints(key), b.clock.Now())
+	} else {
+		s.places, s.later = nil, 0
+	}
+	s.set = b.membership.of(s, service.UID)
+	b.seats[key] = s
+	return s
+}
+
+// seat returns the last result of the method of, and false if all usable Nodes are members.
+func (b *backends) seat(key string) (s seat, chosen bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, chosen = b.seats[key]
+	return s, chosen
+}
+
+// leave forgets a Service that needs no load balancer any more.
+func (b *backends) leave(key string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.seats, key)
+}
+
+// wakeIn returns the time until a pass over the Service, after its endpoints have moved. It
+// returns false if its members do not depend on them, or if the pass was already requested.
+func (b *backends) wakeIn(key string) (in time.Duration, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.seats[key]
+	if !s.follows {
+		return 0, false
+	}
+	s, in, ok = s.wakeIn(b.clock.Now())
+	b.seats[key] = s
+	return in, ok
 }
 
 // newest returns the current set.

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,9 +9,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	informersv1 "k8s.io/client-go/informers/core/v1"
+	informersdiscoveryv1 "k8s.io/client-go/informers/discovery/v1"
 	listersv1 "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -71,11 +74,14 @@ type Config struct {
 	Metrics *Metrics
 }
 
-// Deps are the controller's dependencies. All except Many are required.
+// Deps are the controller's dependencies. All except Slices and Many are required.
 type Deps struct {
-	Services  services
-	Informer  informersv1.ServiceInformer
-	Nodes     informersv1.NodeInformer
+	Services services
+	Informer informersv1.ServiceInformer
+	Nodes    informersv1.NodeInformer
+	// Slices has the EndpointSlices. It is nil if no choice of members may depend on
+	// endpoints.
+	Slices    informersdiscoveryv1.EndpointSliceInformer
 	Balancers balancers
 	// Many updates several load balancers in one call. It may be nil.
 	Many   manyBalancers
@@ -88,6 +94,7 @@ type Controller struct {
 	informer  cache.SharedIndexInformer
 	lister    listersv1.ServiceLister
 	nodes     cache.SharedIndexInformer
+	slices    cache.SharedIndexInformer // may be nil
 	balancers balancers
 	claims    *claims
 	together  *together // nil means that each call is about one Service
@@ -122,6 +129,10 @@ func New(deps Deps, cfg Config) *Controller {
 		policy:    cfg.Policy,
 		claims:    newClaims(),
 		store:     newStore(cfg.Metrics.waiting),
+	}
+	if deps.Slices != nil {
+		c.slices = deps.Slices.Informer()
+		c.backends.endpoints = func(key string) map[string]bool { return kube.EndpointsOf(c.slices, key) }
 	}
 	if deps.Many != nil {
 		c.together = &together{cloud: deps.Many}
@@ -165,8 +176,19 @@ func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop
 		stopNodes()
 		return nil, nil, err
 	}
-	known = func() bool { return nodesKnown() && servicesKnown() }
-	return known, func() { stopNodes(); stopServices() }, nil
+	slicesKnown, stopSlices := func() bool { return true }, func() {}
+	if c.slices != nil {
+		if err := kube.IndexServices(c.slices); err == nil {
+			slicesKnown, stopSlices, err = frame.Watch(c.slices, "endpoint slices", c.onSlice)
+		}
+		if err != nil {
+			stopNodes()
+			stopServices()
+			return nil, nil, err
+		}
+	}
+	known = func() bool { return nodesKnown() && servicesKnown() && slicesKnown() }
+	return known, func() { stopNodes(); stopServices(); stopSlices() }, nil
 }
 
 // Stuck returns an error that names a Service whose pass has lasted longer than
@@ -261,8 +283,23 @@ func (c *Controller) onService(key string, before, now *corev1.Service) {
 	if now == nil {
 		before = nil
 	}
+	if now == nil || c.policy.isLeft(now) {
+		c.backends.leave(key)
+	}
 	c.store.note(key, now, c.policy)
 	c.enqueue(key, c.policy.wakes(change{before: before, now: now, memory: c.store.memory(key)}))
+}
+
+// onSlice requests a pass over the Service of an EndpointSlice, if its endpoints have moved to
+// other Nodes. Endpoints that move together share the pass.
+func (c *Controller) onSlice(_ string, before, now *discoveryv1.EndpointSlice) {
+	if !c.backends.membership.policy.Subset.isMoved(kube.EndpointsIn(before), kube.EndpointsIn(now)) {
+		return
+	}
+	key := kube.ServiceOf(cmp.Or(now, before))
+	if in, ok := c.backends.wakeIn(key); ok {
+		c.loop.AddLowAfter(key, in)
+	}
 }
 
 // onNewSet enqueues each Service whose load balancer might need the new set of

@@ -19,12 +19,14 @@ const Finalizer = mark.ServiceFinalizer
 type observed struct {
 	now     time.Time
 	service *corev1.Service // from the informer, must not be changed; nil if there is no Service
-	// backends is the ID of the newest node set.
-	backends string
-	// hosts is the number of nodes in that set.
-	hosts  int
-	memory memory
-	policy Policy
+	// seat has the newest node set of the Service, and what it depends on.
+	seat seat
+	// backends is the ID of that set. hosts is the number of its nodes, and usable is the
+	// number of nodes from which they were chosen.
+	backends      string
+	hosts, usable int
+	memory        memory
+	policy        Policy
 	// shown is the last address that this process has seen on a Service with this
 	// name.
 	shown shownAddress
@@ -120,6 +122,14 @@ func (p plan) given() *corev1.Service {
 	return p.service
 }
 
+// within returns the plan with a check after this time, unless there is an earlier one.
+func (p plan) within(after time.Duration) plan {
+	if after > 0 && (p.after == 0 || after < p.after) {
+		p.after = after
+	}
+	return p
+}
+
 // patches reports whether there is anything to patch.
 func (w writes) patches() bool {
 	return w.finalizer || w.release || w.class != nil || w.ingress != nil || len(w.conditions)+len(w.drop) > 0
@@ -136,6 +146,6 @@ func decide(o observed) plan {
 	case o.policy.isLeft(o.service):
 		return cleanUp(o)
 	default:
-		return withClass(o, provide(o))
+		return withSeat(o, withClass(o, provide(o)))
 	}
 }

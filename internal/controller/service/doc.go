@@ -22,6 +22,7 @@
 //   - rules_provide.go, rules_cleanup.go: the order of actions
 //   - rules_backends.go: which Nodes are behind load balancers, and
 //     how long a changed Node waits for other Nodes
+//   - rules_subset.go: which of these Nodes are behind one load balancer
 //   - rules_outcome.go: the memory and the events after a call
 //   - rules_wait.go: the time at which a failed call is made again, the limit of calls for
 //     edits, and updates of the backends meanwhile

@@ -32,7 +32,7 @@ const (
 	ConditionCleanupHeld = mark.ServiceCleanupHeld
 )
 
-// Reasons of events. Upstream has the same names, except for the last five.
+// Reasons of events. Upstream has the same names, except for the last six.
 var (
 	reasonEnsuring = message.Reason{
 		Name: "EnsuringLoadBalancer", On: "Service", Type: corev1.EventTypeNormal,
@@ -88,6 +88,11 @@ var (
 		Name: "LoadBalancerNeverMade", On: "Service", Type: corev1.EventTypeWarning,
 		When: "The Service never got a load balancer. The provider could not delete it and finds none, so the deletion of the Service was finished.",
 		Do:   "Check in the cloud that nothing was left behind, for example an address or a firewall rule.",
+	}
+	reasonBackendsInvalid = message.Reason{
+		Name: "LoadBalancerBackendsInvalid", On: "Service", Type: corev1.EventTypeWarning,
+		When: "The annotation " + AnnotationBackends + " has a value that can have no effect, so the flag --service-backends decides.",
+		Do:   "Read the message, and correct or remove the annotation.",
 	}
 	reasonCleanupHeld = message.Reason{
 		Name: "LoadBalancerCleanupHeld", On: "Service", Type: corev1.EventTypeWarning,
@@ -228,7 +233,7 @@ var causes = map[cloud.Kind]message.Cause{
 func Reasons() []message.Reason {
 	return []message.Reason{
 		reasonEnsuring, reasonEnsured, reasonUpdated, reasonUnavailable, reasonDeleting, reasonDeleted,
-		reasonSyncFailed, reasonUpdateFailed, reasonContested, reasonQueued, reasonEditedOften, reasonNeverMade, reasonCleanupHeld,
+		reasonSyncFailed, reasonUpdateFailed, reasonContested, reasonQueued, reasonEditedOften, reasonNeverMade, reasonBackendsInvalid, reasonCleanupHeld,
 		reasonReady, reasonNotProvisioned, reasonNoAddress, reasonNoNodes,
 		reasonProvisioned, reasonFirstCall, reasonInProgress, reasonEdits, reasonPending, reasonDenied, reasonThrottled, reasonCloudDown,
 		reasonRejected, reasonConflict, reasonQuota, reasonTimedOut, reasonSlow, reasonPanicked, reasonNotImplemented, reasonCloudFailed,
@@ -333,6 +338,10 @@ func unservedCause(service *corev1.Service) message.Cause {
 	return reasonUnserved.Cause(fmt.Sprintf(
 		"%s until the controller of Services %s has removed the load balancer and the finalizer %s (field manager: %s). This daemon does not serve such Services. If it did so before, or if there is no such controller any more, %s lets this daemon clean up.",
 		held, whose, Finalizer, message.Value(managerOf(service, "f:finalizers")), flag))
+}
+
+func backendsInvalidEvent(refused string) message.Event {
+	return reasonBackendsInvalid.Event(fmt.Sprintf("The annotation %s has no effect: %s. The flag --service-backends decides.", AnnotationBackends, message.Value(refused)))
 }
 
 func cleanupHeldEvent(c message.Cause) message.Event { return reasonCleanupHeld.Event(c.Message) }

@@ -158,6 +158,9 @@ func (l *life) start() {
 	if l.most > 0 {
 		deps.Many = l
 	}
+	if l.config.Backends.Subset.Choice != (Choice{}) {
+		deps.Slices = informers.Discovery().V1().EndpointSlices()
+	}
 	c := New(deps, l.config)
 	l.controller = c
 	informers.StartWithContext(ctx)

@@ -71,7 +71,9 @@ type memory struct {
 	// heldSince is the time when the Service, which is another controller's, was first
 	// seen to be held up by the finalizer.
 	heldSince time.Time
-	edits     edits
+	// refused is the value of seat.refused that an event has reported.
+	refused string
+	edits   edits
 }
 
 // unknownSet is no ID of a set.

@@ -23,8 +23,11 @@ func (c *Controller) observe(key string) (observed, error) {
 	case !apierrors.IsNotFound(err):
 		return observed{}, err
 	}
-	set := c.backends.newest()
-	o.backends, o.hosts = set.id, len(set.nodes)
+	o.usable = len(c.backends.newest().nodes)
+	if service != nil && !c.policy.isLeft(service) {
+		o.seat = c.backends.of(service)
+	}
+	o.backends, o.hosts = o.seat.set.id, len(o.seat.set.nodes)
 	c.store.recall(key, &o)
 	return o, nil
 }

@@ -118,9 +118,9 @@ func (p plan) effect(o observed) step.Effect {
 func (p plan) call(o observed) string {
 	switch p.do {
 	case ensure:
-		return fmt.Sprintf("EnsureLoadBalancer with %d nodes", o.hosts)
+		return "EnsureLoadBalancer with " + o.nodes()
 	case update:
-		return fmt.Sprintf("UpdateLoadBalancer with %d nodes", o.hosts)
+		return "UpdateLoadBalancer with " + o.nodes()
 	case remove:
 		return "EnsureLoadBalancerDeleted"
 	case find:
@@ -128,6 +128,14 @@ func (p plan) call(o observed) string {
 	case doNothing, forget, addFinalizer, publish, release, wait:
 	}
 	return ""
+}
+
+// nodes says how many nodes the provider gets, and how many it could get.
+func (o observed) nodes() string {
+	if o.hosts < o.usable {
+		return fmt.Sprintf("%d of %d nodes", o.hosts, o.usable)
+	}
+	return fmt.Sprintf("%d nodes", o.hosts)
 }
 
 // list describes the writes of an action to the Service. The map now has the present

@@ -6,7 +6,11 @@ import "github.com/fairlead-k8s/fairlead/internal/controller/step"
 // empty. Recall does no I/O and changes nothing.
 func (c *Controller) Recall(key string) (step.Memory, bool) {
 	m := c.store.memory(key)
-	return m.recall(), !m.isEmpty()
+	r := m.recall()
+	if s, chosen := c.backends.seat(key); chosen {
+		r.Backends = s.set.names()
+	}
+	return r, !m.isEmpty()
 }
 
 // recall converts the memory of a Service to a step.Memory.

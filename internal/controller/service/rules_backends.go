@@ -65,6 +65,9 @@ type nodeSet struct {
 	id    string
 	nodes []*corev1.Node // in the order of their names; they belong to the informer and must not be changed
 	made  time.Time
+	// traits are those of the nodes, in the same order. Only the set of all usable Nodes
+	// has them.
+	traits []trait
 }
 
 // names returns the names of the set's Nodes.
@@ -103,16 +106,40 @@ func (r *membership) remake(nodes []*corev1.Node, now time.Time) bool {
 	}
 	r.members = members
 	slices.SortFunc(set.nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	sum := sha256.New()
-	for _, node := range set.nodes {
-		_, _ = fmt.Fprintf(sum, "%s\x00%s\x00%s\x00%d\n", node.Name, node.Spec.ProviderID, node.UID, members[node.Name].machines) // A hash accepts all data.
-	}
-	set.id = hex.EncodeToString(sum.Sum(nil))
-	if set.id == r.set.id {
+	if set.id = r.idOf(set.nodes); set.id == r.set.id {
 		return false
+	}
+	for _, node := range set.nodes {
+		set.traits = append(set.traits, traitOf(node))
 	}
 	r.set = set
 	return true
+}
+
+// idOf returns the ID of a set with these Nodes.
+func (r *membership) idOf(nodes []*corev1.Node) string {
+	sum := sha256.New()
+	for _, node := range nodes {
+		_, _ = fmt.Fprintf(sum, "%s\x00%s\x00%s\x00%d\n", node.Name, node.Spec.ProviderID, node.UID, r.members[node.Name].machines) // A hash accepts all data.
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// of returns the members in the seat of a Service. The set of all usable Nodes stays the
+// same set if all of them are members.
+func (r *membership) of(s seat, service types.UID) nodeSet {
+	at := s.members(r.policy.Subset, service, r.set)
+	if len(at) == len(r.set.nodes) {
+		return r.set
+	}
+	set := nodeSet{made: r.set.made}
+	for _, n := range at {
+		set.nodes = append(set.nodes, r.set.nodes[n])
+	}
+	if set.id = r.idOf(set.nodes); s.placed.After(set.made) {
+		set.made = s.placed
+	}
+	return set
 }
 
 // foreignSchemes returns the sorted provider-ID schemes of those Nodes in the set that
@@ -187,6 +214,8 @@ type BackendPolicy struct {
 	// Nodes are behind load balancers.
 	Claim   ownership.Claim
 	OwnOnly bool
+	// Subset says which of these Nodes are behind the load balancer of one Service.
+	Subset Subset
 }
 
 // isBackend reports whether a Node belongs behind load balancers. It does not matter

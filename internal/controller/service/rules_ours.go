@@ -130,10 +130,7 @@ func withClass(o observed, p plan) plan {
 	case o.service.Annotations[AnnotationClass] == class:
 		return p
 	case p.do == doNothing && pause > 0:
-		if p.after == 0 || pause < p.after {
-			p.after = pause
-		}
-		return p
+		return p.within(pause)
 	case p.do == doNothing:
 		p.do, p.why, p.after = publish, "the annotation with the class of the load balancer has to be corrected", 0
 	case pause > 0, p.do != addFinalizer && !p.writes.patches():

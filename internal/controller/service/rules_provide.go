@@ -51,7 +51,7 @@ func provide(o observed) plan {
 	case isResyncDue(o):
 		return withBackoff(o, plan{do: ensure, why: "it is time to compare with the cloud", service: o.service, routine: true})
 	case o.memory.backends != o.backends:
-		return withBackoff(o, plan{do: update, why: "the set of nodes has changed", service: o.service, shared: isWhole(o.service) && o.memory.alone != o.backends})
+		return withBackoff(o, plan{do: update, why: "the set of nodes has changed", service: o.service, shared: isWhole(o.service) && o.hosts == o.usable && o.memory.alone != o.backends})
 	default:
 		return show(o)
 	}

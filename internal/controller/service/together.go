@@ -128,14 +128,17 @@ func (c *Controller) gather(ctx context.Context, g *group) {
 
 // callTogether makes one call for all members of the group, and stores the outcome of
 // each of them. If the call says nothing about a member, that member gets a call of its
-// own later.
-func (c *Controller) callTogether(ctx context.Context, g *group) error {
-	services := make([]*corev1.Service, len(g.members))
-	stops := make([]func() []metav1.Condition, len(g.members))
-	for n, p := range g.members {
-		services[n], stops[n] = p.service, c.reportSlowCall(ctx, p)
+// own later. So does a member that is not to get all usable Nodes any more.
+func (c *Controller) callTogether(ctx context.Context, all *group) error {
+	nodes, g := c.backends.refreshed(), group{}
+	var services []*corev1.Service
+	var stops []func() []metav1.Condition
+	for n, p := range all.members {
+		if c.backends.of(p.service).set.id == nodes.id {
+			g.keys, g.members = append(g.keys, all.keys[n]), append(g.members, p)
+			services, stops = append(services, p.service), append(stops, c.reportSlowCall(ctx, p))
+		}
 	}
-	nodes := c.backends.refreshed()
 	began := c.clock.Now()
 	errs := c.together.cloud.UpdateMany(ctx, services, nodes.nodes)
 	took := c.clock.Since(began)

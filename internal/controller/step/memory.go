@@ -32,6 +32,9 @@ type Memory struct {
 	// means that the controller waits for a change, or that its queue decides when the
 	// next call is made.
 	NextLook time.Time `json:"nextLook,omitzero"`
+	// Backends are the names of the Nodes behind the load balancer of a Service, if they
+	// are chosen for this Service (--service-backends).
+	Backends []string `json:"backends,omitempty"`
 	// Evidence is about a Node whose kubelet is silent.
 	Evidence *Evidence `json:"evidence,omitempty"`
 }

@@ -85,6 +85,7 @@ func another(t *testing.T, f *pflag.Flag) string {
 		"load-balancer-class":         "a",
 		"load-balancer-class-cleanup": "a",
 		"service-remove-backends-on":  wakeOnTaint,
+		"service-backends":            "endpoints",
 		"service-backends-of":         backendsOfOwn,
 		"own-provider-id-schemes":     "a",
 		"own-node-selector":           "a=b",
@@ -119,7 +120,7 @@ func another(t *testing.T, f *pflag.Flag) string {
 func TestSettingsReachTheirControllers(t *testing.T) {
 	elsewhere := []string{ // fields that no flag sets
 		"Node.Metrics", "Node.Clock", "Node.MarkIdentity", "Certificate.Metrics", "Certificate.Clock", "Lifecycle.Metrics", "Lifecycle.Clock", "Service.Metrics", "Route.Metrics", "Route.Clock",
-		"Route.Lease.Namespace", "Route.Lease.Name", "IPAM.Metrics", "IPAM.Clock", "IPAM.Lease.Namespace", "IPAM.Lease.Name", "Service.Backends.SkipUninitialized",
+		"Route.Lease.Namespace", "Route.Lease.Name", "IPAM.Metrics", "IPAM.Clock", "IPAM.Lease.Namespace", "IPAM.Lease.Name", "Service.Backends.SkipUninitialized", "Service.Backends.Subset.Limit", "Service.Backends.Subset.Choice.Most",
 	}
 	several := []string{ // flags that change several fields, or a field that another flag also changes
 		"concurrent-node-syncs", "own-provider-id-schemes", "own-node-selector", "own-provider-label", "node-restricted-labels-only",

@@ -16,6 +16,7 @@ const (
 	flagServiceSyncs = "concurrent-service-syncs"
 	flagClasses      = "load-balancer-class"
 	flagRetired      = "load-balancer-class-cleanup"
+	flagBackends     = "service-backends"
 	wakeOnTaint      = "taint"
 	wakeOnDeletion   = "deletion"
 	backendsOfAll    = "all"
@@ -32,11 +33,12 @@ type Service struct {
 	retired  []string
 	removeOn []string
 	of       string
+	backends string
 }
 
 func newService() Service {
 	defaults := service.DefaultPolicy()
-	return Service{syncs: service.DefaultSyncs, resync: defaults.Resync, classes: defaults.Classes, of: backendsOfAll}
+	return Service{syncs: service.DefaultSyncs, resync: defaults.Resync, classes: defaults.Classes, of: backendsOfAll, backends: backendsOfAll}
 }
 
 func (s *Service) addFlags(sections *cliflag.NamedFlagSets) {
@@ -54,6 +56,8 @@ func (s *Service) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.StringSliceVar(&s.removeOn, "service-remove-backends-on", s.removeOn,
 		"What else removes a node from load balancers at once: 'taint' (ToBeDeletedByClusterAutoscaler), 'deletion' (the Node is being deleted). "+
 			"Otherwise such a node is removed with the next change of the node set.")
+	fs.StringVar(&s.backends, flagBackends, s.backends,
+		"How many of these nodes are behind one load balancer: 'all'; 'endpoints', those with endpoints of the Service; or a number. With a number, a Service with externalTrafficPolicy Local gets those with endpoints.")
 	fs.StringVar(&s.of, "service-backends-of", s.of,
 		"Which nodes are behind load balancers: 'all', or 'own', which leaves out nodes that do not belong to this daemon, according to a label or the flags --own-*.")
 }
@@ -79,8 +83,14 @@ func (s *Service) validate() []error {
 	if s.of != backendsOfAll && s.of != backendsOfOwn {
 		errs = append(errs, fmt.Errorf("--service-backends-of must be %q or %q, but got %q", backendsOfAll, backendsOfOwn, s.of))
 	}
+	if _, err := service.ParseChoice(s.backends); err != nil {
+		errs = append(errs, fmt.Errorf("--%s %w, but got %q", flagBackends, err, s.backends))
+	}
 	return errs
 }
+
+// ReadsEndpoints reports whether the controller reads EndpointSlices.
+func (s *Service) ReadsEndpoints() bool { return s.backends != backendsOfAll }
 
 // Classes returns the values of spec.loadBalancerClass that are served.
 func (s *Service) Classes() []string {
@@ -110,21 +120,26 @@ func (s *Service) Policy() service.Policy {
 // Config returns the controller's configuration. The argument is the number of
 // concurrent calls that the provider declares safe.
 func (s *Service) Config(declared int) service.Config {
+	choice, _ := service.ParseChoice(s.backends) // validate has parsed it.
 	return service.Config{
-		Syncs:    s.concurrency(declared),
-		Policy:   s.Policy(),
-		Backends: service.BackendPolicy{WakeOnTaint: s.wakes(wakeOnTaint), WakeOnDeletion: s.wakes(wakeOnDeletion), OwnOnly: s.of == backendsOfOwn},
+		Syncs:  s.concurrency(declared),
+		Policy: s.Policy(),
+		Backends: service.BackendPolicy{
+			WakeOnTaint: s.wakes(wakeOnTaint), WakeOnDeletion: s.wakes(wakeOnDeletion), OwnOnly: s.of == backendsOfOwn,
+			Subset: service.Subset{Choice: choice},
+		},
 	}
 }
 
 // serviceConfiguration is the ServiceController part of /configz.
 type serviceConfiguration struct {
 	ConcurrentServiceSyncs int32
+	ServiceBackends        string
 	ServiceBackendsOf      string
 }
 
 func (s *Service) show(c *configuration) {
-	c.ServiceController = serviceConfiguration{ConcurrentServiceSyncs: s.syncs, ServiceBackendsOf: s.of}
+	c.ServiceController = serviceConfiguration{ConcurrentServiceSyncs: s.syncs, ServiceBackends: s.backends, ServiceBackendsOf: s.of}
 }
 
 // concurrency returns the number of Services for which the cloud is called at the

@@ -87,6 +87,7 @@ func TestValidation(t *testing.T) {
 		{"ExplicitConcurrencyIsObeyed", "--concurrent-node-syncs=1 --concurrent-node-status-updates=3", ""},
 		{"SchemeIsNoProviderID", "--own-provider-id-schemes=hcloud://", `--own-provider-id-schemes: "hcloud://" is not the part of a provider ID before ://`},
 		{"ProviderLabelIsALabel", "--own-provider-label=a/b", `--own-provider-label: "a/b" is not a valid label value`},
+		{"BackendsAreChosenByAWordOrANumber", "--service-backends=0", `--service-backends must be all, endpoints or a number of at least 1, but got "0"`},
 		{"BackendsAreOfAllOrOwn", "--service-backends-of=mine", `--service-backends-of must be "all" or "own", but got "mine"`},
 		{"NodesNeedAWorker", "--concurrent-node-syncs=0", "--concurrent-node-syncs must be at least 1, but got 0"},
 		{"NegativeConcurrencyIsAnError", "--concurrent-node-syncs=-1", "--concurrent-node-syncs must be at least 1, but got -1"},
