@@ -52,6 +52,9 @@ type witnesses struct {
 	// there are several, it is the one that the cloud was asked about last. next is the
 	// witness to ask about next: the one that the cloud was asked about least recently.
 	contradicting, next *peer
+	// latest is the witness that was confirmed last, if it may be asked about next.
+	latest *peer
+	denied int // number of Nodes that the cloud calls absent although their kubelets report, without foreign Nodes
 	// foreign has the Nodes that the cloud has called absent for ForeignAfter or longer,
 	// although their kubelets report.
 	foreign []*peer
@@ -74,7 +77,7 @@ func (o observed) among(c candidates) witnesses {
 		case countsForeign:
 			w.foreign = append(w.foreign, p)
 		case countsDenied:
-			w.others, w.reporting = w.others+1, w.reporting+1
+			w.others, w.reporting, w.denied = w.others+1, w.reporting+1, w.denied+1
 			w.contradicting = later(w.contradicting, p)
 		case countsTrusted:
 			w.others, w.reporting = w.others+1, w.reporting+1
@@ -106,8 +109,14 @@ func (w *witnesses) trust(p *peer, from, answered time.Time) {
 	if r.presence == present && !r.asked.Before(answered) {
 		w.fresh++
 	}
-	if r.tried.Before(answered) && (w.next == nil || p.isOlder(w.next)) {
+	if !r.tried.Before(answered) {
+		return
+	}
+	if w.next == nil || p.isOlder(w.next) {
 		w.next = p
+	}
+	if r.presence == present && !r.failed {
+		w.latest = later(w.latest, p)
 	}
 }
 
@@ -155,18 +164,36 @@ func (w *witnesses) areEnough(o observed) bool {
 	return w.seen >= min(o.limits.Witnesses, needed) && w.fresh > 0
 }
 
+// toAsk returns the witness to ask about next, or nil. If enough are confirmed, and only a
+// fresh answer is missing, it is the one that was confirmed last: of all machines, this
+// one is the least likely to have ended in the meantime.
+func (w *witnesses) toAsk(o observed) *peer {
+	if w.latest != nil && w.seen >= min(o.limits.Witnesses, w.reporting) {
+		return w.latest
+	}
+	return w.next
+}
+
+// toAskMeanwhile returns a witness to ask about although another Node contradicts the
+// cloud, or nil. If the machine of that Node has just ended, the contradiction is soon
+// over. Then these answers count, and the next final check asks about one witness only,
+// so it hardly meets another machine that has just ended.
+func (w *witnesses) toAskMeanwhile(o observed) *peer {
+	if w.denied != 1 || o.now.Sub(w.contradicting.record.since) >= dyingFor || w.seen >= min(o.limits.Witnesses, w.reporting-w.denied) {
+		return nil
+	}
+	return w.next
+}
+
 // contradictionFor is the time for which deletions wait after a contradiction. After
 // that time, the cloud is asked about the contradicting Node again.
 const contradictionFor = 30 * time.Second
 
-// A Node of a machine that has just ended contradicts the cloud until
-// kube-controller-manager notices that its kubelet is silent, which takes less than
-// dyingFor. So until the denial is that old, held deletions check every lookAgainAfter
-// whether the kubelet has fallen silent. This makes no calls.
-const (
-	dyingFor       = time.Minute
-	lookAgainAfter = 5 * time.Second
-)
+// dyingFor is longer than kube-controller-manager needs to notice that a kubelet is
+// silent. Until then, the Node of a machine that has just ended contradicts the cloud. So
+// while a denial is younger than this, held deletions look every minDelay whether the
+// kubelet has fallen silent. This makes no calls.
+const dyingFor = time.Minute
 
 // contradictionIsFresh holds a Node if the cloud has just called another Node absent
 // although the kubelet of that Node reports. After contradictionFor, the final check
@@ -188,12 +215,12 @@ func (o observed) contradicted(w witnesses) *obstacle {
 	if !w.tooManyForeign {
 		ob.ends = r.since.Add(o.limits.ForeignAfter)
 	}
-	switch again, soon := r.tried.Add(contradictionFor), o.now.Add(lookAgainAfter); {
+	switch {
 	case w.tooManyForeign:
-	case o.now.Sub(r.since) < dyingFor && soon.Before(again):
-		ob.until = soon
+	case o.now.Sub(r.since) < dyingFor:
+		ob.until = o.now // The shortest wait follows.
 	default:
-		ob.until = again
+		ob.until = r.tried.Add(contradictionFor)
 	}
 	return ob
 }

@@ -17,7 +17,8 @@ func TestWitness(t *testing.T) {
 	rows := []row{
 		{name: "FinalCheckAsksAboutTheNodeFirst", peers: trusted, check: &check{}, want: "ask the cloud: the kubelet is silent: Ready is Unknown"},
 		{name: "WitnessesAreEnough", peers: trusted, want: "delete: the cloud says that the instance does not exist, and confirms 2 other Nodes"},
-		{name: "WitnessMustComeAfterTheLastAbsence", peers: peersOf(witness("w1", present, time.Second), witness("w2", present, 10*time.Second)), want: "ask about a witness: w2"},
+		{name: "WitnessMustComeAfterTheLastAbsence", peers: peersOf(witness("w1", present, time.Second), witness("w2", present, 10*time.Second)), want: "ask about a witness: w1"},
+		{name: "FailedWitnessIsNotAskedAgainForThat", limits: func(l *Limits) { l.Witnesses = 1 }, peers: peersOf(failedSince(witness("w1", present, time.Second), time.Second), witness("w2", present, 10*time.Second)), want: "ask about a witness: w2"},
 		{name: "WitnessesBeforeTheAbsenceDoNotCount", peers: peersOf(witness("w1", present, 0), witness("w2", present, time.Minute)), want: "ask about a witness: w2"},
 		{name: "NodeThatWasNeverAskedAboutIsNext", peers: peersOf(witness("w1", present, 0), unasked("w2"), witness("w3", present, 0, func(n *corev1.Node) { n.Name = "w1b" }, located(corev1.LabelTopologyRegion, "r2"))), want: "ask about a witness: w2"},
 		{name: "OneWitnessWhereThereIsNoOther", peers: peersOf(witness("w1", present, 0)), want: "delete: the cloud says that the instance does not exist, and confirms 1 other Nodes"},
@@ -71,9 +72,14 @@ func TestWitness(t *testing.T) {
 			name: "DenialByNameIsNoContradiction", node: nameless, peers: peersOf(witness("w1", absent, 0), witness("w2", present, 0)),
 			memory: gone(nameless, 4, 3*time.Minute, 0), want: "delete: the cloud says that the instance does not exist, and confirms 1 other Nodes",
 		},
-		{name: "DeniedNodeThatReportsHoldsAll", peers: peersOf(witness("w1", present, 0), witness("w2", present, 0), witness("w3", absent, 0)), want: "hold: CloudContradictsKubelet; again in 5s; event NodeDeletionHeld"},
+		{name: "DeniedNodeThatReportsHoldsAll", peers: peersOf(witness("w1", present, 0), witness("w2", present, 0), witness("w3", absent, 0)), want: "hold: CloudContradictsKubelet; again in 1s; event NodeDeletionHeld"},
+		{name: "OthersAreAskedAboutWhileADeniedNodeMayBeDying", peers: peersOf(unasked("w1"), witness("w3", absent, 0)), want: "ask about a witness: w1"},
+		{name: "OthersAreNotAskedAboutOnceADenialIsAMinuteOld", peers: peersOf(unasked("w1"), deniedFor(witness("w3", absent, 0), time.Minute)), want: "hold: CloudContradictsKubelet; again in 30s; event NodeDeletionHeld"},
+		{name: "OthersAreNotAskedAboutIfTwoAreDenied", peers: peersOf(unasked("w1"), witness("w2", absent, 0), witness("w3", absent, 0)), want: "hold: CloudContradictsKubelet; again in 1s; event NodeDeletionHeld"},
+		{name: "OthersAreAskedAboutOnceWhileADeniedNodeMayBeDying", peers: peersOf(witness("w1", present, 5*time.Second), deniedFor(witness("w3", absent, 0), 10*time.Second)), want: "hold: CloudContradictsKubelet; again in 1s; event NodeDeletionHeld"},
+		{name: "QuestionsWhileADeniedNodeMayBeDyingAreBounded", check: &check{asked: true, questions: 15}, peers: peersOf(unasked("w1"), witness("w3", absent, 0)), want: "hold: CloudContradictsKubelet; again in 1s; event NodeDeletionHeld"},
 		{name: "DeniedNodeIsAskedAboutAgainFirst", peers: peersOf(unasked("w1"), witness("w3", absent, time.Second)), want: "ask about a witness: w3"},
-		{name: "OneDeniedNodeIsEnoughToAskAbout", peers: peersOf(witness("w2", absent, 0), witness("w3", absent, time.Second)), want: "hold: CloudContradictsKubelet; again in 5s; event NodeDeletionHeld"},
+		{name: "OneDeniedNodeIsEnoughToAskAbout", peers: peersOf(witness("w2", absent, 0), witness("w3", absent, time.Second)), want: "hold: CloudContradictsKubelet; again in 1s; event NodeDeletionHeld"},
 		{
 			name: "DeniedNodeThatHasFallenSilentIsNoContradiction", peers: peersOf(
 				witness("w1", present, 0), witness("w2", present, 0), witness("w3", absent, 0, ready(corev1.ConditionUnknown, 0))),
@@ -93,7 +99,7 @@ func TestWitness(t *testing.T) {
 		},
 		{
 			name: "FreshDenialCountsAlthoughOthersAreSetAside", peers: peersOf(witness("w1", present, 0), witness("w3", absent, 0), rogue("r2", label(ownership.LabelExcludeRestricted, ""))),
-			memory: gone(n1, 10, time.Hour, 0), want: "hold: CloudContradictsKubelet; again in 5s; event NodeDeletionHeld",
+			memory: gone(n1, 10, time.Hour, 0), want: "hold: CloudContradictsKubelet; again in 1s; event NodeDeletionHeld",
 		},
 		{
 			name: "ConfirmationsBeforeTheDenialDoNotCount", peers: peersOf(witness("w1", present, 0), witness("w2", present, 11*time.Minute), foreign()),
@@ -241,11 +247,7 @@ func TestFreshContradictionHolds(t *testing.T) {
 	checkRows(t, []row{
 		{
 			name: "ContradictionHoldsWhileItIsFresh", memory: complete, peers: peersOf(witness("w1", absent, 20*time.Second)),
-			want: "hold: CloudContradictsKubelet; again in 5s; event NodeDeletionHeld",
-		},
-		{
-			name: "ContradictionIsLookedAtAgainBeforeItIsAskedAbout", memory: complete, peers: peersOf(witness("w1", absent, 27*time.Second)),
-			want: "hold: CloudContradictsKubelet; again in 3s; event NodeDeletionHeld",
+			want: "hold: CloudContradictsKubelet; again in 1s; event NodeDeletionHeld",
 		},
 		{
 			name: "ContradictionThatLastsAMinuteIsNoDeath", memory: complete, peers: peersOf(deniedFor(witness("w1", absent, 4*time.Second), time.Minute)),
