@@ -11,6 +11,7 @@ const (
 	AllInitialized  = "all initialised"
 	MedianNode      = "the median Node"
 	QuotaNeeds      = "the quota needs"
+	FirstGone       = "the first Node is gone"
 	NodesGone       = "their Nodes are gone"
 	GoneByThen      = "Nodes gone by then"
 	IdleCalls       = "cloud calls"

@@ -21,7 +21,6 @@ type Settings struct {
 	IdleFor      time.Duration
 	OutageFor    time.Duration
 	LieFor       time.Duration
-	MassLimit    time.Duration // longest time to wait for the deletions after a mass removal
 }
 
 // percent returns this percentage of the Nodes, at least one.
@@ -69,7 +68,10 @@ type Scenario struct {
 	// it runs side by side with others.
 	Alone, Quiet []contender.Name
 
-	run func(context.Context, *trial) error
+	// place returns the zone and the region of the n-th instance. If it is nil, the
+	// instances are spread over three zones.
+	place func(n int) (zone, region string)
+	run   func(context.Context, *trial) error
 }
 
 // sized returns the sizes of the scenario.
@@ -90,7 +92,7 @@ func (s Scenario) Explain(settings Settings) string { return s.What(s.sized(sett
 func All() []Scenario {
 	return slices.Concat(
 		withPlain(initialize), scales(), withPlain(idle), heartbeats(), driftings(),
-		[]Scenario{removal, massRemoval}, withPlain(outage), lies, []Scenario{failover},
+		removals(), withPlain(outage), lies, []Scenario{failover},
 		services(), withPlain(routesInit), []Scenario{listCache}, quotas())
 }
 

@@ -108,10 +108,13 @@ func (t *trial) join(ctx context.Context, size int, as makeNode) ([]simulator.In
 	t.joined += size
 	instances := make([]simulator.Instance, size)
 	nodes := make([]*corev1.Node, size)
+	place := t.scenario.place
+	if place == nil {
+		place = threeZones
+	}
 	err := cluster.Each(size, func(n int) (err error) {
-		instances[n], err = t.cloud.CreateInstance(ctx, simulator.Instance{
-			Name: fmt.Sprintf("node-%05d", first+n), Zone: "sim-1" + string("abc"[n%3]),
-		})
+		zone, region := place(first + n)
+		instances[n], err = t.cloud.CreateInstance(ctx, simulator.Instance{Name: fmt.Sprintf("node-%05d", first+n), Zone: zone, Region: region})
 		nodes[n] = as(instances[n], first+n, began)
 		return err
 	})
@@ -123,6 +126,8 @@ func (t *trial) join(ctx context.Context, size int, as makeNode) ([]simulator.In
 	}
 	return instances, nil
 }
+
+func threeZones(n int) (zone, region string) { return "sim-1" + string("abc"[n%3]), "sim-1" }
 
 // fleet creates all Nodes of the cluster and their instances. It returns when nobody
 // has written to the Nodes for two seconds.
@@ -295,6 +300,17 @@ func (t *trial) failure() error {
 		errs = append(errs, t.daemons[n-1].Err())
 	}
 	return errors.Join(errs...)
+}
+
+// firstGone returns a check of the Nodes. The check returns nil if one of the instances has
+// no Node.
+func firstGone(instances []simulator.Instance) func(map[string]*corev1.Node) error {
+	return func(nodes map[string]*corev1.Node) error {
+		if slices.ContainsFunc(instances, func(i simulator.Instance) bool { return nodes[i.Name] == nil }) {
+			return nil
+		}
+		return errors.New("all Nodes are left")
+	}
 }
 
 // gone returns a check of the Nodes. The check returns nil if none of the instances has a
