@@ -13,6 +13,8 @@ const (
 	QuotaNeeds      = "the quota needs"
 	FirstGone       = "the first Node is gone"
 	NodesGone       = "their Nodes are gone"
+	PodsBound       = "their Pods are bound elsewhere"
+	PodsMoved       = "their Pods run elsewhere"
 	GoneByThen      = "Nodes gone by then"
 	IdleCalls       = "cloud calls"
 	IdleCPU         = "CPU"

@@ -55,6 +55,9 @@ type Scenario struct {
 	// Quota is the profile of the cloud's request quota. If it is empty, the cloud has
 	// the quota of the settings.
 	Quota string
+	// Kubelets makes the control plane run a kubelet for each instance. Otherwise Nodes are
+	// plain objects.
+	Kubelets bool
 	// Flags returns the flags that differ from the contender's defaults.
 	Flags func(Settings, contender.Name) []string
 	// Size returns the sizes with which the scenario is run. If it is nil, the sizes of
@@ -92,7 +95,7 @@ func (s Scenario) Explain(settings Settings) string { return s.What(s.sized(sett
 func All() []Scenario {
 	return slices.Concat(
 		withPlain(initialize), scales(), withPlain(idle), heartbeats(), driftings(),
-		removals(), withPlain(outage), lies, []Scenario{failover},
+		removals(), []Scenario{storedPods}, withPlain(outage), lies, []Scenario{failover},
 		services(), withPlain(routesInit), []Scenario{listCache}, quotas())
 }
 
