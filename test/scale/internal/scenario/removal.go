@@ -28,7 +28,7 @@ type ending struct {
 	name    string
 	nodes   int           // size of the cluster, at most
 	percent int           // of the Nodes whose machines end, at least one
-	apart   time.Duration // from the end of a machine to the next one; 0 means all at once
+	apart   time.Duration // from the end of the first machine to that of the others; 0 means all at once
 	place   func(n int) (zone, region string)
 	taint   string // on the first Node, which ends
 	why     string // what the scenario is about
@@ -43,6 +43,8 @@ var endings = []ending{
 	{name: "two-deaths-5s", nodes: 50, percent: 4, apart: 5 * time.Second},
 	{name: "two-deaths-20s", nodes: 50, percent: 4, apart: 20 * time.Second},
 	{name: "two-deaths-30s", nodes: 50, percent: 4, apart: 30 * time.Second},
+	// When the other evidence about the first Node is complete, the second one still reports.
+	{name: "two-deaths-50s", nodes: 50, percent: 4, apart: 50 * time.Second},
 	{name: "last-of-a-region", nodes: 31, percent: 1, place: firstApart, why: "It was the only one of its region."},
 	{
 		name: "last-of-a-region-announced", nodes: 31, percent: 1, place: firstApart, taint: "ToBeDeletedByClusterAutoscaler",
@@ -77,7 +79,7 @@ func (e ending) what(s Settings) string {
 	case s.percent(e.percent) == 1:
 		text = fmt.Sprintf("One of %d machines ends, and %v later its kubelet counts as silent.", s.Nodes, unnoticed)
 	case e.apart > 0:
-		text = fmt.Sprintf("%d of %d machines end, one %v after the other. Each kubelet counts as silent %v later.", s.percent(e.percent), s.Nodes, e.apart, unnoticed)
+		text = fmt.Sprintf("Of %d machines one ends, and another one %v later. Each kubelet counts as silent %v after its machine has ended.", s.Nodes, e.apart, unnoticed)
 	}
 	if e.why != "" {
 		text += " " + e.why
@@ -111,20 +113,26 @@ func (t *trial) terminate(ctx context.Context, e ending) error {
 		return err
 	}
 	victims := spread(instances, t.percent(e.percent))
-	ended := t.clock.Now()
-	if err := t.inTurn(ctx, victims, e.apart, t.terminateAll); err != nil {
+	first, rest := victims, victims[len(victims):]
+	if e.apart > 0 {
+		first, rest = victims[:1], victims[1:]
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- t.endAfter(ctx, e.apart, rest) }()
+	if err := t.terminateAll(ctx, first); err != nil {
 		return err
 	}
-	if err := t.wait(ctx, unnoticed-t.clock.Since(ended)); err != nil {
+	if err := t.wait(ctx, unnoticed); err != nil {
 		return err
 	}
 	if err := t.begin(ctx); err != nil {
 		return err
 	}
-	silenced := make(chan error, 1)
-	go func() { silenced <- t.inTurn(ctx, victims, e.apart, t.silence) }()
+	if err := t.silence(ctx, first); err != nil {
+		return err
+	}
 	err = t.until(ctx, report.FirstGone, within, firstGone(victims))
-	if err := errors.Join(<-silenced, err); err != nil {
+	if err := errors.Join(<-ended, err); err != nil {
 		return err
 	}
 	if err := t.until(ctx, report.NodesGone, within, gone(victims)); err != nil {
@@ -138,22 +146,21 @@ func (t *trial) terminate(ctx context.Context, e ending) error {
 	return t.end(ctx)
 }
 
-// inTurn calls f with all instances at once, or with one after the other if they are apart.
-func (t *trial) inTurn(ctx context.Context, instances []simulator.Instance, apart time.Duration, f func(context.Context, []simulator.Instance) error) error {
-	if apart == 0 {
-		return f(ctx, instances)
+// endAfter ends machines after a pause. Later their kubelets fall silent.
+func (t *trial) endAfter(ctx context.Context, pause time.Duration, instances []simulator.Instance) error {
+	if len(instances) == 0 {
+		return nil
 	}
-	for n := range instances {
-		if n > 0 {
-			if err := t.wait(ctx, apart); err != nil {
-				return err
-			}
-		}
-		if err := f(ctx, instances[n:n+1]); err != nil {
-			return err
-		}
+	if err := t.wait(ctx, pause); err != nil {
+		return err
 	}
-	return nil
+	if err := t.terminateAll(ctx, instances); err != nil {
+		return err
+	}
+	if err := t.wait(ctx, unnoticed); err != nil {
+		return err
+	}
+	return t.silence(ctx, instances)
 }
 
 // terminateAll terminates the instances.
