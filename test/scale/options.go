@@ -154,7 +154,7 @@ func help(w io.Writer) error {
 by side: with a real control plane, a simulated cloud, and plain Node objects.
 
   make bench                                    everything with 500 Nodes and 100 Services
-  make bench NODES=5000 SERVICES=500            larger, about 25 minutes on two cores
+  make bench NODES=5000 SERVICES=500            larger, about an hour on two cores
   make bench ARGS="-scenario init,idle"         some scenarios
   make bench ARGS="-contender fairlead -fast-paths off"
 
