@@ -83,6 +83,9 @@ func (a *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case at.collection == "events": // Events are only traced.
 		return answer(r, http.StatusCreated, io.NopCloser(bytes.NewReader(body))), nil
+	case at.collection == "services" && r.URL.Query().Has("fieldSelector"):
+		_, at.name, _ = strings.Cut(r.URL.Query().Get("fieldSelector"), "=")
+		return a.services(r, at), nil
 	case r.Method == http.MethodGet && at.name == "":
 		return failure(r, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed), nil // Informers stream their lists, so no list request is expected.
 	case !exists:
@@ -98,6 +101,15 @@ func (a *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		current = a.store(at, changed)
 	}
 	return answer(r, http.StatusOK, io.NopCloser(bytes.NewReader(encoded(a.t, current)))), nil
+}
+
+// services answers a list request that selects a Service by its name. The caller holds mu.
+func (a *apiServer) services(r *http.Request, at place) *http.Response {
+	found := &corev1.ServiceList{}
+	if service, ok := a.objects["services/"+at.namespace+"/"+at.name].(*corev1.Service); ok {
+		found.Items = append(found.Items, *service)
+	}
+	return answer(r, http.StatusOK, io.NopCloser(bytes.NewReader(encoded(a.t, found))))
 }
 
 func answer(r *http.Request, status int, body io.ReadCloser) *http.Response {

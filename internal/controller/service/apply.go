@@ -156,11 +156,13 @@ func (c *Controller) call(ctx context.Context, key string, p plan) error {
 }
 
 // complete reads the Service from the API server if the cache has only a part of it,
-// because the provider must get all fields. If the plan for the Service that was read
-// is another one, complete returns an error that kube.IsStale recognises. Then the
-// informer will report the change.
+// because the provider must get all fields, and before each removal: the cache may show
+// an old view, and a provider that finds load balancers by name would remove the one of
+// a newer Service. If the plan for the Service that was read is another one, complete
+// returns an error that kube.IsStale recognises. Then the informer will report the
+// change.
 func (c *Controller) complete(ctx context.Context, key string, p plan) (plan, error) {
-	if p.orphaned || isWhole(p.service) {
+	if p.orphaned || isWhole(p.service) && p.do != remove {
 		return p, nil
 	}
 	live, err := c.services.Live(ctx, p.service)

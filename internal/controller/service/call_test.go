@@ -256,6 +256,44 @@ func TestServiceIsReadBeforeTheCall(t *testing.T) {
 	}
 }
 
+// A cache that lags shows a Service that is being deleted, although its name has been used
+// again: a provider that finds load balancers by name would remove the new one's.
+func TestNoRemovalByAnOldView(t *testing.T) {
+	deleted := func(s *corev1.Service) { s.DeletionTimestamp = new(metav1.Now()) }
+	for _, tt := range []struct {
+		name string
+		live []corev1.Service // while the view is old
+	}{
+		{name: "ReplacedUnderItsName", live: []corev1.Service{*balanced(finalized, func(s *corev1.Service) { s.UID = "newer" })}},
+		{name: "Gone"},
+		{name: "LivesAsWasSeenEarlier", live: []corev1.Service{*balanced(finalized)}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := begin(t, Config{}, balanced(finalized, deleted), host("a"))
+				defer func() { l.stop() }()
+				began := time.Now()
+				l.cluster.PrependReactor("list", "services", func(a clienttesting.Action) (bool, runtime.Object, error) {
+					isLive := !a.(clienttesting.ListAction).GetListRestrictions().Fields.Empty()
+					return isLive && time.Since(began) < time.Hour, &corev1.ServiceList{Items: tt.live}, nil
+				})
+				l.after(time.Hour - time.Minute)
+				l.change(func() {
+					if len(l.calls) > 0 {
+						t.Errorf("calls %v, want none", l.calls)
+					}
+				})
+				l.after(2 * time.Hour)
+				l.change(func() {
+					if want := list("delete s"); !slices.Equal(l.calls, want) {
+						t.Errorf("calls %v once the view is new, want %v", l.calls, want)
+					}
+				})
+			})
+		})
+	}
+}
+
 // The daemon remembers of a Service whose load balancer cannot be removed no more than the
 // informer keeps.
 func TestFailedRemovalOfALargeServiceIsRememberedWithoutItsBulk(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	informersv1 "k8s.io/client-go/informers/core/v1"
 	listersv1 "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/frame"
@@ -233,6 +234,7 @@ func (c *Controller) pass(ctx context.Context, key string, called bool) (loop.Re
 		switch {
 		case apierrors.IsNotFound(err), kube.IsStale(err):
 			// The Service is gone or was replaced. The informer will report that.
+			klog.FromContext(ctx).Info("Cached Service is older than that of the API server", "service", key, "next", p.do, "err", err)
 			return loop.Result{Retry: true}, nil
 		case err != nil:
 			return loop.Result{}, err

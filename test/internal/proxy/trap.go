@@ -112,6 +112,7 @@ type book struct {
 	requests []*Request // guarded by mu
 	traps    []*Trap    // those that have not caught a request yet; guarded by mu
 	caught   []*Trap    // those that have caught a request; guarded by mu
+	past     *past      // nil: all answers are of the present; guarded by mu
 }
 
 // enter records a request and returns the trap for it, if there is one. A request
@@ -146,6 +147,16 @@ func (b *book) leave(r *Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r.Ended = b.clock.Now()
+}
+
+// pastOf returns the past from which the request is answered, or nil.
+func (b *book) pastOf(r *http.Request) *past {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.past.concerns(r) {
+		return nil
+	}
+	return b.past
 }
 
 // cutAll cuts the requests of all traps.
