@@ -16,8 +16,8 @@ type record struct {
 	// asked is the time at which the last answered question began, and tried is the
 	// time at which the last question ended, whether it was answered or not.
 	asked, tried time.Time
-	// since is the time of the first answer "absent" after the last "present". It
-	// counts only while presence is absent.
+	// since is the time of the first answer "absent" after the last "present", or after a
+	// time without questions. It counts only while presence is absent.
 	since time.Time
 	// failed means that the last question had no answer.
 	failed bool
@@ -31,12 +31,24 @@ func (r record) with(a answer, now time.Time) record {
 	if a.presence == unknown {
 		return r
 	}
-	if r.presence != absent {
+	wasShort := r.asked.Sub(r.since) < foreignFor // and so cannot go on after a long time
+	if r.presence != absent || wasShort && a.asked.Sub(r.asked) >= foreignFor {
 		r.since = now
 	}
 	r.presence, r.asked = a.presence, a.asked
 	r.confirmed = r.confirmed || a.presence == present
 	return r
+}
+
+// foreignFor is the time after which the cloud is asked again about a foreign Node. A
+// denial that has not lasted for as long, and was not repeated for as long, begins again.
+const foreignFor = 10 * time.Minute
+
+// isForeign reports whether the cloud has denied the Node for so long that it must be
+// another provider's. A single answer says nothing about later times, and an old one
+// nothing about the present.
+func (r record) isForeign(l Limits, now time.Time) bool {
+	return r.presence == absent && r.asked.Sub(r.since) >= l.ForeignAfter && now.Sub(r.asked) < foreignFor
 }
 
 // witnesses sums up the facts about other Nodes that show whether the cloud's answers can
@@ -152,7 +164,8 @@ const failuresHoldFor = 10 * time.Minute
 // (Limits.Witnesses), because a faulty cloud might still list some of its instances.
 // Nodes for which all questions fail must not hold all deletions for ever. At once, they
 // are left out if they are fewer than those that the cloud confirms. After
-// failuresHoldFor, they are left out anyway.
+// failuresHoldFor, they are left out anyway. Until then, half of all candidates have to be
+// confirmed: if most kubelets are silent, the control plane may be cut off from them.
 func (w *witnesses) areEnough(o observed) bool {
 	needed := w.reporting
 	switch {
@@ -160,6 +173,9 @@ func (w *witnesses) areEnough(o observed) bool {
 		needed -= w.failed
 	case o.now.Sub(o.memory.evidence.since) >= failuresHoldFor:
 		needed -= w.failing
+	}
+	if o.now.Sub(o.memory.evidence.since) < failuresHoldFor {
+		needed = max(needed, (w.others+1)/2)
 	}
 	return w.seen >= min(o.limits.Witnesses, needed) && w.fresh > 0
 }
@@ -191,9 +207,13 @@ const contradictionFor = 30 * time.Second
 
 // dyingFor is longer than kube-controller-manager needs to notice that a kubelet is
 // silent. Until then, the Node of a machine that has just ended contradicts the cloud. So
-// while a denial is younger than this, held deletions look every minDelay whether the
+// while a denial is younger than this, held deletions look again and again whether the
 // kubelet has fallen silent. This makes no calls.
 const dyingFor = time.Minute
+
+// looksFor is the pause between two such looks for each absent Node, but a Node waits for
+// minDelay at least. So all Nodes together look 100 times a second at most.
+const looksFor = 10 * time.Millisecond
 
 // contradictionIsFresh holds a Node if the cloud has just called another Node absent
 // although the kubelet of that Node reports. After contradictionFor, the final check
@@ -215,12 +235,13 @@ func (o observed) contradicted(w witnesses) *obstacle {
 	if !w.tooManyForeign {
 		ob.ends = r.since.Add(o.limits.ForeignAfter)
 	}
-	switch {
+	soon := o.now.Add(time.Duration(o.peers.absentees.absent) * looksFor)
+	switch again := r.tried.Add(contradictionFor); {
 	case w.tooManyForeign:
-	case o.now.Sub(r.since) < dyingFor:
-		ob.until = o.now // The shortest wait follows.
+	case o.now.Sub(r.since) < dyingFor && soon.Before(again):
+		ob.until = soon
 	default:
-		ob.until = r.tried.Add(contradictionFor)
+		ob.until = again
 	}
 	return ob
 }
