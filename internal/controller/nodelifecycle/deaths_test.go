@@ -158,10 +158,22 @@ func TestManyRealDeathsDoNotWait(t *testing.T) {
 	for _, tt := range []struct {
 		gone, live int
 		within     time.Duration
-	}{{4, 6, time.Minute}, {9, 21, 2 * time.Minute}, {30, 70, 3 * time.Minute}, {120, 280, 4 * time.Minute}} {
+		leaving    int // number of Nodes that have ended before, as a taint announces
+	}{
+		{3, 7, time.Minute, 0},
+		{4, 6, time.Minute, 0},
+		{5, 30, time.Minute, 10},
+		{9, 21, 2 * time.Minute, 0},
+		{30, 70, 3 * time.Minute, 0},
+		{120, 280, 4 * time.Minute, 0},
+	} {
 		t.Run(fmt.Sprintf("%d of %d", tt.gone, tt.gone+tt.live), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				nodes, denied := fleet(tt.gone, 0, tt.live)
+				for n := range tt.leaving {
+					node := old(fmt.Sprint("leaving-", n), taint("karpenter.sh/disrupted"))
+					nodes, denied[node.Name] = append(nodes, node), true
+				}
 				r := beginRemovals(t, DefaultLimits(), nodes...)
 				defer func() { r.stop() }()
 				r.change(func() { r.absent = denied })
