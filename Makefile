@@ -80,7 +80,7 @@ test-skew: build bin/kubectl ## The daemon on the two older minors of Kubernetes
 examples: build ## The unchanged provider of AWS, linked and driven against a small EC2 of ours. It compiles for minutes, once.
 	cd examples/aws && $(GO) vet ./... && FAIRLEAD_BIN=$(BIN) $(TEST) -count=1 -parallel=8 -timeout=30m ./...
 
-bench: build bin/scale/bench bin/scale/fairlead bin/scale/upstream ## What everything costs, beside the community's skeleton. NODES=5000 SERVICES=500: a large cluster, 25 minutes. ARGS="-scenario init,idle": a part. ARGS=-h: more.
+bench: build bin/scale/bench bin/scale/fairlead bin/scale/upstream ## What everything costs, beside the community's skeleton. NODES=5000 SERVICES=500: a large cluster, an hour. ARGS="-scenario init,idle": a part. ARGS=-h: more.
 	@$(BIN)/scale/bench -bin $(BIN) -write-to $(or $(BENCH_TO),$(BIN)/bench) $(if $(NODES),-nodes=$(NODES)) $(if $(SERVICES),-services=$(SERVICES)) $(ARGS)
 
 bench-record: ## The same for docs/benchmarks, with what is made from it: two tables and the picture.

@@ -49,7 +49,6 @@ func flagSet(o *options, r *restriction) *flag.FlagSet {
 	fs.DurationVar(&o.settings.IdleFor, "idle-for", 5*time.Minute, "how long nothing happens in scenario idle; 5m is the period in which both refresh each Node")
 	fs.DurationVar(&o.settings.OutageFor, "outage-for", 2*time.Minute, "how long the outage lasts")
 	fs.DurationVar(&o.settings.LieFor, "lie-for", 90*time.Second, "how long the cloud lies, at most")
-	fs.DurationVar(&o.settings.MassLimit, "mass-removal-within", 4*time.Minute, "when to stop waiting in scenario mass-removal")
 	fs.IntVar(&o.sideBySide, "side-by-side", 0, "how many runs that mostly wait run at the same time; each takes 1 GB of memory, and 2 GB and a quarter of a core with 5,000 Nodes. 0: 10, and fewer with many Nodes, 4 with 5,000")
 	fs.StringVar(&o.writeTo, "write-to", "", "`folder` to write DATE-NAME.md and DATE-NAME.json to")
 	fs.StringVar(&o.name, "name", "", "`NAME` in the files of -write-to; empty for all, or the scenarios")
@@ -99,8 +98,8 @@ func (o *options) check() error {
 		return fmt.Errorf("-services must be between 1 and 5,000, not %d", s.Services)
 	case s.Quota < 1 || s.Burst < 1 || o.sideBySide < 0:
 		return errors.New("-quota and -quota-burst must be positive, -side-by-side must not be negative")
-	case min(s.Latency, s.IdleFor, s.OutageFor, s.LieFor, s.MassLimit) <= 0:
-		return errors.New("-latency, -idle-for, -outage-for, -lie-for and -mass-removal-within must be positive")
+	case min(s.Latency, s.IdleFor, s.OutageFor, s.LieFor) <= 0:
+		return errors.New("-latency, -idle-for, -outage-for and -lie-for must be positive")
 	case strings.ContainsAny(o.name, "/\\"):
 		return fmt.Errorf("-name is a part of a file name, not %q; -write-to is the folder", o.name)
 	}
@@ -155,7 +154,7 @@ func help(w io.Writer) error {
 by side: with a real control plane, a simulated cloud, and plain Node objects.
 
   make bench                                    everything with 500 Nodes and 100 Services
-  make bench NODES=5000 SERVICES=500            larger, about 25 minutes on two cores
+  make bench NODES=5000 SERVICES=500            larger, about an hour on two cores
   make bench ARGS="-scenario init,idle"         some scenarios
   make bench ARGS="-contender fairlead -fast-paths off"
 

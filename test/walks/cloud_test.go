@@ -23,6 +23,9 @@ type machine struct {
 	down      bool // stopped
 	rack      int  // the newest value of the label that the cloud gives it
 	reporting bool // its kubelet writes the status of the Node
+	// region and zone say where it is. born and ended are set in the walk of lies.
+	region, zone string
+	born, ended  time.Time
 }
 
 // balancer is a load balancer of the cloud.
@@ -40,6 +43,8 @@ type weather struct {
 	denies bool
 	// loses means that some changes and some replies to changes are lost.
 	loses bool
+	// lie says which instances the cloud shows; nil means those that exist.
+	lie   func(*machine) bool
 	takes time.Duration // of each call
 }
 
@@ -102,19 +107,27 @@ func (w *world) call(ctx context.Context) weather {
 	return now
 }
 
+// isShown reports whether the cloud says that the machine exists. The caller holds mu.
+func (w *world) isShown(m *machine) bool {
+	if w.weather.lie != nil {
+		return w.weather.lie(m)
+	}
+	return !m.gone
+}
+
 type instances struct{ w *world }
 
 // find returns the machine of a Node: the one with its provider ID or, if the Node
 // has none, the one with its name. The caller holds mu.
 func (w *world) find(n *corev1.Node) *machine {
 	if n.Spec.ProviderID != "" {
-		if m := w.machines[bare(n.Spec.ProviderID)]; m != nil && !m.gone {
+		if m := w.machines[bare(n.Spec.ProviderID)]; m != nil && w.isShown(m) {
 			return m
 		}
 		return nil
 	}
 	for _, m := range w.machines {
-		if m.name == n.Name && !m.gone {
+		if m.name == n.Name && w.isShown(m) {
 			return m
 		}
 	}
@@ -174,7 +187,7 @@ func (i instances) InstanceMetadata(ctx context.Context, n *corev1.Node) (*cloud
 // metadata returns the cloud's metadata of the machine.
 func (m machine) metadata() *cloudprovider.InstanceMetadata {
 	return &cloudprovider.InstanceMetadata{
-		ProviderID: "p://" + m.id, InstanceType: "small", Zone: "z1", Region: "r1",
+		ProviderID: "p://" + m.id, InstanceType: "small", Zone: m.zone, Region: m.region,
 		NodeAddresses:    []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.address}},
 		AdditionalLabels: map[string]string{rackLabel: rack(m.rack)},
 	}

@@ -181,7 +181,7 @@ func (w *world) joins(name string, k kind) {
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("u-" + id), CreationTimestamp: metav1.Now(), Labels: map[string]string{}},
 	}
-	trail := &nodeTrail{name: name, kind: k, machine: &machine{id: id, name: name, address: w.address(), rack: 1, reporting: true}}
+	trail := &nodeTrail{name: name, kind: k, machine: &machine{id: id, name: name, address: w.address(), rack: 1, reporting: true, region: "r1", zone: "z1"}}
 	switch k {
 	case ofCloud:
 		w.machines[id] = trail.machine

@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	paths = flag.Int("paths", 0, "how many paths TestWalk takes; 0 means 30 with -short, otherwise 300")
-	seed  = flag.Uint64("seed", 0, "the seed of the first path of TestWalk")
+	paths = flag.Int("paths", 0, "how many paths a test takes; 0 means 30 with -short, otherwise 300")
+	seed  = flag.Uint64("seed", 0, "the seed of the first path")
 )
 
 // TestWalk runs random sequences of events (paths) in the lives of Services and Nodes. In
@@ -19,7 +19,11 @@ var (
 // path, whenever the cloud works again, and at the end. If a path fails, the test prints
 // the path and its seed. Goroutines can run in another order the next time. So a race may
 // need several runs: go test ./test/walks -seed=N -paths=1 -count=20
-func TestWalk(t *testing.T) {
+func TestWalk(t *testing.T) { takePaths(t, walk) }
+
+// takePaths takes as many random paths as the flags say.
+func takePaths(t *testing.T, take func(t *testing.T, seed uint64)) {
+	t.Helper()
 	count := *paths
 	switch {
 	case count > 0:
@@ -30,7 +34,7 @@ func TestWalk(t *testing.T) {
 	}
 	for i := range uint64(count) { // count is not negative
 		t.Run(strconv.FormatUint(*seed+i, 10), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { walk(t, *seed+i) })
+			synctest.Test(t, func(t *testing.T) { take(t, *seed+i) })
 		})
 	}
 }
@@ -39,6 +43,7 @@ func TestWalk(t *testing.T) {
 func walk(t *testing.T, seed uint64) {
 	t.Helper()
 	w := newWorld(t, seed)
+	w.populate()
 	w.start()
 	const sections, steps = 2, 14
 	for range sections {
@@ -54,11 +59,16 @@ func walk(t *testing.T, seed uint64) {
 	if !w.hasFailed() {
 		w.ends()
 	}
+	w.finish()
+}
+
+// finish stops the daemon. If the path has failed, it prints the path.
+func (w *world) finish() {
 	if w.stop != nil {
 		w.stop()
 	}
 	time.Sleep(time.Minute) // A call to the provider may still wait for a timer, and no time passes once the test has returned.
-	if t.Failed() {
-		t.Logf("to repeat it: go test ./test/walks -seed=%d -paths=1\n%s", seed, strings.Join(w.path, "\n"))
+	if name, seed, _ := strings.Cut(w.t.Name(), "/"); w.t.Failed() {
+		w.t.Logf("to repeat it: go test ./test/walks -run '^%s$' -seed=%s -paths=1\n%s", name, seed, strings.Join(w.path, "\n"))
 	}
 }

@@ -59,8 +59,7 @@ type world struct {
 	routing  map[string]string           // the call under way about a route, by CIDR; guarded by mu
 }
 
-// newWorld returns a world with some Nodes and no Service. The daemon does not run
-// yet.
+// newWorld returns a world without Nodes and Services. The daemon does not run yet.
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
 	w := &world{
@@ -71,17 +70,21 @@ func newWorld(t *testing.T, seed uint64) *world {
 		table: map[string]string{}, routing: map[string]string{}, version: 1000, weather: fair, refusal: accepts,
 	}
 	w.mood = rand.New(rand.NewPCG(3, seed))
-	w.habits, w.hints = w.someHabits(), w.newHints()
-	w.pods = w.mood.IntN(2) == 0
+	w.hints = w.newHints()
 	w.cluster.PrependReactor("*", "nodes", w.serve)
 	w.cluster.PrependReactor("*", "services", w.serve)
+	return w
+}
+
+// populate gives the provider some quirks, and makes some Nodes.
+func (w *world) populate() {
+	w.habits, w.pods = w.someHabits(), w.mood.IntN(2) == 0
 	w.locked(func() {
 		w.happen("habits %s; batches %v, lists %v, watches %v; pods %v", w.habitNames(), w.hints.batches, w.hints.lists, w.hints.watches, w.pods)
 	})
 	for i := range 3 {
 		w.join(fmt.Sprintf("n%d", i), ofCloud)
 	}
-	return w
 }
 
 // groups lists groups of quirks. A provider has at most one quirk of each group.

@@ -108,17 +108,19 @@ func TestDeletionThatAStopCutsOffShowsNothing(t *testing.T) {
 	})
 }
 
-// The metrics count what a real pass does, and forget a Node that is gone.
+// The metrics count what a real pass does, and forget a Node that is gone or that exists.
 func TestMetricsOfPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := beginRemovals(t, DefaultLimits(), old("alien"), old("n1", providerID("q://n1")), old("w1", reports, providerID("q://w1")))
+		r := beginRemovals(t, DefaultLimits(), old("alien"), old("n1", providerID("q://n1")), old("back", providerID("q://back")), old("w1", reports, providerID("q://w1")))
 		defer func() { r.stop() }()
 		registry := metrics.NewKubeRegistry()
 		m := r.tested.metrics
 		registry.MustRegister(m.deleted, m.calls, m.duration)
 		registry.CustomMustRegister(m.held)
-		r.change(func() { r.absent["alien"], r.absent["n1"] = true, true })
-		r.after(time.Minute)
+		r.change(func() { r.absent["alien"], r.absent["n1"], r.absent["back"] = true, true, true })
+		r.after(20 * time.Second)
+		r.change(func() { r.absent["back"] = false })
+		r.after(40 * time.Second)
 		compare := func(want string, names ...string) {
 			t.Helper()
 			if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
@@ -133,6 +135,15 @@ fairlead_node_deletions_total 1
 # TYPE fairlead_node_deletions_held gauge
 fairlead_node_deletions_held{reason="ForeignProviderID"} 1
 `, "fairlead_node_deletions_held")
+		if n, err := testutil.GetCounterMetricValue(m.calls.WithLabelValues(string(callExists), "success")); int(n) != len(r.asked) || err != nil {
+			t.Errorf("%v of %d questions are counted, error %v", n, len(r.asked), err)
+		}
+		if n, err := testutil.GetCounterMetricValue(m.calls.WithLabelValues(string(callShutdown), "success")); n == 0 || err != nil {
+			t.Errorf("%v questions about the power are counted, error %v", n, err)
+		}
+		if n, err := testutil.GetHistogramMetricCount(m.duration.ObserverMetric); n == 0 || err != nil {
+			t.Errorf("the duration of %d passes is known, error %v", n, err)
+		}
 		if err := r.cluster.CoreV1().Nodes().Delete(t.Context(), "alien", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{}}); err != nil {
 			t.Fatal(err)
 		}

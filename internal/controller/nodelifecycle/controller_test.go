@@ -358,6 +358,44 @@ func TestDeletionThatConflictsIsDecidedAnew(t *testing.T) {
 	})
 }
 
+// The deletion is refused because the Node has changed: its kubelet reports again. A second
+// attempt would delete a healthy Node.
+func TestKubeletThatReportsDuringTheDeletionKeepsTheNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.absent["n1"] = true })
+		refused := false
+		r.on("delete", func(clienttesting.Action) (bool, runtime.Object, error) {
+			if refused {
+				return false, nil, nil
+			}
+			refused = true
+			return true, nil, errors.Join(r.cluster.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"), old("n1", reports), ""), conflict())
+		})
+		r.after(5 * time.Minute)
+		if r.expect("after it has reported", "n1", "w1", "w2", "w3"); !refused {
+			t.Error("no deletion was tried")
+		}
+	})
+}
+
+// An answer counts from the end of its question, however long that takes.
+func TestAnswerInTheFinalCheckCountsFromItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)
+		defer func() { r.stop() }()
+		r.change(func() { r.takes, r.absent["n1"], r.absent["w1"], r.absent["w2"] = 5*time.Second, true, true, true })
+		r.after(90 * time.Second)
+		r.tested.mu.Lock()
+		defer r.tested.mu.Unlock()
+		m := r.tested.memories["n1"]
+		if e := m.evidence; m.holding.reason != cloudContradictsKubelet.Name || e.answered.Sub(e.asked) < r.takes {
+			t.Errorf("held because of %q, asked at %v and answered at %v", m.holding.reason, e.asked, e.answered)
+		}
+	})
+}
+
 func TestDeletionThatIsRefusedIsShownOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := beginRemovals(t, DefaultLimits(), aliveAnd(old("n1"))...)

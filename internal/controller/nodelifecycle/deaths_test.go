@@ -40,13 +40,63 @@ func TestSecondDeathHoldsTheFirstUntilItIsNoticed(t *testing.T) {
 				r.expect("while w2 contradicts the cloud", "n1", "w1", "w2", "w3")
 				r.after(time.Second)
 				r.update("w2", ready(corev1.ConditionUnknown, time.Minute))
-				r.after(lookAgainAfter + 2*time.Second)
+				r.after(2 * time.Second)
 				r.expect("after w2 has fallen silent", "w1", "w2", "w3")
 				r.after(time.Minute)
 				r.expect("in the end", "w1", "w3")
 			})
 		})
 	}
+}
+
+// A machine that has just ended looks like one that a wrong list lacks: the cloud has
+// confirmed it before, and now denies it. In a small cluster, half of a list is enough for
+// that. So such a Node must not be left out, however young the denial is.
+func TestListThatLacksConfirmedNodesDeletesNothing(t *testing.T) {
+	for _, lacks := range [][]string{{"w2"}, {"w1", "w2"}} {
+		t.Run(fmt.Sprint(len(lacks)), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := beginRemovals(t, DefaultLimits(), aliveAnd(old("dead"), old("n1", reports))...)
+				defer func() { r.stop() }()
+				r.change(func() { r.absent["dead"] = true })
+				r.after(time.Minute)
+				r.expect("after the cloud has confirmed all others", "n1", "w1", "w2", "w3")
+				r.change(func() {
+					for _, name := range append(lacks, "n1") {
+						r.absent[name] = true
+					}
+				})
+				r.update("n1", ready(corev1.ConditionUnknown, time.Minute))
+				r.after(10 * time.Minute)
+				r.expect("while the list is wrong", "n1", "w1", "w2", "w3")
+			})
+		})
+	}
+}
+
+// Machines end one after the other, and each kubelet counts as reporting for a while. No
+// Node waits for more than one of them.
+func TestDeathsThatFollowEachOtherDoNotAddUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, _ := fleet(0, 0, 300)
+		r := beginRemovals(t, DefaultLimits(), nodes...)
+		defer func() { r.stop() }()
+		name := func(n int) string { return nodes[n*37%300].Name }
+		const deaths, every, bound = 60, 20 * time.Second, 75 * time.Second
+		for n := range deaths + 6 {
+			if n < deaths {
+				r.change(func() { r.absent[name(n)] = true })
+			}
+			r.after(notices % every)
+			if silent := n - int(notices/every); silent >= 0 && silent < deaths {
+				r.update(name(silent), ready(corev1.ConditionUnknown, time.Minute))
+			}
+			r.after(every - notices%every)
+			if due := n + 2 - int((notices+bound)/every); 300-len(r.names()) < min(due, deaths) {
+				t.Fatalf("%d Nodes are left after %d deaths, want at most %d", len(r.names()), n+1, 300-due)
+			}
+		}
+	})
 }
 
 // While a contradiction lasts, each held Node has a pass every few seconds, but the
@@ -108,10 +158,22 @@ func TestManyRealDeathsDoNotWait(t *testing.T) {
 	for _, tt := range []struct {
 		gone, live int
 		within     time.Duration
-	}{{4, 6, time.Minute}, {9, 21, 2 * time.Minute}, {30, 70, 3 * time.Minute}, {120, 280, 4 * time.Minute}} {
+		leaving    int // number of Nodes that have ended before, as a taint announces
+	}{
+		{3, 7, time.Minute, 0},
+		{4, 6, time.Minute, 0},
+		{5, 30, time.Minute, 10},
+		{9, 21, 2 * time.Minute, 0},
+		{30, 70, 3 * time.Minute, 0},
+		{120, 280, 4 * time.Minute, 0},
+	} {
 		t.Run(fmt.Sprintf("%d of %d", tt.gone, tt.gone+tt.live), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				nodes, denied := fleet(tt.gone, 0, tt.live)
+				for n := range tt.leaving {
+					node := old(fmt.Sprint("leaving-", n), taint("karpenter.sh/disrupted"))
+					nodes, denied[node.Name] = append(nodes, node), true
+				}
 				r := beginRemovals(t, DefaultLimits(), nodes...)
 				defer func() { r.stop() }()
 				r.change(func() { r.absent = denied })

@@ -83,6 +83,8 @@ func decideDeletion(o observed, c check) plan {
 		return removing(o, "the cloud says that the instance does not exist")
 	case w.contradicting != nil && w.contradicting.record.tried.Before(o.memory.evidence.answered):
 		return askingWitness(o, w.contradicting)
+	case w.contradicting != nil && c.mayAsk(o.limits) && w.toAskMeanwhile(o) != nil:
+		return askingWitness(o, w.toAskMeanwhile(o))
 	case w.contradicting != nil:
 		return heldInCheck(o, *o.contradicted(w))
 	case c.again:
@@ -95,7 +97,7 @@ func decideDeletion(o observed, c check) plan {
 	case w.areEnough(o):
 		return plan{do: askAgain, why: "the cloud may have recovered since it was asked about the Node", memory: o.memory}
 	case w.next != nil && c.mayAsk(o.limits):
-		return askingWitness(o, w.next)
+		return askingWitness(o, w.toAsk(o))
 	case o.isForeign() && c.mayAsk(o.limits) && o.reference() != nil:
 		return askingWitness(o, o.reference())
 	case o.isForeign() && (w.others > 0 || len(o.peers.confirmed) > 0):

@@ -98,6 +98,7 @@ type other struct {
 	node     *corev1.Node
 	presence presence
 	checked  bool
+	ago      time.Duration // of the last question
 	record   record
 }
 
@@ -117,11 +118,11 @@ func (c cluster) seenBy(o observed, isFinal bool) observed {
 		l.answers[n.node.Name] = answers{uid: n.node.UID, to: [2]*record{&n.record, &n.record}}
 		e := evidence{presence: n.presence}
 		if n.checked {
-			e.checkedAt = o.now
+			e.checkedAt = o.now.Add(-n.ago)
 		}
 		s.add(n.node, e, l)
 	}
-	o.peers = view{s, l, o.node, o.now, isFinal}.peers()
+	o.peers = view{s.whole(), l, o.node, o.memory.evidence.since, o.now, isFinal}.peers()
 	return o
 }
 

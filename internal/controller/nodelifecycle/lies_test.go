@@ -146,3 +146,64 @@ func TestCloudThatIsAMinuteBehindDeletesNothing(t *testing.T) {
 		r.expect("after an hour", "n1", "w1", "w2", "w3")
 	})
 }
+
+// Before the cloud lies, kubelets have been silent for a while, or the cloud has lied before.
+func TestLaterLieDeletesNothing(t *testing.T) {
+	silent := ready(corev1.ConditionUnknown, time.Minute)
+	for _, tt := range []struct {
+		name   string
+		denied int
+		before func(r *removals, lies func(bool))
+		then   func(r *removals)
+	}{
+		{"HalfOfTheZoneWasSilent", 5, func(r *removals, _ func(bool)) {
+			for n := range 5 {
+				r.update(fmt.Sprint("n", n), silent)
+				r.after(23 * time.Second)
+			}
+			r.after(10 * time.Minute)
+		}, func(*removals) {}},
+		{"AllWereSilentAndOneReports", 3, func(r *removals, _ func(bool)) {
+			for n := range 10 {
+				r.update(fmt.Sprint("n", n), silent)
+			}
+			r.after(10 * time.Minute)
+		}, func(r *removals) {
+			r.after(2 * time.Minute)
+			r.update("n5", reports)
+		}},
+		{"ContradictionOfAnEarlierLie", 2, func(r *removals, lies func(bool)) {
+			lies(true)
+			r.update("n0", silent)
+			r.after(time.Minute)
+			lies(false)
+			r.update("n0", reports)
+			r.after(20 * time.Minute)
+		}, func(r *removals) { r.update("n0", silent) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var nodes []*corev1.Node
+				for n := range 10 {
+					nodes = append(nodes, old(fmt.Sprint("n", n), reports))
+				}
+				r := beginRemovals(t, DefaultLimits(), nodes...)
+				defer func() { r.stop() }()
+				lies := func(does bool) {
+					r.change(func() {
+						for n := range tt.denied {
+							r.absent[fmt.Sprint("n", n)] = does
+						}
+					})
+				}
+				tt.before(r, lies)
+				lies(true)
+				tt.then(r)
+				r.after(6 * time.Minute)
+				if got := r.count("n"); got != 10 {
+					t.Errorf("%d healthy Nodes deleted", 10-got)
+				}
+			})
+		})
+	}
+}

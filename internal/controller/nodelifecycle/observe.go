@@ -158,7 +158,7 @@ func (c *Controller) view(node *corev1.Node) view {
 	if s := c.snapshot; s == nil || now.Sub(s.at) >= freshFor || now.Before(s.at) {
 		c.snapshot = c.count(now)
 	}
-	return view{snapshot: c.snapshot, ledger: c.ledger, node: node, now: now}
+	return view{snapshot: c.snapshot, ledger: c.ledger, node: node, since: c.memories[node.Name].evidence.about(node).since, now: now}
 }
 
 // peersOf returns the facts that the pass of this Node needs, gathered from all Nodes.
@@ -184,7 +184,7 @@ func (c *Controller) count(now time.Time) *snapshot {
 		node := obj.(*corev1.Node)
 		s.add(node, c.memories[node.Name].evidence.about(node), c.ledger)
 	}
-	return s
+	return s.whole()
 }
 
 // recordAnswer records the cloud's answer about a Node, for decisions about other

@@ -102,7 +102,7 @@ func TestGroupThatIsScaledToZero(t *testing.T) {
 		{"RegionAnnounced", 10, 40, leaving, 0, time.Minute},
 		{"RegionNotAnnounced", 10, 40, marked, 12 * time.Hour, 0},
 		{"OneNodeCluster", 1, 0, leaving, 10 * time.Minute, 11 * time.Minute},
-		{"Cluster", 10, 0, leaving, 10 * time.Minute, 12 * time.Minute},
+		{"Cluster", 10, 0, leaving, 10 * time.Minute, 11 * time.Minute},
 		{"ClusterNotAnnounced", 10, 0, marked, 12 * time.Hour, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

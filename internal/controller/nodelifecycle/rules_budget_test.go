@@ -27,6 +27,8 @@ func TestBudget(t *testing.T) {
 				return r
 			}(), want: "hold: TooManyAbsent; again in 1m0s; event NodeDeletionHeld",
 		},
+		{name: "NodesAboutWhichTheLastAnswerIsOlderCount", memory: complete, peers: foundAgo(41, 50, 30, 60, 70), want: "hold: TooManyAbsent; again in 1m0s; event NodeDeletionHeld"},
+		{name: "NodesAboutWhichTheLastAnswerIsNewerDoNotCount", memory: complete, peers: foundAgo(40, 39, 41, 40, 30), want: "enqueue for the final check: the absence is confirmed; again in 2m0s"},
 		{
 			name: "NodeItselfCounts", memory: complete, peers: func() cluster {
 				r := absentOf(3, 10)
@@ -112,4 +114,14 @@ func TestBudget(t *testing.T) {
 			}(), want: "enqueue for the final check: the absence is confirmed; again in 2m0s",
 		},
 	})
+}
+
+// foundAgo returns a cluster in which some Nodes are silent. The cloud said so many seconds
+// ago that they exist.
+func foundAgo(seconds ...int) cluster {
+	c := absentOf(len(seconds), 10)
+	for i, ago := range seconds {
+		c.nodes[i].presence, c.nodes[i].ago = present, time.Duration(ago)*time.Second
+	}
+	return c
 }

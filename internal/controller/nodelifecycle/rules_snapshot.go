@@ -21,9 +21,9 @@ type snapshot struct {
 	limits Limits
 	claim  ownership.Claim
 	groups map[cell]*group
-	// absent has the names of the silent Nodes whose removal is not announced, and says
-	// which of them count as absent.
-	absent map[string]bool
+	// found has the names of the silent Nodes that do not count as absent, although their
+	// removal is not announced, with the times at which the cloud was last asked about them.
+	found map[string]time.Time
 	// hasIDs means that at least one Node of this daemon has a provider ID.
 	hasIDs bool
 	// anyStays means that not all Nodes leave: at least one reports, or no taint announces
@@ -32,7 +32,7 @@ type snapshot struct {
 }
 
 func newSnapshot(limits Limits, claim ownership.Claim, now time.Time) *snapshot {
-	return &snapshot{at: now, limits: limits, claim: claim, groups: map[cell]*group{}, absent: map[string]bool{}}
+	return &snapshot{at: now, limits: limits, claim: claim, groups: map[cell]*group{}, found: map[string]time.Time{}}
 }
 
 // cell names the Nodes that share a budget and a zone.
@@ -91,7 +91,8 @@ func (p place) isNear(other place) bool {
 type group struct {
 	absentees
 
-	reporting int // number of Nodes whose kubelets report
+	reporting int         // number of Nodes whose kubelets report
+	found     []time.Time // as in the snapshot, in order
 	// reports has the Nodes that can be witnesses. silent has those that could be if their
 	// kubelets reported. It leaves out Nodes that the cloud calls absent.
 	reports, silent []*corev1.Node
@@ -136,11 +137,13 @@ func (s *snapshot) add(node *corev1.Node, e evidence, l *ledger) {
 // silent Nodes have not been asked about. The absence of announced Nodes is expected, and
 // that of Nodes whose machines were terminated is explained.
 func (s *snapshot) addSilent(g *group, node *corev1.Node, e evidence) {
-	if !s.limits.isAnnounced(node) && !e.isTerminated() {
-		s.absent[node.Name] = e.presence == absent || e.checkedAt.IsZero()
-		if s.absent[node.Name] {
-			g.absent++
-		}
+	switch {
+	case s.limits.isAnnounced(node), e.isTerminated():
+	case e.presence == absent, e.checkedAt.IsZero():
+		g.absent++
+	default:
+		s.found[node.Name] = e.checkedAt
+		g.found = append(g.found, e.checkedAt)
 	}
 	s.anyStays = s.anyStays || !s.limits.isTainted(node)
 	if e.presence != absent && !nodefact.IsUninitialized(node) {
@@ -148,15 +151,26 @@ func (s *snapshot) addSilent(g *group, node *corev1.Node, e evidence) {
 	}
 }
 
-// absentees counts the Nodes that share a budget with this Node. The Node itself counts as
-// absent, even if the snapshot does not have the cloud's answer yet.
-func (s *snapshot) absentees(node *corev1.Node) (a absentees) {
+// whole returns the snapshot after all Nodes have been added.
+func (s *snapshot) whole() *snapshot {
+	for _, g := range s.groups {
+		slices.SortFunc(g.found, time.Time.Compare)
+	}
+	return s
+}
+
+// absentees counts the Nodes that share a budget with this Node, which is absent since the
+// given time. Silent Nodes that the cloud was not asked about since then count as absent,
+// too: the cloud may deny them as well. So does the Node itself, even if the snapshot does
+// not have the cloud's answer yet.
+func (s *snapshot) absentees(node *corev1.Node, since time.Time) (a absentees) {
 	for in, g := range s.groups {
 		if in.kin == kinOf(node) {
-			a.absent, a.nodes = a.absent+g.absent, a.nodes+g.nodes
+			old, _ := slices.BinarySearchFunc(g.found, since, time.Time.Compare)
+			a.absent, a.nodes = a.absent+g.absent+old, a.nodes+g.nodes
 		}
 	}
-	if counted, maybe := s.absent[node.Name]; maybe && !counted {
+	if at, isCounted := s.found[node.Name]; isCounted && !at.Before(since) {
 		a.absent++
 	}
 	return a
@@ -168,7 +182,7 @@ type standing int
 const (
 	countsTrusted standing = iota // the cloud has not called it absent
 	countsDenied                  // the cloud calls it absent
-	countsForeign                 // the cloud has called it absent for so long that it must be another provider's Node
+	countsForeign                 // the cloud calls it absent again and again for so long that it must be another provider's Node
 )
 
 // peer is a Node whose kubelet reports, as the decision about another Node sees it.
@@ -204,9 +218,9 @@ type view struct {
 	*snapshot
 	*ledger
 
-	node    *corev1.Node
-	now     time.Time
-	isFinal bool
+	node       *corev1.Node
+	since, now time.Time // since is the time since which the Node is absent
+	isFinal    bool
 }
 
 // candidates returns the candidates in the places for which the function where returns
@@ -255,11 +269,11 @@ func (v view) isSame(other *corev1.Node) bool {
 func (v view) peer(other *corev1.Node) (p peer, counts bool) {
 	by := keyOf(v.node)
 	p = peer{other, countsTrusted, v.about(other, by)}
-	if p.record.presence == absent {
+	switch {
+	case p.record.isForeign(v.limits, v.now):
+		p.standing = countsForeign
+	case p.record.presence == absent:
 		p.standing = countsDenied
-		if v.now.Sub(p.record.since) >= v.limits.ForeignAfter {
-			p.standing = countsForeign
-		}
 	}
 	return p, !v.isSame(other) && (p.standing == countsTrusted || by == keyOf(other))
 }
@@ -334,7 +348,7 @@ type zoneView struct {
 // peers returns the facts for the decision.
 func (v view) peers() peers {
 	p := peers{
-		absentees: v.absentees(v.node), allLeave: !v.anyStays, hasIDs: v.hasIDs,
+		absentees: v.absentees(v.node, v.since), allLeave: !v.anyStays, hasIDs: v.hasIDs,
 		confirmed: maps.Clone(v.confirmed), recanted: v.recanted[kinOf(v.node)], deleted: v.deletedBefore(v.node, v.now),
 		isKnown: isMarked(v.node) || v.about(v.node, byID).confirmed, nameIsKnown: v.about(v.node, byName).confirmed,
 		candidates: v.candidates(placeOf(v.node).isNear),

@@ -106,7 +106,7 @@ func TestTerminatedNodesDoNotCountTowardsTheBudget(t *testing.T) {
 		}
 		s.add(old(fmt.Sprint("m", n)), e, newLedger())
 	}
-	if got := s.absentees(n1); got != (absentees{absent: 1, nodes: 5}) {
+	if got := s.absentees(n1, noon); got != (absentees{absent: 1, nodes: 5}) {
 		t.Errorf("%+v, want one of five", got)
 	}
 }

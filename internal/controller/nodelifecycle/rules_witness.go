@@ -16,8 +16,8 @@ type record struct {
 	// asked is the time at which the last answered question began, and tried is the
 	// time at which the last question ended, whether it was answered or not.
 	asked, tried time.Time
-	// since is the time of the first answer "absent" after the last "present". It
-	// counts only while presence is absent.
+	// since is the time of the first answer "absent" after the last "present", or after a
+	// time without questions. It counts only while presence is absent.
 	since time.Time
 	// failed means that the last question had no answer.
 	failed bool
@@ -31,12 +31,24 @@ func (r record) with(a answer, now time.Time) record {
 	if a.presence == unknown {
 		return r
 	}
-	if r.presence != absent {
+	wasShort := r.asked.Sub(r.since) < foreignFor // and so cannot go on after a long time
+	if r.presence != absent || wasShort && a.asked.Sub(r.asked) >= foreignFor {
 		r.since = now
 	}
 	r.presence, r.asked = a.presence, a.asked
 	r.confirmed = r.confirmed || a.presence == present
 	return r
+}
+
+// foreignFor is the time after which the cloud is asked again about a foreign Node. A
+// denial that has not lasted for as long, and was not repeated for as long, begins again.
+const foreignFor = 10 * time.Minute
+
+// isForeign reports whether the cloud has denied the Node for so long that it must be
+// another provider's. A single answer says nothing about later times, and an old one
+// nothing about the present.
+func (r record) isForeign(l Limits, now time.Time) bool {
+	return r.presence == absent && r.asked.Sub(r.since) >= l.ForeignAfter && now.Sub(r.asked) < foreignFor
 }
 
 // witnesses sums up the facts about other Nodes that show whether the cloud's answers can
@@ -52,6 +64,9 @@ type witnesses struct {
 	// there are several, it is the one that the cloud was asked about last. next is the
 	// witness to ask about next: the one that the cloud was asked about least recently.
 	contradicting, next *peer
+	// latest is the witness that was confirmed last, if it may be asked about next.
+	latest *peer
+	denied int // number of Nodes that the cloud calls absent although their kubelets report, without foreign Nodes
 	// foreign has the Nodes that the cloud has called absent for ForeignAfter or longer,
 	// although their kubelets report.
 	foreign []*peer
@@ -74,7 +89,7 @@ func (o observed) among(c candidates) witnesses {
 		case countsForeign:
 			w.foreign = append(w.foreign, p)
 		case countsDenied:
-			w.others, w.reporting = w.others+1, w.reporting+1
+			w.others, w.reporting, w.denied = w.others+1, w.reporting+1, w.denied+1
 			w.contradicting = later(w.contradicting, p)
 		case countsTrusted:
 			w.others, w.reporting = w.others+1, w.reporting+1
@@ -106,8 +121,14 @@ func (w *witnesses) trust(p *peer, from, answered time.Time) {
 	if r.presence == present && !r.asked.Before(answered) {
 		w.fresh++
 	}
-	if r.tried.Before(answered) && (w.next == nil || p.isOlder(w.next)) {
+	if !r.tried.Before(answered) {
+		return
+	}
+	if w.next == nil || p.isOlder(w.next) {
 		w.next = p
+	}
+	if r.presence == present && !r.failed {
+		w.latest = later(w.latest, p)
 	}
 }
 
@@ -143,7 +164,8 @@ const failuresHoldFor = 10 * time.Minute
 // (Limits.Witnesses), because a faulty cloud might still list some of its instances.
 // Nodes for which all questions fail must not hold all deletions for ever. At once, they
 // are left out if they are fewer than those that the cloud confirms. After
-// failuresHoldFor, they are left out anyway.
+// failuresHoldFor, they are left out anyway. Until then, half of all candidates have to be
+// confirmed: if most kubelets are silent, the control plane may be cut off from them.
 func (w *witnesses) areEnough(o observed) bool {
 	needed := w.reporting
 	switch {
@@ -152,21 +174,46 @@ func (w *witnesses) areEnough(o observed) bool {
 	case o.now.Sub(o.memory.evidence.since) >= failuresHoldFor:
 		needed -= w.failing
 	}
+	if o.now.Sub(o.memory.evidence.since) < failuresHoldFor {
+		needed = max(needed, (w.others+1)/2)
+	}
 	return w.seen >= min(o.limits.Witnesses, needed) && w.fresh > 0
+}
+
+// toAsk returns the witness to ask about next, or nil. If enough are confirmed, and only a
+// fresh answer is missing, it is the one that was confirmed last: of all machines, this
+// one is the least likely to have ended in the meantime.
+func (w *witnesses) toAsk(o observed) *peer {
+	if w.latest != nil && w.seen >= min(o.limits.Witnesses, w.reporting) {
+		return w.latest
+	}
+	return w.next
+}
+
+// toAskMeanwhile returns a witness to ask about although another Node contradicts the
+// cloud, or nil. If the machine of that Node has just ended, the contradiction is soon
+// over. Then these answers count, and the next final check asks about one witness only,
+// so it hardly meets another machine that has just ended.
+func (w *witnesses) toAskMeanwhile(o observed) *peer {
+	if w.denied != 1 || o.now.Sub(w.contradicting.record.since) >= dyingFor || w.seen >= min(o.limits.Witnesses, w.reporting-w.denied) {
+		return nil
+	}
+	return w.next
 }
 
 // contradictionFor is the time for which deletions wait after a contradiction. After
 // that time, the cloud is asked about the contradicting Node again.
 const contradictionFor = 30 * time.Second
 
-// A Node of a machine that has just ended contradicts the cloud until
-// kube-controller-manager notices that its kubelet is silent, which takes less than
-// dyingFor. So until the denial is that old, held deletions check every lookAgainAfter
-// whether the kubelet has fallen silent. This makes no calls.
-const (
-	dyingFor       = time.Minute
-	lookAgainAfter = 5 * time.Second
-)
+// dyingFor is longer than kube-controller-manager needs to notice that a kubelet is
+// silent. Until then, the Node of a machine that has just ended contradicts the cloud. So
+// while a denial is younger than this, held deletions look again and again whether the
+// kubelet has fallen silent. This makes no calls.
+const dyingFor = time.Minute
+
+// looksFor is the pause between two such looks for each absent Node, but a Node waits for
+// minDelay at least. So all Nodes together look 100 times a second at most.
+const looksFor = 10 * time.Millisecond
 
 // contradictionIsFresh holds a Node if the cloud has just called another Node absent
 // although the kubelet of that Node reports. After contradictionFor, the final check
@@ -188,7 +235,8 @@ func (o observed) contradicted(w witnesses) *obstacle {
 	if !w.tooManyForeign {
 		ob.ends = r.since.Add(o.limits.ForeignAfter)
 	}
-	switch again, soon := r.tried.Add(contradictionFor), o.now.Add(lookAgainAfter); {
+	soon := o.now.Add(time.Duration(o.peers.absentees.absent) * looksFor)
+	switch again := r.tried.Add(contradictionFor); {
 	case w.tooManyForeign:
 	case o.now.Sub(r.since) < dyingFor && soon.Before(again):
 		ob.until = soon

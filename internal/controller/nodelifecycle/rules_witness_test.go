@@ -17,9 +17,19 @@ func TestWitness(t *testing.T) {
 	rows := []row{
 		{name: "FinalCheckAsksAboutTheNodeFirst", peers: trusted, check: &check{}, want: "ask the cloud: the kubelet is silent: Ready is Unknown"},
 		{name: "WitnessesAreEnough", peers: trusted, want: "delete: the cloud says that the instance does not exist, and confirms 2 other Nodes"},
-		{name: "WitnessMustComeAfterTheLastAbsence", peers: peersOf(witness("w1", present, time.Second), witness("w2", present, 10*time.Second)), want: "ask about a witness: w2"},
+		{name: "WitnessMustComeAfterTheLastAbsence", peers: peersOf(witness("w1", present, time.Second), witness("w2", present, 10*time.Second)), want: "ask about a witness: w1"},
+		{name: "FailedWitnessIsNotAskedAgainForThat", limits: func(l *Limits) { l.Witnesses = 1 }, peers: peersOf(failedSince(witness("w1", present, time.Second), time.Second), witness("w2", present, 10*time.Second)), want: "ask about a witness: w2"},
 		{name: "WitnessesBeforeTheAbsenceDoNotCount", peers: peersOf(witness("w1", present, 0), witness("w2", present, time.Minute)), want: "ask about a witness: w2"},
 		{name: "NodeThatWasNeverAskedAboutIsNext", peers: peersOf(witness("w1", present, 0), unasked("w2"), witness("w3", present, 0, func(n *corev1.Node) { n.Name = "w1b" }, located(corev1.LabelTopologyRegion, "r2"))), want: "ask about a witness: w2"},
+		{name: "TwoOfThreeOthersAreSilent", peers: peersOf(witness("w1", present, 0), silentNode(present, true), silentNode(present, true)), want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld"},
+		{
+			name: "TwoOfThreeOthersAreSilentForTenMinutes", memory: gone(n1, 10, 10*time.Minute, 0), peers: peersOf(witness("w1", present, 0), silentNode(present, true), silentNode(present, true)),
+			want: "delete: the cloud says that the instance does not exist, and confirms 1 other Nodes",
+		},
+		{
+			name: "OneOfTwoOthersIsSilent", peers: peersOf(witness("w1", present, 0), silentNode(present, true)),
+			want: "delete: the cloud says that the instance does not exist, and confirms 1 other Nodes",
+		},
 		{name: "OneWitnessWhereThereIsNoOther", peers: peersOf(witness("w1", present, 0)), want: "delete: the cloud says that the instance does not exist, and confirms 1 other Nodes"},
 		{name: "SilentNodeIsNoWitness", peers: peersOf(witness("w1", present, 0, ready(corev1.ConditionUnknown, 0))), want: "hold: NoWitness; again in 1m0s; event NodeDeletionHeld"},
 		{name: "SilentNodeIsNotAskedAbout", peers: peersOf(unasked("a", ready(corev1.ConditionUnknown, 0)), unasked("w1")), want: "ask about a witness: w1"},
@@ -71,9 +81,14 @@ func TestWitness(t *testing.T) {
 			name: "DenialByNameIsNoContradiction", node: nameless, peers: peersOf(witness("w1", absent, 0), witness("w2", present, 0)),
 			memory: gone(nameless, 4, 3*time.Minute, 0), want: "delete: the cloud says that the instance does not exist, and confirms 1 other Nodes",
 		},
-		{name: "DeniedNodeThatReportsHoldsAll", peers: peersOf(witness("w1", present, 0), witness("w2", present, 0), witness("w3", absent, 0)), want: "hold: CloudContradictsKubelet; again in 5s; event NodeDeletionHeld"},
+		{name: "DeniedNodeThatReportsHoldsAll", peers: peersOf(witness("w1", present, 0), witness("w2", present, 0), witness("w3", absent, 0)), want: "hold: CloudContradictsKubelet; again in 1s; event NodeDeletionHeld"},
+		{name: "OthersAreAskedAboutWhileADeniedNodeMayBeDying", peers: peersOf(unasked("w1"), witness("w3", absent, 0)), want: "ask about a witness: w1"},
+		{name: "OthersAreNotAskedAboutOnceADenialIsAMinuteOld", peers: peersOf(unasked("w1"), deniedFor(witness("w3", absent, 0), time.Minute)), want: "hold: CloudContradictsKubelet; again in 30s; event NodeDeletionHeld"},
+		{name: "OthersAreNotAskedAboutIfTwoAreDenied", peers: peersOf(unasked("w1"), witness("w2", absent, 0), witness("w3", absent, 0)), want: "hold: CloudContradictsKubelet; again in 1s; event NodeDeletionHeld"},
+		{name: "OthersAreAskedAboutOnceWhileADeniedNodeMayBeDying", peers: peersOf(witness("w1", present, 5*time.Second), deniedFor(witness("w3", absent, 0), 10*time.Second)), want: "hold: CloudContradictsKubelet; again in 1s; event NodeDeletionHeld"},
+		{name: "QuestionsWhileADeniedNodeMayBeDyingAreBounded", check: &check{asked: true, questions: 15}, peers: peersOf(unasked("w1"), witness("w3", absent, 0)), want: "hold: CloudContradictsKubelet; again in 1s; event NodeDeletionHeld"},
 		{name: "DeniedNodeIsAskedAboutAgainFirst", peers: peersOf(unasked("w1"), witness("w3", absent, time.Second)), want: "ask about a witness: w3"},
-		{name: "OneDeniedNodeIsEnoughToAskAbout", peers: peersOf(witness("w2", absent, 0), witness("w3", absent, time.Second)), want: "hold: CloudContradictsKubelet; again in 5s; event NodeDeletionHeld"},
+		{name: "OneDeniedNodeIsEnoughToAskAbout", peers: peersOf(witness("w2", absent, 0), witness("w3", absent, time.Second)), want: "hold: CloudContradictsKubelet; again in 1s; event NodeDeletionHeld"},
 		{
 			name: "DeniedNodeThatHasFallenSilentIsNoContradiction", peers: peersOf(
 				witness("w1", present, 0), witness("w2", present, 0), witness("w3", absent, 0, ready(corev1.ConditionUnknown, 0))),
@@ -93,7 +108,7 @@ func TestWitness(t *testing.T) {
 		},
 		{
 			name: "FreshDenialCountsAlthoughOthersAreSetAside", peers: peersOf(witness("w1", present, 0), witness("w3", absent, 0), rogue("r2", label(ownership.LabelExcludeRestricted, ""))),
-			memory: gone(n1, 10, time.Hour, 0), want: "hold: CloudContradictsKubelet; again in 5s; event NodeDeletionHeld",
+			memory: gone(n1, 10, time.Hour, 0), want: "hold: CloudContradictsKubelet; again in 1s; event NodeDeletionHeld",
 		},
 		{
 			name: "ConfirmationsBeforeTheDenialDoNotCount", peers: peersOf(witness("w1", present, 0), witness("w2", present, 11*time.Minute), foreign()),
@@ -241,11 +256,14 @@ func TestFreshContradictionHolds(t *testing.T) {
 	checkRows(t, []row{
 		{
 			name: "ContradictionHoldsWhileItIsFresh", memory: complete, peers: peersOf(witness("w1", absent, 20*time.Second)),
-			want: "hold: CloudContradictsKubelet; again in 5s; event NodeDeletionHeld",
+			want: "hold: CloudContradictsKubelet; again in 1s; event NodeDeletionHeld",
 		},
 		{
-			name: "ContradictionIsLookedAtAgainBeforeItIsAskedAbout", memory: complete, peers: peersOf(witness("w1", absent, 27*time.Second)),
-			want: "hold: CloudContradictsKubelet; again in 3s; event NodeDeletionHeld",
+			name: "ManyHeldNodesLookAtItLessOften", memory: complete, peers: func() cluster {
+				c := absentOf(300, 4000)
+				c.nodes = append(c.nodes, witness("w1", absent, 20*time.Second))
+				return c
+			}(), want: "hold: CloudContradictsKubelet; again in 3s; event NodeDeletionHeld",
 		},
 		{
 			name: "ContradictionThatLastsAMinuteIsNoDeath", memory: complete, peers: peersOf(deniedFor(witness("w1", absent, 4*time.Second), time.Minute)),
@@ -271,12 +289,19 @@ func TestFreshContradictionHolds(t *testing.T) {
 
 func TestRecordRemembersTheFirstDenial(t *testing.T) {
 	at := func(m int) time.Time { return noon.Add(time.Duration(m) * time.Minute) }
-	s := record{}.with(said(absent), at(1)).with(fails("CloudDenied"), at(2)).with(said(absent), at(3))
+	s := record{}.with(answer{presence: absent, asked: at(1)}, at(1)).with(fails("CloudDenied"), at(2)).with(answer{presence: absent, asked: at(3)}, at(3))
 	if s.presence != absent || !s.since.Equal(at(1)) || !s.tried.Equal(at(3)) {
 		t.Errorf("%+v, want to be absent since the first denial", s)
 	}
-	if s = s.with(said(present), at(4)).with(said(absent), at(5)); !s.since.Equal(at(5)) {
+	if s = s.with(said(present), at(4)).with(answer{presence: absent, asked: at(5)}, at(5)); !s.since.Equal(at(5)) {
 		t.Errorf("%+v, want to be absent since the denial after the last answer that said present", s)
+	}
+	if s = s.with(answer{presence: absent, asked: at(20)}, at(20)); !s.since.Equal(at(20)) {
+		t.Errorf("%+v, want to be absent since the denial after a long time without questions", s)
+	}
+	s.since = at(10)
+	if s = s.with(answer{presence: absent, asked: at(60)}, at(60)); !s.since.Equal(at(10)) {
+		t.Errorf("%+v, want to be absent since the first denial, because it has lasted for long", s)
 	}
 }
 

@@ -270,7 +270,7 @@ func TestRemovalWalk(t *testing.T) {
 // ends makes steps in which the cloud calls the Node absent, until the Node is deleted.
 func (w *removalWorld) ends(t *testing.T) {
 	t.Helper()
-	const bound = 20 // passes
+	const bound = 60 // passes, of which there is one each second while a contradiction is fresh
 	began := w.now
 	for range bound {
 		w.step(t, isAbsent)

@@ -45,6 +45,7 @@ func Run(ctx context.Context, o child.KubeletOptions) error {
 		flags(o), config, client, heartbeats,
 		&cadvisor.Fake{NodeName: o.Node}, crifake.NewFakeImageService(), newRuntime(o.NetworkFile), cm.NewStubContainerManager(),
 	)
+	hollow.KubeletDeps.VolumePlugins = withVolumes(hollow.KubeletDeps.VolumePlugins)
 	if o.ServingCertificate {
 		hollow.KubeletDeps.TLSOptions = &kubeletserver.TLSOptions{MinVersion: tls.VersionTLS12}
 	}
@@ -108,7 +109,6 @@ func configuration(o child.KubeletOptions) (*kubeletconfig.KubeletConfiguration,
 	c.CgroupsPerQOS = false
 	c.EnforceNodeAllocatable = nil
 	c.KubeletCgroups = ""
-	c.EnableControllerAttachDetach = false
 	c.MaxOpenFiles = 1024
 	c.ContainerRuntimeEndpoint = "" // the runtime is part of this process
 	c.ImageServiceEndpoint = ""

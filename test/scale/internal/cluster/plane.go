@@ -39,17 +39,22 @@ type Plane struct {
 	playground *process.Process
 }
 
-// Start starts a control plane. Its files go to dir.
-func Start(ctx context.Context, program, dir string) (p *Plane, err error) {
+// Start starts a control plane. Its files go to dir. If there is the URL of a cloud, each of
+// its instances gets a kubelet.
+func Start(ctx context.Context, program, dir, cloud string) (p *Plane, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
 	p = &Plane{}
-	p.playground, err = process.Start(dir, program, "up", "--output=json", "--nodes=0", "--audit-log", "--data-dir="+filepath.Join(dir, "cluster"),
-		"--cluster-cidr="+PodCIDRs,
-		"--node-monitor-grace-period=1h",               // Nodes without kubelets stay as they are
+	nodes := []string{"--cloud=" + cloud}
+	if cloud == "" {
+		nodes = []string{"--nodes=0", "--node-monitor-grace-period=1h"} // Nodes without kubelets stay as they are
+	}
+	p.playground, err = process.Start(dir, append([]string{
+		program, "up", "--output=json", "--audit-log", "--data-dir=" + filepath.Join(dir, "cluster"),
+		"--cluster-cidr=" + PodCIDRs,
 		"--apiserver-arg=--max-requests-inflight=2000", // the benchmark's own requests must not slow the daemons down
 		"--apiserver-arg=--audit-log-maxsize=10000",    // in MB; a rotation would lose requests
-	)
+	}, nodes...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -75,6 +75,11 @@ func underLinode(name string, took time.Duration, refused int) report.Row {
 	}}
 }
 
+// removing returns the row of a contender in a scenario in which machines end.
+func removing(scenario, name string, took time.Duration) report.Row {
+	return report.Row{Scenario: scenario, Contender: name, Outcome: []report.Fact{report.Took(report.NodesGone, took)}}
+}
+
 func sample() Results {
 	return Results{
 		{Name: "new", Report: report.Report{Date: "2026-01-03T00:00:00Z", Machine: report.Machine{Cores: 2}, Flags: map[string]string{"latency": "30ms", "quota": "100"}, Rows: []report.Row{
@@ -87,11 +92,12 @@ func sample() Results {
 			initialising("init", "fairlead", 500, 9*time.Second),
 			{Scenario: "idle", Contender: "fairlead", Outcome: []report.Fact{report.Quantity(report.IdleCalls, 2, "a minute")}},
 			{Scenario: "idle", Contender: "skeleton", Outcome: []report.Fact{report.Quantity(report.IdleCalls, 1000, "a minute")}},
-			{Scenario: "mass-removal", Contender: "fairlead", Flags: []string{"--node-deletion-over-budget-after=30s"}, Outcome: []report.Fact{{What: report.NodesGone, NotWithin: 240}, report.Number(report.GoneByThen, 157, 300)}},
-			{Scenario: "mass-removal", Contender: "skeleton", Outcome: []report.Fact{report.Took(report.NodesGone, 30*time.Second)}},
-			{Scenario: "removal", Contender: "fairlead", Flags: []string{"--node-deletion-young-age=0s"}, Outcome: []report.Fact{report.Took(report.NodesGone, 33*time.Second)}},
+			removing("last-of-a-region", "fairlead", 601*time.Second), removing("last-of-a-region", "skeleton", 2*time.Second),
+			removing("last-of-a-region-announced", "fairlead", 31*time.Second), removing("last-of-a-region-announced", "skeleton", 3*time.Second),
+			{Scenario: "mass-removal", Contender: "fairlead", Outcome: []report.Fact{report.Took(report.FirstGone, 10*time.Minute), {What: report.NodesGone, NotWithin: 2400}}},
+			removing("removal", "fairlead", 34*time.Second), removing("spot-storm-10", "fairlead", 31*time.Second),
 			{Scenario: "drift", Contender: "fairlead", Flags: []string{"--node-status-update-frequency=10s"}},
-			{Scenario: "lies-404-few", Contender: "fairlead"},
+			{Scenario: "lies-404-few", Contender: "fairlead", Flags: []string{"--node-deletion-young-age=0s"}},
 			{Scenario: "lies-404-few", Contender: "skeleton", HealthyNodesDeleted: 50},
 			{Scenario: "lies-404-all", Contender: "fairlead"},
 			{Scenario: "lies-404-all", Contender: "skeleton", HealthyNodesDeleted: 500},
@@ -109,7 +115,8 @@ func TestTable(t *testing.T) {
 		"NotMeasuredIsADash":     "| 5,000 nodes initialised with a provider without fast paths (the quota alone needs 48.0 s) | 49.0 s, half of them 24.5 s, calls: 5,000 | – |\n",
 		"AFailedRunCountsAsNone": "| cloud calls in an idle minute, 500 nodes | 2.00 a minute | 1000 a minute |\n",
 		"SizeOfAnOldResult":      "with 50 kubelets silent, with all 500 silent | **0**, **0** | 50, 500 |\n",
-		"NotDoneSaysHowMany":     "for 10 minutes, here with `--node-deletion-over-budget-after=30s`, then deletes 10 % a minute) | not within 240 s, by then 157 of 300 | 30.0 s |\n",
+		"NotDoneInTime":          "then deletes 10 % a minute) | 600 s, not within 2400 s | – |\n",
+		"SeveralScenarios":       "nothing has: its node is gone | 31.0 s; 601 s | 3.0 s; 2.0 s |\n",
 		"ATimeAndAShareOfTheQuota": "| under linode's quota, used up at the start: 300 nodes initialised (the quota alone needs 176 s); idle use of the quota; an hour later 20 Services, one node; " +
 			"refused calls | 180 s; 7.7 %; 12.0 s, 1.0 s; 1 | 900 s; 7.7 %; 12.0 s, 1.0 s; 4,000 |\n",
 		"AMultipleOfTheIdleTime":  "| cloud calls in 10 idle minutes, with a provider that keeps its list of 1,000 instances for 10 s | 1,200 | – |\n",
@@ -124,7 +131,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: %q is missing in\n%s", name, want, got)
 		}
 	}
-	if strings.Contains(got, "SIGTERM") || strings.Contains(got, "ec2") {
+	if strings.Contains(got, "SIGTERM") || strings.Contains(got, "limited rate") || strings.Contains(got, "ec2") {
 		t.Errorf("what nobody has measured has no line:\n%s", got)
 	}
 }

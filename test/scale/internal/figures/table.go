@@ -32,9 +32,10 @@ func headlines() []line {
 		{[]string{"outage"}, sized("outage of the cloud, %s nodes: calls in it, and after its end until all is done that waited"), facts(report.OutageCalls, report.OutageOver)},
 		{[]string{"services-create"}, exposing("%s Services created at once have their addresses"), facts(report.AllExposed)},
 		{[]string{"routes-init"}, sized("%s nodes get routes"), routed},
-		{[]string{"removal"}, func(f ...found) string {
-			return fmt.Sprintf("%d instances terminated: their nodes are gone (Fairlead asks three times over 30 s)", f[0].nodes/20)
-		}, removed},
+		{[]string{"removal", "spot-storm-10", "spot-storm-100"}, func(f ...found) string {
+			return fmt.Sprintf("%d of %d machines end at once; %d of %d; %d of %d: their nodes are gone (Fairlead asks three times over 30 s, then deletes at a limited rate)",
+				f[0].nodes/20, f[0].nodes, f[1].nodes*4/10, f[1].nodes, f[2].nodes*3/10, f[2].nodes)
+		}, each(report.NodesGone)},
 	}
 }
 
@@ -55,9 +56,18 @@ func lines() []line {
 			return fmt.Sprintf("addresses of %d of %s instances change in the cloud: their nodes show it", min(f[0].nodes/20, 50), report.Grouped(f[0].nodes))
 		}, facts(report.AddressesFollow)},
 		{[]string{"mass-removal"}, func(f ...found) string {
-			return fmt.Sprintf("%d of %d instances terminated at once: their nodes are gone (Fairlead holds them on purpose for 10 minutes%s, then deletes 10 %% a minute)",
-				f[0].nodes*6/10, f[0].nodes, f[0].with(", here with `--node-deletion-over-budget-after=", "--node-deletion-over-budget-after", "`"))
-		}, removed},
+			return fmt.Sprintf("%d of %d machines end at once, most of each zone: the first node is gone, all are (Fairlead holds them on purpose for 10 minutes, then deletes 10 %% a minute)",
+				f[0].nodes*6/10, f[0].nodes)
+		}, each(report.FirstGone, report.NodesGone)},
+		{[]string{"two-deaths-5s", "two-deaths-20s", "two-deaths-30s", "two-deaths-50s"}, func(f ...found) string {
+			return fmt.Sprintf("one of %d machines ends, and another one 5 s later; 20 s; 30 s; 50 s: the first node is gone, both are", f[0].nodes)
+		}, each(report.FirstGone, report.NodesGone)},
+		{[]string{"last-of-a-region-announced", "last-of-a-region"}, func(...found) string {
+			return "the last machine of a region ends, and a taint has announced it; nothing has: its node is gone"
+		}, each(report.NodesGone)},
+		{[]string{"spot-storm-pods"}, func(f ...found) string {
+			return fmt.Sprintf("4 of %d machines of a zone end, and with them pods of a StatefulSet with volumes: their nodes are gone, the pods are bound to others, the pods run", f[0].nodes/2)
+		}, each(report.NodesGone, report.PodsBound, report.PodsMoved)},
 		{[]string{"failover"}, func(...found) string { return "leader stopped by SIGTERM: the other replica has taken over" }, facts(report.AfterSIGTERM)},
 		{[]string{"failover"}, func(...found) string {
 			return "leader killed by SIGKILL: the other has taken over, when the lease is over"
@@ -155,16 +165,6 @@ func deleted(rows ...report.Row) string {
 	return strings.Join(texts, ", ")
 }
 
-// removed returns a text that says after what time the Nodes were gone. If some Nodes
-// were left, the text also says how many were gone.
-func removed(rows ...report.Row) string {
-	text := fact(rows[0], report.NodesGone)
-	if n := fact(rows[0], report.GoneByThen); n != "" {
-		text += ", by then " + n
-	}
-	return text
-}
-
 func initialised(rows ...report.Row) string {
 	text := fact(rows[0], report.AllInitialized)
 	if median, known := rows[0].Fact(report.MedianNode); known {
@@ -190,6 +190,20 @@ func facts(whats ...string) func(...report.Row) string {
 			}
 		}
 		return strings.Join(texts, ", ")
+	}
+}
+
+// each returns a function that returns a cell with some facts of each row. The cell is
+// empty if one of the facts is not known.
+func each(whats ...string) func(...report.Row) string {
+	return func(rows ...report.Row) string {
+		texts := make([]string, len(rows))
+		for n, row := range rows {
+			if texts[n] = facts(whats...)(row); texts[n] == "" {
+				return ""
+			}
+		}
+		return strings.Join(texts, "; ")
 	}
 }
 
@@ -257,8 +271,11 @@ func (all Results) conditions() string {
 			sentences = append(sentences, fmt.Sprintf("The wrong answers last %.0f s: a 0 means that nothing was deleted in that time.", lie.Seconds()))
 		}
 	}
-	if f, ok := all.newest("removal"); ok && slices.Contains(f.fairlead.Flags, "--node-deletion-young-age=0s") {
+	if f, ok := all.newest("lies-404-few"); ok && slices.Contains(f.fairlead.Flags, "--node-deletion-young-age=0s") {
 		sentences = append(sentences, "In the lines about silent kubelets, Fairlead runs with `--node-deletion-young-age=0s`. So new nodes count as old ones, which it deletes sooner.")
+	}
+	if _, ok := all.newest("spot-storm-10"); ok {
+		sentences = append(sentences, "If machines end, the time begins when the first kubelet counts as silent, 45 s later; in the line about pods, when the machines end.")
 	}
 	if f, ok := all.newest("drift"); ok {
 		sentences = append(sentences, f.with("For the line about changed addresses, both daemons run with `--node-status-update-frequency=", "--node-status-update-frequency", "`."))

@@ -11,6 +11,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/scale/internal/report"
 )
 
+// noYouth makes Fairlead treat the new Nodes of a benchmark like older Nodes. By default,
+// Fairlead protects new Nodes for longer.
+const noYouth = "--node-deletion-young-age=0s"
+
 // lies has the scenarios in which the cloud answers wrongly while all instances
 // run. The Nodes with silent kubelets represent healthy machines that cannot
 // report.

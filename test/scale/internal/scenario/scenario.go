@@ -21,7 +21,6 @@ type Settings struct {
 	IdleFor      time.Duration
 	OutageFor    time.Duration
 	LieFor       time.Duration
-	MassLimit    time.Duration // longest time to wait for the deletions after a mass removal
 }
 
 // percent returns this percentage of the Nodes, at least one.
@@ -56,6 +55,9 @@ type Scenario struct {
 	// Quota is the profile of the cloud's request quota. If it is empty, the cloud has
 	// the quota of the settings.
 	Quota string
+	// Kubelets makes the control plane run a kubelet for each instance. Otherwise Nodes are
+	// plain objects.
+	Kubelets bool
 	// Flags returns the flags that differ from the contender's defaults.
 	Flags func(Settings, contender.Name) []string
 	// Size returns the sizes with which the scenario is run. If it is nil, the sizes of
@@ -69,7 +71,10 @@ type Scenario struct {
 	// it runs side by side with others.
 	Alone, Quiet []contender.Name
 
-	run func(context.Context, *trial) error
+	// place returns the zone and the region of the n-th instance. If it is nil, the
+	// instances are spread over three zones.
+	place func(n int) (zone, region string)
+	run   func(context.Context, *trial) error
 }
 
 // sized returns the sizes of the scenario.
@@ -90,7 +95,7 @@ func (s Scenario) Explain(settings Settings) string { return s.What(s.sized(sett
 func All() []Scenario {
 	return slices.Concat(
 		withPlain(initialize), scales(), withPlain(idle), heartbeats(), driftings(),
-		[]Scenario{removal, massRemoval}, withPlain(outage), lies, []Scenario{failover},
+		removals(), []Scenario{storedPods}, withPlain(outage), lies, []Scenario{failover},
 		services(), withPlain(routesInit), []Scenario{listCache}, quotas())
 }
 

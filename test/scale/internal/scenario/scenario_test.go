@@ -78,7 +78,7 @@ func TestSizes(t *testing.T) {
 	for name, want := range map[string][2]int{
 		"init": {5000, 500}, "scale-10": {500, 500}, "scale-40-plain": {2000, 500}, "outage": {5000, 500},
 		"lies-404-all": {500, 500}, "routes-init-plain": {1000, 500}, "services-create": {500, 500}, "services-restart": {500, 100},
-		"quota-ec2": {300, 20}, "list-cache": {1000, 500},
+		"quota-ec2": {300, 20}, "list-cache": {1000, 500}, "spot-storm-10": {10, 500}, "mass-removal": {500, 500}, "last-of-a-region": {31, 500},
 	} {
 		some, err := Select([]string{name})
 		if err != nil {

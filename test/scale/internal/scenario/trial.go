@@ -66,11 +66,19 @@ func (t *trial) up(ctx context.Context) error {
 	if t.cloud, err = cloud.Start(ctx, t.program("simcloud"), t.dir, flags...); err != nil {
 		return err
 	}
-	if t.plane, err = cluster.Start(ctx, t.program("playground"), t.dir); err != nil {
+	if t.plane, err = cluster.Start(ctx, t.program("playground"), t.dir, t.kubelets()); err != nil {
 		return err
 	}
 	t.nodes, err = cluster.Watch(ctx, t.plane.Client, t.clock)
 	return err
+}
+
+// kubelets returns the URL of the cloud whose instances have kubelets.
+func (t *trial) kubelets() string {
+	if t.scenario.Kubelets {
+		return t.cloud.URL
+	}
+	return ""
 }
 
 func (t *trial) program(name string) string { return t.bin + "/" + name }
@@ -102,27 +110,34 @@ func uninitialized(i simulator.Instance, n int, now time.Time) *corev1.Node {
 	return cluster.Uninitialized(i.Name, n, now)
 }
 
-// join creates instances and then their Nodes.
+// join creates instances and then their Nodes. If as is nil, kubelets register the Nodes.
 func (t *trial) join(ctx context.Context, size int, as makeNode) ([]simulator.Instance, error) {
 	began, first := t.clock.Now(), t.joined
 	t.joined += size
 	instances := make([]simulator.Instance, size)
 	nodes := make([]*corev1.Node, size)
+	place := t.scenario.place
+	if place == nil {
+		place = threeZones
+	}
 	err := cluster.Each(size, func(n int) (err error) {
-		instances[n], err = t.cloud.CreateInstance(ctx, simulator.Instance{
-			Name: fmt.Sprintf("node-%05d", first+n), Zone: "sim-1" + string("abc"[n%3]),
-		})
-		nodes[n] = as(instances[n], first+n, began)
+		zone, region := place(first + n)
+		instances[n], err = t.cloud.CreateInstance(ctx, simulator.Instance{Name: fmt.Sprintf("node-%05d", first+n), Zone: zone, Region: region})
+		if as != nil {
+			nodes[n] = as(instances[n], first+n, began)
+		}
 		return err
 	})
-	if err != nil {
-		return nil, err
+	if err != nil || as == nil {
+		return instances, err
 	}
 	if err := t.plane.Register(ctx, nodes); err != nil {
 		return nil, err
 	}
 	return instances, nil
 }
+
+func threeZones(n int) (zone, region string) { return "sim-1" + string("abc"[n%3]), "sim-1" }
 
 // fleet creates all Nodes of the cluster and their instances. It returns when nobody
 // has written to the Nodes for two seconds.
@@ -134,7 +149,7 @@ func (t *trial) fleet(ctx context.Context, as makeNode) ([]simulator.Instance, e
 	}
 	err = t.nodes.Await(ctx, 5*time.Minute, func(nodes map[string]*corev1.Node) error {
 		const quiet = 2 * time.Second
-		if len(nodes) < t.Nodes || t.nodes.Unchanged() < quiet {
+		if len(nodes) < t.Nodes || t.nodes.Unchanged() < quiet && !t.scenario.Kubelets {
 			return fmt.Errorf("the control plane still writes some of %d Nodes", len(nodes))
 		}
 		return nil
@@ -295,6 +310,17 @@ func (t *trial) failure() error {
 		errs = append(errs, t.daemons[n-1].Err())
 	}
 	return errors.Join(errs...)
+}
+
+// firstGone returns a check of the Nodes. The check returns nil if one of the instances has
+// no Node.
+func firstGone(instances []simulator.Instance) func(map[string]*corev1.Node) error {
+	return func(nodes map[string]*corev1.Node) error {
+		if slices.ContainsFunc(instances, func(i simulator.Instance) bool { return nodes[i.Name] == nil }) {
+			return nil
+		}
+		return errors.New("all Nodes are left")
+	}
 }
 
 // gone returns a check of the Nodes. The check returns nil if none of the instances has a
