@@ -86,6 +86,8 @@ func (i instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cl
 		metadata.ProviderID = brokenLegacyProviderID(found.id)
 	case i.cloud.has("instances/addresses"):
 		metadata.NodeAddresses = append(metadata.NodeAddresses, metadata.NodeAddresses[0])
+	case i.cloud.has("instances/ip"):
+		metadata.NodeAddresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: found.name}}
 	case i.cloud.has("instances/labels"):
 		metadata.AdditionalLabels["node-role.kubernetes.io/worker"] = ""
 	}

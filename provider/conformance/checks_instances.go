@@ -31,6 +31,12 @@ const (
 	costStuck     = "Workers wait for a cloud that does not answer, and nothing is done for any Node."
 )
 
+// namesInstance reports whether a text is <scheme>://<ID>.
+func namesInstance(providerID string) bool {
+	scheme, id, ok := strings.Cut(providerID, "://")
+	return ok && scheme != "" && strings.TrimSpace(id) != "" && !strings.HasSuffix(strings.TrimSpace(id), "/") && !isFormatted(id)
+}
+
 // identityChecks are the checks about finding the instance of a Node.
 var identityChecks = []Check{
 	{
@@ -63,7 +69,7 @@ var identityChecks = []Check{
 			m := t.machine("a")
 			t.awaitPresent(named(m))
 			before := t.metadata(named(m)).ProviderID
-			if scheme, id, ok := strings.Cut(before, "://"); !ok || scheme == "" || strings.Trim(id, "/") == "" {
+			if !namesInstance(before) {
 				t.failf("InstanceMetadata(%s) has the provider ID %q; want <scheme>://<ID>", show(named(m)), before)
 			}
 			t.restart()

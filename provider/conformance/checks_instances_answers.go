@@ -39,6 +39,21 @@ var answerChecks = []Check{
 		},
 	},
 	{
+		ID: "instances/ip", Level: Core, Needs: needs(needMachines), Source: sourceAnswers,
+		Title: "An answer that names addresses has an IP address among them",
+		Cost:  "While the cloud knows only a host name, the Node loses its IP addresses, and load balancers lose the Node.",
+		run: func(t *trial) {
+			m := t.machine("a")
+			t.metadataOf(m)
+			for n := range 20 {
+				got := t.metadata(both(m)[n%2]).NodeAddresses
+				if len(got) > 0 && !slices.ContainsFunc(got, isIP) {
+					t.failf("InstanceMetadata(%s) has the addresses %v; want an IP address, or none at all while the cloud knows none", show(both(m)[n%2]), got)
+				}
+			}
+		},
+	},
+	{
 		ID: "instances/labels", Level: Core, Needs: needs(needMachines), Source: sourceAnswers,
 		Title: "Type, zone, region and labels are valid and stay the same, and no label is one of Kubernetes' own",
 		Cost:  "The API server refuses the Node, or volumes are looked for in another zone.",
@@ -150,14 +165,28 @@ func (t *trial) sameAnswers(problems func(*cloudprovider.InstanceMetadata) []str
 	}
 }
 
+// isIP reports whether the address is an IP address.
+func isIP(a corev1.NodeAddress) bool {
+	return a.Type == corev1.NodeInternalIP || a.Type == corev1.NodeExternalIP
+}
+
+// isFormatted reports whether package fmt has written a text for a value that was not
+// there, or that was of another kind.
+func isFormatted(text string) bool {
+	return strings.Contains(text, "<nil>") || strings.Contains(text, "%!")
+}
+
 // wrongAddress says what is wrong with an address, or returns "".
 func wrongAddress(a corev1.NodeAddress) string {
 	switch a.Type {
 	case corev1.NodeInternalIP, corev1.NodeExternalIP:
-		if _, err := netip.ParseAddr(a.Address); err != nil {
+		if ip, err := netip.ParseAddr(a.Address); err != nil || ip.IsUnspecified() {
 			return "is no IP address"
 		}
 	case corev1.NodeHostName, corev1.NodeInternalDNS, corev1.NodeExternalDNS:
+		if strings.TrimSpace(a.Address) == "" || isFormatted(a.Address) {
+			return "is no name"
+		}
 	default:
 		return "has a type that Kubernetes does not know"
 	}

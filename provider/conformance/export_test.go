@@ -5,6 +5,12 @@ import (
 	"os/exec"
 )
 
+// WrongAddress and NamesInstance judge what a provider answers.
+var (
+	WrongAddress  = wrongAddress
+	NamesInstance = namesInstance
+)
+
 // RunSuite runs the suite outside of go test. The function child returns a command that starts
 // the test program again.
 func RunSuite(ctx context.Context, target Target, options Options, child func(context.Context) *exec.Cmd) (*Report, error) {

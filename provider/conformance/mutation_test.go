@@ -179,3 +179,33 @@ func testMeasurement(t *testing.T, check conformance.Check) {
 		t.Errorf("measured without the flaw %v and with it %v; want something else", without, with)
 	}
 }
+
+func TestAnswersThatNameNothing(t *testing.T) {
+	for id, right := range map[string]bool{
+		"p://1": true, "p:///zone/1": true,
+		"": false, "1": false, "://1": false, "p://": false, "p:///": false, "p:// ": false, "p:///zone/": false, "p://<nil>": false, "p://%!s(<nil>)": false,
+	} {
+		if got := conformance.NamesInstance(id); got != right {
+			t.Errorf("provider ID %q: %v", id, got)
+		}
+	}
+	for _, a := range []struct {
+		kind    corev1.NodeAddressType
+		address string
+		right   bool
+	}{
+		{corev1.NodeInternalIP, "10.0.0.1", true},
+		{corev1.NodeExternalIP, "fd00::1", true},
+		{corev1.NodeHostName, "n1", true},
+		{corev1.NodeInternalIP, "", false},
+		{corev1.NodeInternalIP, "<nil>", false},
+		{corev1.NodeExternalIP, "2001:db8::/64", false},
+		{corev1.NodeInternalIP, "0.0.0.0", false},
+		{corev1.NodeHostName, "<nil>", false},
+		{corev1.NodeExternalDNS, " ", false},
+	} {
+		if why := conformance.WrongAddress(corev1.NodeAddress{Type: a.kind, Address: a.address}); (why == "") != a.right {
+			t.Errorf("%s %q: %q", a.kind, a.address, why)
+		}
+	}
+}

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
@@ -81,6 +84,27 @@ func TestLeaderIsKilled(t *testing.T) {
 	if isLate {
 		t.Errorf("the hand-over took %v, want %v", took, crashHandOver)
 	}
+}
+
+// The API server's storage is restored from a backup under a running daemon. The versions of
+// the lease go back, so the daemon ends at once, and another one works (S7).
+func TestRestoredStorageEndsTheProcess(t *testing.T) {
+	b := onShared(t)
+	cloud := b.NewCloud(t)
+	leader, _ := replicas.Pair(t, b, cloud, daemon.Setup{Flags: []string{"--kube-api-content-type=application/json"}})
+	lease, err := b.Admin.CoordinationV1().Leases(metav1.NamespaceSystem).Get(t.Context(), leader.Lease, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, err := strconv.Atoi(lease.ResourceVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader.API.Rewind("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/"+leader.Lease, version-1)
+	if code := leader.AwaitExit(t, expect.Soon); code != 1 || !leader.Logged("gone back to an earlier state") {
+		t.Errorf("the daemon has ended with code %d, want 1 and a line that the cluster has gone back", code)
+	}
+	joins(t, b, cloud, crashHandOver+noise)
 }
 
 // A provider ignores the context of a call. The daemon waits for the call, but only

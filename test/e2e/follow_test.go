@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 )
 
@@ -34,6 +36,7 @@ func TestNodeFollowsItsInstance(t *testing.T) {
 		{"ResizeRewritesBothTypeLabels", f.testResize},
 		{"NewAddressesReplaceTheOldOnes", f.testReaddress},
 		{"NoAddressesLeaveThoseThatTheNodeHas", f.testUnaddress},
+		{"LastIPAddressGoesLate", f.testLastIP},
 		{"LabelsAreAddedChangedAndRemoved", f.testRelabel},
 		{"LabelThatAUserEditedStaysTheUsers", f.testEditLabel},
 		{"LabelThatAUserHadBeforeStaysTheUsers", f.testOwnLabel},
@@ -73,9 +76,10 @@ func (f *follower) testResize(t *testing.T) {
 func (f *follower) testReaddress(t *testing.T) {
 	f.change(t, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.78.1", "InternalIP=127.0.78.2", "ExternalIP=203.0.113.78")})
 	f.awaits(t)
-	// The order of addresses of one type matters.
-	f.change(t, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.78.2", "InternalIP=127.0.78.1", "ExternalIP=203.0.113.78")})
-	f.awaits(t)
+	// The order of the addresses does not matter: some clouds change it with each answer.
+	before := nodes.AddressesOf(f.instance)
+	f.change(t, simulator.InstancePatch{Type: new("tall"), Addresses: nodes.CloudAddresses("InternalIP=127.0.78.2", "InternalIP=127.0.78.1", "ExternalIP=203.0.113.78")})
+	f.AwaitNode(t, f.instance.Name, expect.Soon, nodes.As(f.instance, before...))
 	f.change(t, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.78.2")})
 	f.awaits(t)
 }
@@ -85,6 +89,21 @@ func (f *follower) testUnaddress(t *testing.T) {
 	f.change(t, simulator.InstancePatch{Addresses: []simulator.Address{}, Type: new("tiny")})
 	f.AwaitNode(t, f.instance.Name, expect.Soon, nodes.As(f.instance, before...))
 	f.change(t, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.78.3")})
+	f.awaits(t)
+}
+
+// The last IP address stays for a minute, although the cloud is asked twice a second.
+func (f *follower) testLastIP(t *testing.T) {
+	before := nodes.AddressesOf(f.instance)
+	f.change(t, simulator.InstancePatch{Addresses: nodes.CloudAddresses("ExternalDNS=follow.example.com"), Type: new("blind")})
+	changed := time.Now()
+	f.AwaitNode(t, f.instance.Name, expect.Soon, nodes.As(f.instance, before...))
+	f.AwaitEvent(t, f.instance.Name, expect.Soon, "Warning CloudAddressesMissing")
+	f.AwaitNode(t, f.instance.Name, 3*time.Minute, nodes.As(f.instance, nodes.AddressesOf(f.instance)...))
+	if took := time.Since(changed); took < 50*time.Second {
+		t.Errorf("the address went after %v, want a minute", took)
+	}
+	f.change(t, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.78.4")})
 	f.awaits(t)
 }
 
@@ -257,4 +276,31 @@ func awaitCalls(t *testing.T, c *bed.Cloud, calls int64) {
 		}
 		return nil
 	})
+}
+
+// A Node waits while the cloud offers no IP address, and a Node that gets another address is
+// given to the load balancers once more.
+func TestAddressThatComesLate(t *testing.T) {
+	s := lbservice.New(t, onShared(t), 1)
+	d := s.Runs(t, daemon.Setup{Flags: []string{"--node-status-update-frequency=500ms"}})
+	i, node := s.Pair(t, s.Cloud, simulator.Instance{Name: s.Name("late"), Addresses: nodes.CloudAddresses("ExternalDNS=late.example.com")})
+	s.AwaitEvent(t, node.Name, expect.Soon, "Warning CloudInitFailed: NoIPAddress")
+	name := s.Balanced(t, "late")
+	s.AwaitServing(t, name, s.Hosts...)
+	i = s.Cloud.Change(t, i, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.81.1")})
+	s.AwaitNode(t, node.Name, 2*time.Minute, nodes.As(i, nodes.AddressesOf(i)...))
+	updates := func() int { return d.CountLogged("Load balancer call succeeded", name, "update") }
+	awaitUpdates := func(least int) {
+		expect.Within(t, expect.Soon, func(context.Context) error {
+			if n := updates(); n < least {
+				return fmt.Errorf("%d updates of the load balancer, want %d", n, least)
+			}
+			return nil
+		})
+	}
+	awaitUpdates(1)
+	before := updates()
+	i = s.Cloud.Change(t, i, simulator.InstancePatch{Addresses: nodes.CloudAddresses("InternalIP=127.0.81.2")})
+	s.AwaitNode(t, node.Name, expect.Soon, nodes.As(i, nodes.AddressesOf(i)...))
+	awaitUpdates(before + 1)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -183,20 +184,59 @@ var LabelsOnlyOnce = Quirk{Name: "LabelsOnlyOnce", apply: func(p *Provider) {
 
 // LabelsSometimesNil leaves out the labels in every second answer about a Node. A
 // provider does so if its own request for the labels fails and it ignores the error.
-var LabelsSometimesNil = Quirk{Name: "LabelsSometimesNil", apply: func(p *Provider) {
-	if p.instances != nil {
+var LabelsSometimesNil = counting("LabelsSometimesNil", func(asked int, _ *corev1.Node, m *cloudprovider.InstanceMetadata) {
+	if asked%2 == 0 {
+		m.AdditionalLabels = nil
+	}
+})
+
+// AddressesSometimesGone leaves out the IP addresses in every third answer about a Node,
+// beginning with the first one. A provider does so while the agent on the machine, from
+// which it learns the addresses, is away.
+var AddressesSometimesGone = counting("AddressesSometimesGone", func(asked int, node *corev1.Node, m *cloudprovider.InstanceMetadata) {
+	if asked%3 == 1 {
+		m.NodeAddresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: node.Name}}
+	}
+})
+
+// ShufflesAddresses changes the order of the addresses with each answer.
+var ShufflesAddresses = counting("ShufflesAddresses", func(asked int, _ *corev1.Node, m *cloudprovider.InstanceMetadata) {
+	if n := len(m.NodeAddresses); n > 0 {
+		m.NodeAddresses = slices.Concat(m.NodeAddresses[asked%n:], m.NodeAddresses[:asked%n])
+	}
+})
+
+// FormatsNil answers the first question about a Node without provider ID with an ID that
+// names no instance, and the second one with an address that is none. A provider does so
+// if it formats values that its cloud has not set yet.
+var FormatsNil = counting("FormatsNil", func(asked int, node *corev1.Node, m *cloudprovider.InstanceMetadata) {
+	scheme, _, _ := strings.Cut(m.ProviderID, "://")
+	switch {
+	case node.Spec.ProviderID != "":
+	case asked == 1:
+		m.ProviderID = scheme + "://<nil>"
+	case asked == 2:
+		m.NodeAddresses = append(slices.Clone(m.NodeAddresses), corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: "<nil>"})
+	}
+})
+
+// counting returns a quirk that changes the metadata of instances. The function change
+// gets the number of questions about the Node, this one included.
+func counting(name string, change func(asked int, node *corev1.Node, m *cloudprovider.InstanceMetadata)) Quirk {
+	return Quirk{Name: name, apply: func(p *Provider) {
+		if p.instances == nil {
+			return
+		}
 		var mu sync.Mutex
 		asked := map[string]int{} // by node; guarded by mu
 		p.instances = described(p.instances, func(node *corev1.Node, m *cloudprovider.InstanceMetadata) {
 			mu.Lock()
 			defer mu.Unlock()
 			asked[node.Name]++
-			if asked[node.Name]%2 == 0 {
-				m.AdditionalLabels = nil
-			}
+			change(asked[node.Name], node, m)
 		})
-	}
-}}
+	}}
+}
 
 // existenceIsCachedFor is the time for which CachesExistence repeats an answer.
 const existenceIsCachedFor = 5 * time.Minute

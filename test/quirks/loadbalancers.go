@@ -2,11 +2,15 @@ package quirks
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	cloudprovider "k8s.io/cloud-provider"
 )
@@ -124,6 +128,28 @@ var DeletesByAddress = Quirk{Name: "DeletesByAddress", apply: func(p *Provider) 
 	p.balancers = balancers{LoadBalancer: inner, remove: func(ctx context.Context, cluster string, service *corev1.Service) error {
 		if len(service.Status.LoadBalancer.Ingress) == 0 {
 			return nil
+		}
+		return inner.EnsureLoadBalancerDeleted(ctx, cluster, service)
+	}}
+}}
+
+// JoinsElsewhere fails the first deletion for each Service. The error has
+// ImplementedElsewhere beside the failure, as a provider with several parts may join what
+// its parts return.
+var JoinsElsewhere = Quirk{Name: "JoinsElsewhere", apply: func(p *Provider) {
+	if p.balancers == nil {
+		return
+	}
+	inner := p.balancers
+	var mu sync.Mutex
+	failed := map[types.UID]bool{} // guarded by mu
+	p.balancers = balancers{LoadBalancer: inner, remove: func(ctx context.Context, cluster string, service *corev1.Service) error {
+		mu.Lock()
+		again := failed[service.UID]
+		failed[service.UID] = true
+		mu.Unlock()
+		if !again {
+			return errors.Join(&StatusError{Status: http.StatusServiceUnavailable, Text: "unavailable"}, cloudprovider.ImplementedElsewhere)
 		}
 		return inner.EnsureLoadBalancerDeleted(ctx, cluster, service)
 	}}

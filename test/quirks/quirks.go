@@ -151,12 +151,16 @@ func all() []entry {
 		plain(IDsWithoutScheme),
 		plain(LabelsOnlyOnce),
 		plain(LabelsSometimesNil),
+		plain(AddressesSometimesGone),
+		plain(ShufflesAddresses),
+		plain(FormatsNil),
 		plain(CachesExistence),
 		plain(GoneIsAnError),
 		plain(GoneIsNotFound),
 		// Load balancers.
 		plain(EchoesStatus),
 		plain(DeletesByAddress),
+		plain(JoinsElsewhere),
 		plain(QuotesService),
 		plain(ThrottlesInside),
 		// Routes.

@@ -38,7 +38,10 @@ type parts struct {
 
 func (p parts) InstanceExists(context.Context, *corev1.Node) (bool, error) { return !p.absent, nil }
 func (p parts) InstanceMetadata(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
-	return &cloudprovider.InstanceMetadata{ProviderID: "plain://1", AdditionalLabels: map[string]string{"a": "b"}}, nil
+	return &cloudprovider.InstanceMetadata{
+		ProviderID: "plain://1", AdditionalLabels: map[string]string{"a": "b"},
+		NodeAddresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}, {Type: corev1.NodeInternalIP, Address: "10.0.0.2"}},
+	}, nil
 }
 
 func (p parts) EnsureLoadBalancer(context.Context, string, *corev1.Service, []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
@@ -102,6 +105,18 @@ func TestHabitsOfInstances(t *testing.T) {
 	sometimes := instancesOf(t, &plain{}, "LabelsSometimesNil")
 	if metadata(t, sometimes, node(nil)).AdditionalLabels == nil || metadata(t, sometimes, node(nil)).AdditionalLabels != nil {
 		t.Error("LabelsSometimesNil: the second answer has labels, or the first has none")
+	}
+	gone := instancesOf(t, &plain{}, "AddressesSometimesGone")
+	if len(metadata(t, gone, node(nil)).NodeAddresses) != 1 || len(metadata(t, gone, node(nil)).NodeAddresses) != 2 {
+		t.Error("AddressesSometimesGone: the first answer has IP addresses, or the second has none")
+	}
+	shuffles := instancesOf(t, &plain{}, "ShufflesAddresses")
+	if one, two := metadata(t, shuffles, node(nil)).NodeAddresses, metadata(t, shuffles, node(nil)).NodeAddresses; len(one) != 2 || len(two) != 2 || one[0] != two[1] {
+		t.Errorf("ShufflesAddresses: %v, then %v", one, two)
+	}
+	formats := instancesOf(t, &plain{}, "FormatsNil")
+	if one, two := metadata(t, formats, node(nil)), metadata(t, formats, node(nil)); one.ProviderID != "plain://<nil>" || two.NodeAddresses[2].Address != "<nil>" {
+		t.Errorf("FormatsNil: %+v, then %+v", one, two)
 	}
 	if exists, err := instancesOf(t, &plain{absent: true}, "GoneIsAnError").InstanceExists(t.Context(), node(nil)); err == nil || exists {
 		t.Errorf("GoneIsAnError: %v, %v", exists, err)
@@ -177,6 +192,15 @@ func TestDeletionByAddress(t *testing.T) {
 	}
 	if inner.removed != 1 {
 		t.Errorf("%d deletions; want the one with an address", inner.removed)
+	}
+}
+
+func TestDeletionElsewhere(t *testing.T) {
+	inner := &plain{}
+	balancers, _ := wrapped(t, inner, "JoinsElsewhere").LoadBalancer()
+	first, second := balancers.EnsureLoadBalancerDeleted(t.Context(), "c", service()), balancers.EnsureLoadBalancerDeleted(t.Context(), "c", service())
+	if !errors.Is(first, cloudprovider.ImplementedElsewhere) || second != nil || inner.removed != 1 {
+		t.Errorf("%v, then %v, %d deletions", first, second, inner.removed)
 	}
 }
 

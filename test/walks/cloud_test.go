@@ -188,7 +188,7 @@ func (i instances) InstanceMetadata(ctx context.Context, n *corev1.Node) (*cloud
 func (m machine) metadata() *cloudprovider.InstanceMetadata {
 	return &cloudprovider.InstanceMetadata{
 		ProviderID: "p://" + m.id, InstanceType: "small", Zone: m.zone, Region: m.region,
-		NodeAddresses:    []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.address}},
+		NodeAddresses:    []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.address}, {Type: corev1.NodeExternalIP, Address: m.address}},
 		AdditionalLabels: map[string]string{rackLabel: rack(m.rack)},
 	}
 }

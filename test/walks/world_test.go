@@ -93,11 +93,12 @@ var groups = [][]quirks.Quirk{
 	{quirks.LabelsOnlyOnce, quirks.LabelsSometimesNil},
 	{quirks.GoneIsAnError, quirks.CachesExistence, quirks.GoneIsNotFound},
 	{quirks.EchoesStatus},
-	{quirks.DeletesByAddress},
+	{quirks.DeletesByAddress, quirks.JoinsElsewhere},
 	{quirks.QuotesService},
 	{quirks.ThrottlesInside},
 	{quirks.PanicsFor(odd)},
 	{quirks.ListsTwoTables},
+	{quirks.AddressesSometimesGone, quirks.ShufflesAddresses, quirks.FormatsNil},
 }
 
 // odd is the name of a Node and of a Service. A provider with the quirk PanicsFor panics

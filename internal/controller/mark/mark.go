@@ -11,6 +11,9 @@ const (
 	// Node that has waited for more than a minute to be initialised. It becomes True when
 	// the Node is initialised.
 	NodeInitialized corev1.NodeConditionType = "CloudInitialized"
+	// InstanceUnfound is True on a Node whose kubelet reports while the cloud says that
+	// there is no instance. It becomes False when the cloud knows the instance again.
+	InstanceUnfound corev1.NodeConditionType = "CloudInstanceNotFound"
 	// InstanceMissing is the condition that shows why the deletion of a Node is held.
 	InstanceMissing corev1.NodeConditionType = "CloudInstanceMissing"
 )

@@ -239,7 +239,7 @@ func TestComparisonWaitsForItsTurn(t *testing.T) {
 				}
 				v.mu.Lock()
 				moved := instanceOf(nameOf(3))
-				moved.NodeAddresses = []corev1.NodeAddress{external}
+				moved.NodeAddresses = []corev1.NodeAddress{internal, external}
 				v.instances[nameOf(3)] = moved
 				v.mu.Unlock()
 				close(v.turn)

@@ -260,8 +260,6 @@ func (r *comparison) ask(ctx context.Context, page []string) {
 func (c *Controller) observedWith(node *corev1.Node, m cloud.Metadata) observed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return observed{
-		now: c.clock.Now(), node: node, memory: c.memories[node.Name], policy: c.policy, strictIDs: c.strictIDs, always: c.always, claim: c.claim,
-		answer: answerOf(m, nil), holder: c.holderOf(node, m.ProviderID),
-	}
+	o := observed{now: c.clock.Now(), node: node, memory: c.memories[node.Name], policy: c.policy, strictIDs: c.strictIDs, always: c.always, claim: c.claim}
+	return c.identified(o, answerOf(m, nil))
 }

@@ -155,6 +155,7 @@ type Controller struct {
 	watcher   watcher // nil: not offered
 	woken     woken
 	index     *index
+	claims    claims
 
 	mu       sync.Mutex
 	memories map[string]memory  // by name; guarded by mu
@@ -203,6 +204,7 @@ func New(deps Deps, cfg Config) *Controller {
 		unhurried: make(chan struct{}, 1),
 		refresher: refresher{period: cfg.Refresh, parallel: max(cfg.Refreshers, 1)},
 		index:     newIndex(),
+		claims:    claims{name: map[string]string{}, id: map[string]string{}},
 		memories:  map[string]memory{},
 		fetched:   map[string]fetched{},
 		confirmed: map[string]bool{},
@@ -262,6 +264,9 @@ func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop
 	}
 	return frame.Watch(c.Informer, "nodes", func(name string, before, now *corev1.Node) {
 		c.index.set(name, now != nil && isRefreshed(c.claim, now))
+		if now == nil || now.Spec.ProviderID != "" {
+			c.claims.forget(name)
+		}
 		if before == nil || now == nil || wakes(c.claim, before, now) {
 			c.Loop.Add(name)
 		}

@@ -336,7 +336,7 @@ type describing struct{ calls int }
 
 func (d *describing) Metadata(context.Context, *corev1.Node) (cloud.Metadata, error) {
 	d.calls++
-	return cloud.Metadata{ProviderID: "p://1"}, nil
+	return cloud.Metadata{ProviderID: "p://1", Addresses: []corev1.NodeAddress{internal}}, nil
 }
 
 func (d *describing) MetadataAtLowPriority(ctx context.Context, node *corev1.Node) (cloud.Metadata, error) {

@@ -25,6 +25,9 @@ type observed struct {
 	// answer. It is empty if there is no other Node with this ID, if the ID is this
 	// Node's own, or if this Node has no provider ID.
 	holder string
+	// twin is the name of another Node that reports and has this Node's provider ID, or
+	// the one that this Node would get (see isTwin). It is empty if there is none.
+	twin   string
 	memory memory
 	policy LabelPolicy
 	// unwritten says why a write of this pass was refused. It is zero if no write was
@@ -95,6 +98,13 @@ type memory struct {
 	// missing counts, for each label that came from the cloud, the answers in a row
 	// that have left the label out.
 	missing map[string]int
+	// withoutIP counts the answers in a row that would take the last IP address of the
+	// Node. withoutIPSince is the time of the first of them.
+	withoutIP      int
+	withoutIPSince time.Time
+	// absences counts the answers in a row that there is no instance of the Node,
+	// although its kubelet reports.
+	absences int
 	// said is the last key that aboutOwner returned.
 	said string
 	// released means that this process has initialised the Node, and might still have

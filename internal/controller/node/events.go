@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,10 @@ import (
 // the Node is initialised. A Node that was initialised within a minute gets the
 // condition only if Config.AlwaysShow is set.
 const ConditionInitialized = mark.NodeInitialized
+
+// ConditionUnfound is the condition that shows that the cloud does not know the instance
+// of a Node whose kubelet reports.
+const ConditionUnfound = mark.InstanceUnfound
 
 // Reasons of events.
 var (
@@ -45,8 +50,23 @@ var (
 	}
 	addressesRejected = message.Reason{
 		Name: "CloudAddressesRejected", On: "Node", Type: corev1.EventTypeWarning,
-		When: "The cloud does not offer the address that the kubelet was told to use. The Node keeps the addresses that it has.",
-		Do:   "Give the address to the instance, or correct the kubelet's --node-ip.",
+		When: "The cloud does not offer the address that the kubelet was told to use, or offers one that is none. The Node keeps the addresses that it has.",
+		Do:   "Give the address to the instance, or correct the kubelet's --node-ip. Report an address that is none to the author of the provider.",
+	}
+	addressesKept = message.Reason{
+		Name: "CloudAddressesMissing", On: "Node", Type: corev1.EventTypeWarning,
+		When: "The cloud offers no IP address for the Node any more, or no internal one. " + keptForAWhile,
+		Do:   "Check the network interfaces of the instance, and its guest agent if the cloud learns the addresses from one.",
+	}
+	instanceShared = message.Reason{
+		Name: "CloudInstanceShared", On: "Node", Type: corev1.EventTypeWarning,
+		When: "Another Node has the same provider ID, and the kubelets of both report. Both Nodes follow the one instance.",
+		Do:   "Delete the Node with the wrong provider ID, and let its kubelet register it again. If the provider names one ID for two machines, report it to its author.",
+	}
+	unfoundNode = message.Reason{
+		Name: "CloudInstanceNotFound", On: "Node", Type: corev1.EventTypeWarning,
+		When: fmt.Sprintf("The kubelet reports, but %d answers in a row say that the cloud has no instance of the Node. The Node stays, but its addresses and labels are no longer kept up to date.", removeAfter),
+		Do:   "Check the Node's provider ID, and for which account and region the credentials are. If the Node belongs to another cloud, say so: Nodes of other clouds are left alone if --node-provider-id-schemes or a label says which are this daemon's.",
 	}
 	updateFailed = message.Reason{
 		Name: "CloudUpdateFailed", On: "Node", Type: corev1.EventTypeWarning,
@@ -97,6 +117,26 @@ var (
 		When: "The provider has described the instance without a provider ID, and the Node has none either.",
 		Do:   "Report it to the author of the provider.",
 	}
+	invalidProviderID = message.Reason{
+		Name: "InvalidProviderID", On: "Node", Condition: string(ConditionInitialized),
+		When: "The provider has described the instance with a provider ID that names no instance.",
+		Do:   "Report it to the author of the provider.",
+	}
+	providerIDShared = message.Reason{
+		Name: "ProviderIDShared", On: "Node", Condition: string(ConditionInitialized),
+		When: "Another Node has the provider ID of the Node's instance, and its kubelet reports.",
+		Do:   "Delete the Node with the wrong provider ID. If the provider names one ID for two machines, report it to its author.",
+	}
+	invalidAddress = message.Reason{
+		Name: "InvalidAddress", On: "Node", Condition: string(ConditionInitialized),
+		When: "The cloud offers an address that is none.",
+		Do:   "Correct it at the instance, or report it to the author of the provider.",
+	}
+	noNodeIP = message.Reason{
+		Name: "NoIPAddress", On: "Node", Condition: string(ConditionInitialized),
+		When: "The cloud offers no IP address for the Node, and the kubelet has set none.",
+		Do:   "Check the network interfaces of the instance, and its guest agent if the cloud learns the addresses from one. If the cloud never knows addresses, set the kubelet's --node-ip.",
+	}
 	invalidLabel = message.Reason{
 		Name: "InvalidLabel", On: "Node", Condition: string(ConditionInitialized),
 		When: "The cloud offers labels that Kubernetes does not accept.",
@@ -111,6 +151,15 @@ var (
 		Name: "NodeIPNotOffered", On: "Node", Condition: string(ConditionInitialized),
 		When: "The cloud does not offer the address that the kubelet was told to use by --node-ip.",
 		Do:   "Give the address to the instance, or correct the kubelet's flag.",
+	}
+	unfound = message.Reason{
+		Name: "InstanceNotFound", On: "Node", Condition: string(ConditionUnfound),
+		When: "The kubelet reports, but the cloud says that it has no instance of the Node.",
+		Do:   "Check the Node's provider ID, and for which account and region the credentials are.",
+	}
+	found = message.Reason{
+		Name: "InstanceFound", On: "Node", Condition: string(ConditionUnfound),
+		When: "The cloud knows the instance again.",
 	}
 	writeRejected = message.Reason{
 		Name: "WriteRejected", On: "Node", Condition: string(ConditionInitialized),
@@ -128,7 +177,8 @@ var (
 func Reasons() []message.Reason {
 	return slices.Concat([]message.Reason{
 		synced, initFailed, instanceMismatch, locationChanged, addressesRejected, updateFailed, labelsRejected, instanceTruncated, nodeExcluded, exclusionIgnored, foreignNode,
-		initialized, providerIDMismatch, noProviderID, invalidLabel, invalidNodeIP, nodeIPNotOffered, writeRejected, writeFailed,
+		addressesKept, instanceShared, unfoundNode, unfound, found,
+		initialized, providerIDMismatch, noProviderID, invalidProviderID, providerIDShared, invalidLabel, invalidAddress, noNodeIP, invalidNodeIP, nodeIPNotOffered, writeRejected, writeFailed,
 	}, nodecause.Reasons(ConditionInitialized))
 }
 
@@ -150,6 +200,22 @@ func hasMoved(what, label, now string) message.Event {
 func hasKeptAddresses(c message.Cause) message.Event {
 	return addressesRejected.Event(c.Message + " The Node keeps the addresses that it has.")
 }
+
+// keptForAWhile says how long addresses stay that the cloud no longer offers.
+var keptForAWhile = fmt.Sprintf("The Node keeps the addresses that it has until %d answers in a row, over a minute, say the same.", takenAfter)
+
+func hasKeptLastIP() message.Event {
+	return addressesKept.Event("The cloud offers no IP address for the Node any more, or no internal one. " + keptForAWhile)
+}
+
+func isShared(c message.Cause) message.Event { return instanceShared.Event(c.Message) }
+
+func isUnfound() message.Cause {
+	return unfound.Cause("The kubelet reports, but the cloud says that it has no instance of this Node. The Node stays, but its addresses and labels are no longer kept up to date. " +
+		"Check its provider ID, and for which account and region the credentials are. If it belongs to another cloud, --node-provider-id-schemes or a label can say so.")
+}
+
+func isFound() message.Cause { return found.Cause("The cloud knows the instance again.") }
 
 func hasFailedUpdate(c message.Cause) message.Event {
 	return updateFailed.Event(c.Reason + ": " + c.Message)
@@ -216,6 +282,27 @@ func otherInstance(o observed) *message.Cause {
 
 func providerIDMissing() *message.Cause {
 	return new(noProviderID.Cause("The provider has described the instance without a provider ID, and the Node has none either. This is a bug in the provider."))
+}
+
+func providerIDUnusable(id string) *message.Cause {
+	return new(invalidProviderID.Cause(fmt.Sprintf("The provider has described the instance with the provider ID %q, which names no instance. This is a bug in the provider. "+
+		"The ID is not written, because it could not be changed later.", message.Value(id))))
+}
+
+// sharedInstance names the other Node with the provider ID of the instance.
+func sharedInstance(o observed) message.Cause {
+	return providerIDShared.Cause(fmt.Sprintf("Node %s has the same provider ID, %q, and its kubelet reports. Two machines cannot be one instance: "+
+		"delete the Node with the wrong ID. If the provider names one ID for two machines, this is a bug in the provider.",
+		o.twin, message.Value(cmp.Or(o.node.Spec.ProviderID, o.answer.instance.providerID))))
+}
+
+func addressesUnusable(unusable []string) *message.Cause {
+	return new(invalidAddress.Cause("The cloud offers addresses that are none: " + list(unusable) + ". Correct them at the instance, or report it to the author of the provider."))
+}
+
+func noIPOffered() *message.Cause {
+	return new(noNodeIP.Cause("The cloud offers no IP address for the Node, and the kubelet has set none. Check the network interfaces of the instance, and its guest agent if the cloud learns the addresses from one. " +
+		"If the cloud never knows addresses, set the kubelet's --node-ip."))
 }
 
 func labelsInvalid(problems []string) *message.Cause {

@@ -20,6 +20,9 @@ var (
 	other         = corev1.Taint{Key: "other", Effect: corev1.TaintEffectNoExecute}
 	internal      = corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "127.0.1.1"}
 	external      = corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: "203.0.113.1"}
+	internal6     = corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "fd00::1"}
+	external6     = corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: "2001:db8::1"}
+	nothing       = corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: "<nil>"}
 	hostname      = corev1.NodeAddress{Type: corev1.NodeHostName, Address: "n1"}
 	compare       = cmp.Options{cmp.AllowUnexported(plan{}, change{}, message.Event{}, memory{}, message.Cause{}), cmpopts.EquateComparable(allowance.Allowance{}), cmpopts.EquateEmpty()}
 	follows       = LabelPolicy{Type: true, Additional: true}
@@ -84,6 +87,12 @@ func addresses(list ...corev1.NodeAddress) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Status.Addresses = list }
 }
 
+func reporting(status corev1.ConditionStatus) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeReady, Status: status})
+	}
+}
+
 func shows(status corev1.ConditionStatus, reason, message string, written time.Time) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
@@ -91,6 +100,10 @@ func shows(status corev1.ConditionStatus, reason, message string, written time.T
 			LastHeartbeatTime: metav1.NewTime(written), LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour)),
 		})
 	}
+}
+
+func offering(addresses ...corev1.NodeAddress) func(*instance) {
+	return func(i *instance) { i.addresses = addresses }
 }
 
 func with(labels map[string]string) func(*instance) {
@@ -133,6 +146,7 @@ type row struct {
 	answer    answer
 	memory    memory
 	holder    string
+	twin      string
 	unwritten message.Cause
 	strict    bool
 	policy    LabelPolicy
@@ -144,7 +158,7 @@ func check(t *testing.T, rows []row) {
 	for _, tt := range rows {
 		t.Run(tt.name, func(t *testing.T) {
 			before := tt.node.DeepCopy()
-			got := decide(observed{now: noon, node: tt.node, answer: tt.answer, memory: tt.memory, policy: tt.policy, holder: tt.holder, unwritten: tt.unwritten, strictIDs: tt.strict})
+			got := decide(observed{now: noon, node: tt.node, answer: tt.answer, memory: tt.memory, policy: tt.policy, holder: tt.holder, twin: tt.twin, unwritten: tt.unwritten, strictIDs: tt.strict})
 			if diff := cmp.Diff(tt.want, outcomeOf(got), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}

@@ -19,8 +19,8 @@ func (c *Controller) observe(node *corev1.Node) observed {
 	if last, ok := c.fetched[node.Name]; ok && !last.used {
 		c.fetched[node.Name] = fetched{uid: last.uid, at: last.at, used: true}
 		if last.uid == node.UID && o.now.Sub(last.at) < fetchedFor {
-			o.answer, o.answered = last.answer, last.at
-			o.holder = c.holderOf(node, last.answer.instance.providerID)
+			o = c.identified(o, last.answer)
+			o.answered = last.at
 		}
 	}
 	return o
@@ -28,9 +28,19 @@ func (c *Controller) observe(node *corev1.Node) observed {
 
 // answered returns the observation with the answer that the cloud has just given.
 func (c *Controller) answered(o observed, a answer) observed {
-	o.answer, o.now = a, c.clock.Now()
+	o = c.identified(o, a)
+	o.now = c.clock.Now()
 	o.answered = o.now
-	o.holder = c.holderOf(o.node, a.instance.providerID)
+	return o
+}
+
+// identified returns the observation with an answer of the cloud, and with the other
+// Nodes that have the provider ID of the answer.
+func (c *Controller) identified(o observed, a answer) observed {
+	o.answer = a
+	if a.given == described {
+		o.holder, o.twin = c.holderOf(o.node, a.instance.providerID), c.twinOf(o.node, a.instance.providerID)
+	}
 	return o
 }
 

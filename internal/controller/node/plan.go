@@ -43,7 +43,8 @@ func (c *Controller) Plan(ctx context.Context, name string) ([]step.Step, error)
 func (c *Controller) lookUp(ctx context.Context, o observed, p plan) (observed, error) {
 	waits := p.do == ask
 	if last, ok := c.latest(o.node); ok && !waits {
-		o.answer, o.answered, o.holder = last.answer, last.at, c.holderOf(o.node, last.answer.instance.providerID)
+		o = c.identified(o, last.answer)
+		o.answered = last.at
 		return o, nil
 	}
 	o = c.answered(o, c.askCloud(ctx, o.node))

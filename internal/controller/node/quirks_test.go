@@ -441,7 +441,7 @@ func TestAnotherSpellingOfTheProviderID(t *testing.T) {
 				}
 				q.vendor.mu.Lock()
 				moved := instanceOf("n1")
-				moved.NodeAddresses = []corev1.NodeAddress{external}
+				moved.NodeAddresses = []corev1.NodeAddress{internal, external}
 				q.vendor.instances["n1"] = moved
 				q.vendor.mu.Unlock()
 				q.after(6 * time.Minute)
@@ -485,4 +485,58 @@ func (q *quirky) expectWrites(what string, want int) {
 	if got := q.takeWrites(); got != want {
 		q.t.Errorf("%s: %d writes, want %d", what, got, want)
 	}
+}
+
+// Two Nodes cannot be one instance. The second one waits while the kubelet of the first one
+// reports, even if both join at once.
+func TestSecondNodeOfAnInstanceWaits(t *testing.T) {
+	for name, first := range map[string]*corev1.Node{
+		"FirstIsInitialised": settled(reporting(corev1.ConditionTrue), named("p://n1")),
+		"BothJoinAtOnce":     joins("n1", reporting(corev1.ConditionTrue)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := beginQuirky(t, Config{}, nil, first, joins("n2", reporting(corev1.ConditionTrue)))
+				defer func() { q.stop() }()
+				q.vendor.mu.Lock()
+				q.vendor.instances["n2"] = instanceOf("n1")
+				q.vendor.mu.Unlock()
+				q.after(time.Hour)
+				holder, waiting := q.node("n1"), q.node("n2")
+				if isReleased(waiting) {
+					holder, waiting = waiting, holder
+				}
+				shown := nodefact.Condition(waiting, ConditionInitialized)
+				if !isReleased(holder) || isReleased(waiting) || shown == nil || shown.Reason != providerIDShared.Name {
+					t.Fatalf("%s and %s have the taints %v and %v, the condition is %v", holder.Name, waiting.Name, holder.Spec.Taints, waiting.Spec.Taints, shown)
+				}
+				holder.Status.Conditions = nil
+				reporting(corev1.ConditionUnknown)(holder)
+				holder.ResourceVersion = "1000000"
+				if _, err := q.cluster.CoreV1().Nodes().Update(t.Context(), holder, metav1.UpdateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				q.after(2 * time.Minute)
+				if !isReleased(q.node(waiting.Name)) {
+					t.Errorf("%s still waits although %s is silent", waiting.Name, holder.Name)
+				}
+			})
+		})
+	}
+}
+
+// A Node reports while the cloud does not know its instance. The periodic comparison notices.
+func TestComparisonFindsThatAnInstanceIsUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := beginQuirky(t, Config{}, nil, settled(reporting(corev1.ConditionTrue), named("p://n1")))
+		defer func() { q.stop() }()
+		q.vendor.mu.Lock()
+		delete(q.vendor.instances, "n1")
+		q.vendor.mu.Unlock()
+		q.after(24 * time.Hour)
+		q.expectEvents("n1 " + unfoundNode.Name)
+		if shown := nodefact.Condition(q.node("n1"), ConditionUnfound); shown == nil || shown.Status != corev1.ConditionTrue {
+			t.Errorf("condition %v", shown)
+		}
+	})
 }

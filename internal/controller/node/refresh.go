@@ -32,9 +32,9 @@ func pageAfter(names []string, last string, page int) []string {
 }
 
 // fetch asks the cloud about a page of Nodes. It triggers a pass for each Node about
-// which the cloud has answered. The cloud is asked about the others later. fetch
-// returns the names of the Nodes that differ from the cloud's answers, and reports
-// whether the answers have cost nothing.
+// which the cloud has answered, even if the answer is that there is no instance. The
+// cloud is asked about the others later. fetch returns the names of the Nodes that differ
+// from the cloud's answers, and reports whether the answers have cost nothing.
 func (c *Controller) fetch(ctx context.Context, names []string) (differ []string, cached bool) {
 	var page []*corev1.Node
 	for _, name := range names {
@@ -50,6 +50,10 @@ func (c *Controller) fetch(ctx context.Context, names []string) (differ []string
 	for n, got := range answers {
 		if got.Err != nil {
 			failures, lastErr = failures+1, got.Err
+			if a := answerOf(got.Metadata, got.Err); saysAbsent(a) {
+				c.keep(page[n], a, asked)
+				c.Loop.Add(page[n].Name)
+			}
 			continue
 		}
 		if differs(c.observedWith(page[n], got.Metadata)) {

@@ -1,23 +1,88 @@
 package node
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
 )
 
 // changedAddresses returns the addresses to write. It returns nil if the Node already
-// has them, or if the cloud offers no addresses. It also returns nil if the cloud does
-// not offer the address that the kubelet was told to use.
+// has them, in any order, or if the cloud offers no addresses. It also returns nil if the
+// cloud does not offer the address that the kubelet was told to use, or offers one that is
+// no address.
 func changedAddresses(o observed) []corev1.NodeAddress {
 	wanted, unmet := wantedAddresses(o.node, o.answer.instance.addresses)
-	if unmet != nil || slices.Equal(wanted, stored(o.node.Status.Addresses)) {
+	if unmet != nil || len(unusableAddresses(o.answer.instance)) > 0 || isSame(wanted, stored(o.node.Status.Addresses), chosenIPs(o.node)) {
 		return nil
 	}
 	return wanted
+}
+
+// isSame reports whether two lists have the same addresses. Their order does not count,
+// because some clouds change it with each answer. What counts is the order of the
+// addresses that the kubelet was told to use: it says which family is the first.
+func isSame(a, b []corev1.NodeAddress, chosen []netip.Addr) bool {
+	inOrder := func(list []corev1.NodeAddress) []corev1.NodeAddress {
+		place := func(a corev1.NodeAddress) int {
+			ip, _ := netip.ParseAddr(a.Address) // no IP address: in no place
+			return slices.Index(chosen, ip.Unmap())
+		}
+		list = slices.DeleteFunc(slices.Clone(list), func(a corev1.NodeAddress) bool { return place(a) < 0 })
+		slices.SortStableFunc(list, func(a, b corev1.NodeAddress) int { return strings.Compare(string(a.Type), string(b.Type)) })
+		return list
+	}
+	sorted := func(list []corev1.NodeAddress) []corev1.NodeAddress {
+		return slices.SortedFunc(slices.Values(list), func(a, b corev1.NodeAddress) int {
+			return cmp.Or(strings.Compare(string(a.Type), string(b.Type)), strings.Compare(a.Address, b.Address))
+		})
+	}
+	return slices.Equal(sorted(a), sorted(b)) && slices.Equal(inOrder(a), inOrder(b))
+}
+
+// chosenIPs returns the addresses that the kubelet was told to use.
+func chosenIPs(node *corev1.Node) []netip.Addr {
+	ips, _ := parseNodeIPs(node.Annotations[api.AnnotationAlphaProvidedIPAddr])
+	return ips
+}
+
+// An address is taken from a Node that has no other one only after so many answers in a
+// row, over so much time. An agent on the machine might be away, or an interface down for
+// a moment, and load balancers would lose the Node.
+const (
+	takenAfter = removeAfter
+	takenOver  = time.Minute
+)
+
+// isTaken reports whether the Node would lose its last IP address, or its last internal
+// one.
+func isTaken(have, wanted []corev1.NodeAddress) bool {
+	for _, is := range []func(corev1.NodeAddress) bool{isIP, isInternalIP} {
+		if slices.ContainsFunc(have, is) && wanted != nil && !slices.ContainsFunc(wanted, is) {
+			return true
+		}
+	}
+	return false
+}
+
+// followAddresses adds to the plan the write of the addresses. The last IP address of the
+// Node stays until enough answers leave it out.
+func followAddresses(o observed, p *plan) {
+	p.addresses = changedAddresses(o)
+	if !isTaken(o.node.Status.Addresses, p.addresses) {
+		return
+	}
+	p.memory.withoutIP, p.memory.withoutIPSince = o.memory.withoutIP+1, o.memory.withoutIPSince
+	if o.memory.withoutIP == 0 {
+		p.memory.withoutIPSince = o.now
+	}
+	if p.memory.withoutIP < takenAfter || o.now.Sub(p.memory.withoutIPSince) < takenOver {
+		p.addresses = nil
+	}
 }
 
 // unmetAddress is an address that the kubelet was told to use and that the

@@ -12,7 +12,7 @@ import (
 // about the Node is needed. If the list leaves out a fact that the Node shows, it does
 // not confirm the Node, because this fact might have changed.
 func confirms(o observed) bool {
-	if saysLess(o) {
+	if saysLess(o) || o.memory.withoutIP > 0 || o.memory.absences > 0 {
 		return false
 	}
 	p := decide(o)
@@ -27,7 +27,7 @@ func saysLess(o observed) bool {
 			return true
 		}
 	}
-	return len(i.addresses) == 0 ||
+	return len(i.addresses) == 0 || isTaken(o.node.Status.Addresses, changedAddresses(o)) ||
 		i.size == "" && has[corev1.LabelInstanceTypeStable] != "" ||
 		i.zone == "" && has[corev1.LabelTopologyZone] != "" ||
 		i.region == "" && has[corev1.LabelTopologyRegion] != ""

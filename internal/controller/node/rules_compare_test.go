@@ -32,6 +32,8 @@ func TestWhatAListConfirms(t *testing.T) {
 		{"AnotherZoneIsReported", ours(), less(func(i *instance) { i.zone = "z2" }), false, false},
 		{"NoLabel", ours(), machine(), false, false},
 		{"NoAddresses", ours(), less(func(i *instance) { i.addresses = nil }), false, false},
+		{"NoIPAddress", ours(), less(offering(hostname)), false, false},
+		{"AnotherOrderOfAddresses", ours(), less(offering(external, internal)), true, false},
 		{"NoType", ours(), less(func(i *instance) { i.size = "" }), false, false},
 		{"NoZone", ours(), less(func(i *instance) { i.zone = "" }), false, false},
 		{"NoRegion", ours(), less(func(i *instance) { i.region = "" }), false, false},
@@ -47,6 +49,15 @@ func TestWhatAListConfirms(t *testing.T) {
 				t.Errorf("differs = %v, want %v", got, tt.differs)
 			}
 		})
+	}
+}
+
+// While answers are counted, a list does not confirm the Node, so that the cloud is asked.
+func TestListConfirmsNothingWhileAnswersAreCounted(t *testing.T) {
+	for name, m := range map[string]memory{"WithoutIP": {uid: "u1", withoutIP: 1}, "Absent": {uid: "u1", absences: 1}} {
+		if confirms(observed{now: noon, node: settled(), answer: machine(), policy: follows, memory: m}) {
+			t.Errorf("%s: the list confirms the Node", name)
+		}
 	}
 }
 

@@ -13,7 +13,9 @@ import (
 
 // preconditions are the checks that a Node has to pass before its release. The first
 // one that fails returns the cause that the waiting Node shows.
-var preconditions = []func(observed) *message.Cause{isSameInstance, hasProviderID, labelsAreValid, addressIsOffered}
+var preconditions = []func(observed) *message.Cause{
+	isSameInstance, hasProviderID, providerIDIsUsable, providerIDIsFree, labelsAreValid, addressesAreUsable, addressIsOffered, hasIP,
+}
 
 // isSameInstance returns a cause if the cloud has described an instance that is not the
 // Node's (promise S6).

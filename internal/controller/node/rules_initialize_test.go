@@ -56,8 +56,34 @@ func TestDecideInitialisation(t *testing.T) {
 			want:   released(func(o *outcome) { o.ProviderID = "" }),
 		},
 		{
-			name: "NoAddressesMeansNothingToWrite", node: fresh(), answer: machine(func(i *instance) { i.addresses = nil }),
+			name: "NoAddressesMeansNothingToWrite", node: fresh(addresses(internal)), answer: machine(offering()),
 			want: released(func(o *outcome) { o.Addresses = nil }),
+		},
+		{name: "NodeWithoutIPAddressWaits", node: fresh(), answer: machine(offering()), want: waits("CloudInitFailed", noIPOffered().Message)},
+		{name: "NodeThatTheCloudGivesOnlyANameWaits", node: fresh(addresses(internal)), answer: machine(offering(hostname)), want: waits("CloudInitFailed", noIPOffered().Message)},
+		{
+			name: "ExternalIPAddressIsEnough", node: fresh(), answer: machine(offering(external)),
+			want: released(func(o *outcome) { o.Addresses = []corev1.NodeAddress{external, hostname} }),
+		},
+		{
+			name: "OrderOfTheAddressesThatAreThereStays", node: fresh(addresses(external, hostname, internal)), answer: machine(),
+			want: released(func(o *outcome) { o.Addresses = nil }),
+		},
+		{
+			name: "AddressThatIsNoneIsNotWritten", node: fresh(), answer: machine(offering(internal, nothing)),
+			want: waits("CloudInitFailed", addressesUnusable([]string{`ExternalIP "<nil>"`}).Message),
+		},
+		{
+			name: "ProviderIDThatNamesNothingIsNotWritten", node: fresh(), answer: machine(func(i *instance) { i.providerID = "p://" }),
+			want: waits("CloudInitFailed", providerIDUnusable("p://").Message),
+		},
+		{
+			name: "ProviderIDOfTheNodeIsNotJudged", node: fresh(named("p://")), answer: machine(func(i *instance) { i.providerID = "p://" }),
+			want: released(func(o *outcome) { o.ProviderID = "" }),
+		},
+		{
+			name: "InstanceOfANodeThatReportsIsWaitedFor", node: fresh(), answer: machine(), twin: "n2",
+			want: waits("CloudInitFailed", sharedInstance(observed{node: fresh(), answer: machine(), twin: "n2"}).Message),
 		},
 		{
 			name: "EmptyTypeAndPlaceWriteNoLabels", node: fresh(), answer: machine(func(i *instance) { i.size, i.zone, i.region = "", "", "" }),

@@ -3,6 +3,7 @@ package node
 import (
 	"maps"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -18,6 +19,7 @@ func follow(o observed) plan {
 	}
 	p := plan{do: doNothing, why: "up to date", memory: o.memory.afterWait()}
 	p.memory.notices, p.memory.missing = o.memory.notices, o.memory.missing
+	p.memory.absences, p.memory.withoutIP, p.memory.withoutIPSince = o.memory.absences, o.memory.withoutIP, o.memory.withoutIPSince
 	if p.condition = recovered(o); p.condition != nil {
 		p.memory.shownAt = o.now
 	} else if isShownOtherwise(o) {
@@ -25,8 +27,10 @@ func follow(o observed) plan {
 	}
 	followTwins(o, &p)
 	if o.answer.given == described {
+		p.memory.withoutIP, p.memory.withoutIPSince = 0, time.Time{}
 		followInstance(o, &p)
 	}
+	followPresence(o, &p)
 	if p.addresses != nil || p.condition != nil || !p.change.empty() {
 		p.do, p.why = update, difference(p)
 	}
@@ -72,11 +76,14 @@ func followInstance(o observed, p *plan) {
 	case isOther(o):
 		notices = append(notices, hasMismatch(*otherInstance(o)))
 	default:
-		p.addresses = changedAddresses(o)
+		followAddresses(o, p)
 		if isKnown(o.node, i) {
 			followLabels(o, p)
 		}
 		notices = noticesOf(o)
+		if p.memory.withoutIP > 1 && p.addresses == nil { // One answer is no news: a cloud might leave out the addresses now and then.
+			notices = append(notices, hasKeptLastIP())
+		}
 	}
 	p.events, p.memory.notices = newNotices(notices, o.memory.notices)
 }
@@ -142,8 +149,13 @@ func noticesOf(o observed) []message.Event {
 			notices = append(notices, hasMoved(place.what, label, place.now))
 		}
 	}
-	if _, unmet := wantedAddresses(o.node, i.addresses); unmet != nil {
-		notices = append(notices, hasKeptAddresses(*addressNotOffered(*unmet, i)))
+	if o.twin != "" {
+		notices = append(notices, isShared(sharedInstance(o)))
+	}
+	for _, unmet := range []func(observed) *message.Cause{addressesAreUsable, addressIsOffered} {
+		if cause := unmet(o); cause != nil {
+			notices = append(notices, hasKeptAddresses(*cause))
+		}
 	}
 	if problems := invalidLabels(i); len(problems) > 0 {
 		notices = append(notices, hasSkippedLabels(problems))

@@ -29,10 +29,27 @@ func TestDecideFollowing(t *testing.T) {
 		{name: "WithoutAnswerNothingIsAsked", node: settled(), policy: follows, want: calm},
 		{name: "RefusalChangesNothing", node: settled(), answer: refusing("InstanceNotFound"), policy: follows, want: calm},
 		{
-			name: "AddressesFollow", node: settled(), policy: follows,
-			answer: machine(func(i *instance) { i.addresses = []corev1.NodeAddress{external} }),
-			want:   updates("addresses", func(o *outcome) { o.Addresses = []corev1.NodeAddress{external, hostname} }),
+			name: "AddressesFollow", node: settled(), policy: follows, answer: machine(offering(internal)),
+			want: updates("addresses", func(o *outcome) { o.Addresses = []corev1.NodeAddress{internal, hostname} }),
 		},
+		{name: "OrderOfAddressesStays", node: settled(), policy: follows, answer: machine(offering(external, internal)), want: calm},
+		{
+			name: "OrderThatTheKubeletWasToldFollows", node: settled(annotation(api.AnnotationAlphaProvidedIPAddr, "fd00::1,127.0.1.1"), addresses(internal, internal6, hostname)),
+			policy: follows, answer: machine(offering(internal, internal6)),
+			want: updates("addresses", func(o *outcome) { o.Addresses = []corev1.NodeAddress{internal6, internal, hostname} }),
+		},
+		{
+			name: "OrderOfOtherAddressesStaysBesideTheChosenOne", node: settled(annotation(api.AnnotationAlphaProvidedIPAddr, "127.0.1.1"), addresses(internal, external, external6, hostname)),
+			policy: follows, answer: machine(offering(external6, internal, external)), want: calm,
+		},
+		{name: "LastIPAddressStays", node: settled(), policy: follows, answer: machine(offering(hostname)), want: calm},
+		{name: "LastInternalIPAddressStays", node: settled(), policy: follows, answer: machine(offering(external)), want: calm},
+		{
+			name: "SecondAnswerWithoutIPAddressIsSaid", node: settled(), policy: follows, answer: machine(offering(hostname)),
+			memory: memory{uid: "u1", withoutIP: 1, withoutIPSince: noon}, want: warned("CloudAddressesMissing"),
+		},
+		{name: "AddressThatIsNoneChangesNothing", node: settled(), policy: follows, answer: machine(offering(internal, nothing)), want: warned("CloudAddressesRejected")},
+		{name: "InstanceOfTwoNodesThatReportIsSaid", node: settled(), policy: follows, answer: machine(), twin: "n2", want: warned("CloudInstanceShared")},
 		{name: "NoAddressesLeaveThoseThatAreThere", node: settled(), answer: machine(func(i *instance) { i.addresses = nil }), want: calm},
 		{name: "TypeFollowsInBothKeys", node: settled(), answer: size("large"), policy: follows, want: updates("labels", func(o *outcome) { o.Labels = grown })},
 		{name: "TypeStaysWithoutThePolicy", node: settled(), answer: size("large"), want: calm},
@@ -82,8 +99,8 @@ func TestDecideFollowing(t *testing.T) {
 		},
 		{
 			name: "NodeWithoutProviderIDGetsAddressesAndNoLabels", node: settled(func(n *corev1.Node) { n.Spec.ProviderID = "" }), policy: follows,
-			answer: machine(func(i *instance) { i.size, i.addresses = "large", []corev1.NodeAddress{external} }),
-			want:   updates("addresses", func(o *outcome) { o.Addresses = []corev1.NodeAddress{external, hostname} }),
+			answer: machine(func(i *instance) { i.size, i.addresses = "large", []corev1.NodeAddress{internal} }),
+			want:   updates("addresses", func(o *outcome) { o.Addresses = []corev1.NodeAddress{internal, hostname} }),
 		},
 		{
 			name: "NamelessNodeGetsLabelsToo", node: settled(func(n *corev1.Node) { n.Spec.ProviderID = "" }), policy: follows,

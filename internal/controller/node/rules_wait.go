@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/allowance"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodecause"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
 	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
@@ -46,7 +47,7 @@ func waits(o observed, r message.Cause) plan {
 // inVain has the reasons for which it is useless to ask again soon. The answer stays
 // the same until somebody changes something. A Node with one of these reasons might
 // wait for ever, and must not use up the quota of the cloud (promise P2).
-var inVain = []string{"InstanceNotFound", "CloudDenied", "CloudRejected", "NotImplemented", "ProviderPanicked", providerIDMismatch.Name, noProviderID.Name}
+var inVain = []string{nodecause.NotFound, "CloudDenied", "CloudRejected", "NotImplemented", "ProviderPanicked", providerIDMismatch.Name, noProviderID.Name}
 
 // The pause doubles after each question in vain, from firstPause to longestPause. Once
 // it is longer than hurriedFor, other Nodes are asked about first.

@@ -20,6 +20,9 @@ type failure struct {
 	do                 string
 }
 
+// NotFound is the reason for the answer that there is no instance.
+const NotFound = "InstanceNotFound"
+
 const (
 	askProvider = "Report it to the author of the provider, with the text of the error."
 	nothing     = "Nothing at first. If it lasts, check the cloud's status page and the network to its API."
@@ -27,7 +30,7 @@ const (
 
 var failures = []failure{
 	{
-		kind: cloud.NotFound, reason: "InstanceNotFound",
+		kind: cloud.NotFound, reason: NotFound,
 		text: "The cloud has no instance for this Node. Check that the Node has the name or the provider ID of its instance, and that the credentials are for the right account.",
 		when: "The cloud has no instance with the Node's name or provider ID.",
 		do:   "Check that the Node has the name or the provider ID of its instance, and that the credentials are for the right account.",

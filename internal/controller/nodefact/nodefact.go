@@ -55,6 +55,12 @@ func IsAnnouncedByCondition(node *corev1.Node) bool {
 	})
 }
 
+// Reports reports whether the Node's kubelet has reported, and is not silent by now.
+func Reports(node *corev1.Node) bool {
+	ready := Condition(node, corev1.NodeReady)
+	return ready != nil && ready.Status != corev1.ConditionUnknown
+}
+
 // Condition returns the Node's condition of this type, or nil if there is none.
 func Condition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {
 	for i := range node.Status.Conditions {

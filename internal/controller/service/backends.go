@@ -50,8 +50,8 @@ func (b *backends) onChange(name string, before, now *corev1.Node) {
 	b.mu.Lock()
 	b.moved = true
 	m := b.membership.members[name]
-	if before != nil && now != nil && isReplaced(before, now) && m.is {
-		m.replaced = true
+	if before != nil && now != nil && (isReplaced(before, now) || hasOtherIPs(before, now)) && m.is {
+		m.renewed = true
 		b.membership.members[name] = m
 	}
 	concerned := m.is || is
@@ -124,9 +124,8 @@ func (b *backends) newest() nodeSet {
 }
 
 // refreshed returns the current set with the newest version of each Node. Providers
-// read the addresses and labels of Nodes, but a change of these does not lead to a new
-// set. If a Node is gone or has become another instance, its old version stays in the
-// set.
+// read the labels of Nodes, too, but a change of these does not lead to a new set. If a
+// Node is gone or has become another instance, its old version stays in the set.
 func (b *backends) refreshed() nodeSet {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -95,34 +95,46 @@ func TestProviderGetsNodesAsTheyAreAtTheCall(t *testing.T) {
 		defer func() { l.stop() }()
 		l.after(time.Minute)
 		before := l.given
-		moved := host("b", func(n *corev1.Node) {
-			n.ResourceVersion, n.Status.Addresses = "1", []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.2"}}
-		})
-		if _, err := l.cluster.CoreV1().Nodes().Update(t.Context(), moved, metav1.UpdateOptions{}); err != nil {
+		labelled := host("b", func(n *corev1.Node) { n.ResourceVersion, n.Labels = "1", map[string]string{"rack": "2"} })
+		if _, err := l.cluster.CoreV1().Nodes().Update(t.Context(), labelled, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		l.after(time.Minute)
 		l.change(func() { l.calls, l.events = nil, nil })
-		l.expect("another address of a node", nil, nil)
+		l.expect("another label of a node", nil, nil)
 		l.update(edited)
 		l.after(time.Minute)
-		if len(l.given) != 2 || len(l.given[1].Status.Addresses) != 1 {
+		if len(l.given) != 2 || l.given[1].Labels["rack"] != "2" {
 			t.Errorf("nodes %+v, want them as they are when the call is made", l.given)
 		}
-		if len(before[1].Status.Addresses) != 0 {
+		if len(before[1].Labels) != 0 {
 			t.Error("a node that an earlier call has was changed")
 		}
 	})
 }
 
-// Each of these Nodes was behind the load balancers, and may be missing there now. Nothing
-// else changes.
+// Each of these Nodes was behind the load balancers, and may be missing there now, or be
+// there with an address that it no longer has. Nothing else changes.
 func TestNodeThatComesBackIsGivenOnce(t *testing.T) {
 	for name, tt := range map[string]struct {
 		happens func(l *life, edit func(...func(*corev1.Node)))
 		updates int
 	}{
 		"ReplacedUnderItsName": {func(_ *life, edit func(...func(*corev1.Node))) { edit(silent); edit(reports) }, 1},
+		"GetsAnotherAddress":   {func(_ *life, edit func(...func(*corev1.Node))) { edit(withIPs("10.0.0.2")) }, 1},
+		"LosesItsAddressForAWhile": {func(l *life, edit func(...func(*corev1.Node))) {
+			edit(withIPs("10.0.0.2"))
+			l.after(time.Minute)
+			edit(withIPs())
+			l.after(time.Minute)
+			edit(withIPs("10.0.0.2"))
+		}, 3},
+		"MovesAddressesAllTheTime": {func(l *life, edit func(...func(*corev1.Node))) {
+			for n := range 60 {
+				edit(withIPs(fmt.Sprint("10.0.1.", n)))
+				l.after(5 * time.Second)
+			}
+		}, 9},
 		"Recreated": {func(l *life, _ func(...func(*corev1.Node))) {
 			if err := l.cluster.CoreV1().Nodes().Delete(l.t.Context(), "b", metav1.DeleteOptions{}); err != nil {
 				l.t.Fatal(err)

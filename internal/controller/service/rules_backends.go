@@ -28,23 +28,23 @@ type member struct {
 	uid   types.UID
 	is    bool
 	moves allowance.Allowance
-	// machines counts the machines that the Node has had while it was in the set.
-	// replaced means that the Node has got another one since the last decision.
-	machines int
-	replaced bool
+	// renewals counts how often the Node has got another machine or other IP addresses
+	// while it was in the set. renewed means that it has since the last decision.
+	renewals int
+	renewed  bool
 }
 
 // next returns the member after a decision about the current version of the Node. A
 // Node that has moved too often does not move now, and the second result is the time
 // until it may move. This limit does not apply to a Node for which isLeaving is true. If
-// a Node in the set has got another machine, the load balancers have to get the Node
-// once more, which counts as a move.
+// a Node in the set has got another machine or other IP addresses, the load balancers have
+// to get the Node once more, which counts as a move.
 func (m member) next(b BackendPolicy, node *corev1.Node, now time.Time) (next member, later time.Duration) {
 	is := b.isBackend(node)
 	if m.uid != node.UID {
 		return member{uid: node.UID, is: is}, 0
 	}
-	isRenewed := is && m.is && m.replaced
+	isRenewed := is && m.is && m.renewed
 	switch wait := m.moves.Next(moveLimit).Sub(now); {
 	case is == m.is && !isRenewed, !is && b.isLeaving(node):
 	case wait > 0:
@@ -53,9 +53,9 @@ func (m member) next(b BackendPolicy, node *corev1.Node, now time.Time) (next me
 		m.moves = m.moves.Used(moveLimit, now)
 	}
 	if isRenewed {
-		m.machines++
+		m.renewals++
 	}
-	m.is, m.replaced = is, false
+	m.is, m.renewed = is, false
 	return m, 0
 }
 
@@ -120,7 +120,7 @@ func (r *membership) remake(nodes []*corev1.Node, now time.Time) bool {
 func (r *membership) idOf(nodes []*corev1.Node) string {
 	sum := sha256.New()
 	for _, node := range nodes {
-		_, _ = fmt.Fprintf(sum, "%s\x00%s\x00%s\x00%d\n", node.Name, node.Spec.ProviderID, node.UID, r.members[node.Name].machines) // A hash accepts all data.
+		_, _ = fmt.Fprintf(sum, "%s\x00%s\x00%s\x00%d\n", node.Name, node.Spec.ProviderID, node.UID, r.members[node.Name].renewals) // A hash accepts all data.
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -28,6 +28,15 @@ func reports(n *corev1.Node) {
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
 }
 
+func withIPs(ips ...string) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: n.Name}}
+		for _, ip := range ips {
+			n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip})
+		}
+	}
+}
+
 func TestReplacedMachineIsNoticed(t *testing.T) {
 	booted := func(boot, machine, system string) func(*corev1.Node) {
 		return func(n *corev1.Node) {
@@ -87,6 +96,8 @@ func TestBackends(t *testing.T) {
 		{name: "UninitializedNodeWaits", policy: ours, edit: tainted(api.TaintExternalCloudProvider), wakes: true},
 		{name: "UninitializedNodeIsABackendIfAnotherDaemonInitialisesNodes", edit: tainted(api.TaintExternalCloudProvider), is: true},
 		{name: "AnotherProviderIDWakes", edit: func(n *corev1.Node) { n.Spec.ProviderID = "p://2" }, is: true, wakes: true},
+		{name: "IPAddressWakes", edit: withIPs("10.0.0.1"), is: true, wakes: true},
+		{name: "NameOfTheHostDoesNotWake", edit: withIPs(), is: true},
 		{name: "AnotherNodeOfTheNameWakes", edit: func(n *corev1.Node) { n.UID = "other" }, is: true, wakes: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -100,5 +111,11 @@ func TestBackends(t *testing.T) {
 				t.Errorf("the opposite change wakes: %v, want %v", got, want)
 			}
 		})
+	}
+}
+
+func TestOrderOfAddressesMakesNoNewSet(t *testing.T) {
+	if (BackendPolicy{}).invalidates(host("a", withIPs("10.0.0.1", "fd00::1")), host("a", withIPs("fd00::1", "10.0.0.1"))) {
+		t.Error("the same addresses in another order ask for a new set")
 	}
 }

@@ -109,7 +109,7 @@ func TestReplacedMachines(t *testing.T) {
 	seen := map[string]bool{r.set.id: true}
 	replace := func(name string, at time.Duration) {
 		m := r.members[name]
-		m.replaced = true
+		m.renewed = true
 		r.members[name] = m
 		r.remake([]*corev1.Node{a, out}, noon.Add(at))
 		seen[r.set.id] = true
@@ -126,7 +126,7 @@ func TestReplacedMachines(t *testing.T) {
 		t.Errorf("%d sets of %d nodes, the next move at %v, want the seventh machine to wait", len(seen), len(r.set.nodes), r.next)
 	}
 	r.remake([]*corev1.Node{a, out}, noon.Add(2*time.Minute))
-	if seen[r.set.id] || !r.next.IsZero() || r.members["a"].replaced {
+	if seen[r.set.id] || !r.next.IsZero() || r.members["a"].renewed {
 		t.Errorf("no other set after the wait, the next move at %v, members %+v", r.next, r.members)
 	}
 	if r.remake([]*corev1.Node{out}, noon.Add(time.Hour)); len(r.members) != 1 {

@@ -1,6 +1,8 @@
 package service
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodefact"
@@ -54,7 +56,7 @@ func (p Policy) wakesForNodes(service *corev1.Service) priority {
 func (b BackendPolicy) invalidates(before, now *corev1.Node) bool {
 	return before == nil || now == nil ||
 		before.UID != now.UID ||
-		isReplaced(before, now) ||
+		isReplaced(before, now) || hasOtherIPs(before, now) ||
 		!b.isBackend(before) && b.isBackend(now) ||
 		before.Spec.ProviderID != now.Spec.ProviderID ||
 		isExcluded(before) != isExcluded(now) ||
@@ -79,6 +81,21 @@ func isReplaced(before, now *corev1.Node) bool {
 	default:
 		return isSilent(before) && !isSilent(now)
 	}
+}
+
+// hasOtherIPs reports whether the IP addresses of a Node have changed. Many load balancers
+// know their backends by these.
+func hasOtherIPs(before, now *corev1.Node) bool {
+	if slices.Equal(before.Status.Addresses, now.Status.Addresses) {
+		return false
+	}
+	lacks := func(a, b *corev1.Node) bool {
+		return slices.ContainsFunc(a.Status.Addresses, func(address corev1.NodeAddress) bool {
+			isIP := address.Type == corev1.NodeInternalIP || address.Type == corev1.NodeExternalIP
+			return isIP && !slices.Contains(b.Status.Addresses, address)
+		})
+	}
+	return lacks(before, now) || lacks(now, before)
 }
 
 // differs reports whether both IDs are known and are not the same.

@@ -13,8 +13,13 @@ import (
 // releaseTimeout stays well below that.
 const drainTimeout = 8 * time.Second
 
-// Hold and Run return one of these errors if work may still be in flight.
+// Hold and Run return one of these errors if work may still be in flight. ErrWentBack
+// means that the storage of the API server holds an earlier state than this process has
+// seen, so everything that the process remembers may be wrong. Its watches can wait for a
+// version that the storage has not reached, and show nothing. Only a new process sees what
+// is there.
 var (
+	ErrWentBack   = errors.New("the cluster has gone back to an earlier state, as if etcd was restored from a backup: the lease has an older resourceVersion than this process has written; only a new process sees what the cluster holds now")
 	ErrNotDrained = errors.New("work was still in flight when the time to stop was over; the lease is left to expire")
 	ErrLeaseLost  = errors.New("leaderelection lost")
 )

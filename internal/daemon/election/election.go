@@ -37,8 +37,9 @@ type Election struct {
 	elector  *leaderelection.LeaderElector
 	watchdog *leaderelection.HealthzAdaptor
 	leading  chan struct{} // closed when this replica becomes the leader
-	lost     chan struct{} // closed when another replica might lead
-	lose     func()        // closes lost
+	lost     chan struct{} // closed when this replica must not go on
+	once     sync.Once     // closes lost
+	why      error         // set before lost is closed
 	known    atomic.Bool   // set once a leader was observed, which shows that the lease can be read
 }
 
@@ -70,9 +71,8 @@ func New(c Config, lock resourcelock.Interface) (*Election, error) {
 		leading:  make(chan struct{}),
 		lost:     make(chan struct{}),
 	}
-	e.lose = sync.OnceFunc(func() { close(e.lost) })
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock:          &watchedLock{Interface: lock, lease: e.lease, lose: e.lose},
+		Lock:          &watchedLock{Interface: lock, lease: e.lease, lose: e.lose, version: watchVersions(lock)},
 		Name:          c.ResourceName,
 		LeaseDuration: c.LeaseDuration.Duration,
 		RenewDeadline: c.RenewDeadline.Duration,
@@ -101,11 +101,15 @@ func (e *Election) Run(ctx context.Context, work func(context.Context)) error {
 	go func() {
 		defer close(ended)
 		e.elector.Run(renewing)
-		e.lose()
+		e.lose(ErrLeaseLost)
 	}()
 	select {
 	case <-e.leading:
-		if err := Hold(lease.NewContext(ctx, e.lease), e.lost, work); err != nil {
+		err := Hold(lease.NewContext(ctx, e.lease), e.lost, work)
+		if errors.Is(err, ErrLeaseLost) {
+			return e.why
+		}
+		if err != nil {
 			return err
 		}
 	case <-ctx.Done():
@@ -125,12 +129,20 @@ func (e *Election) RunWithin(ctx context.Context, main *Election, work func(cont
 		defer close(over)
 		work(ctx)
 	})
-	if errors.Is(err, ErrLeaseLost) {
-		main.lose() // Another component might be at work, so the process ends at once.
+	if errors.Is(err, ErrLeaseLost) || errors.Is(err, ErrWentBack) {
+		main.lose(err) // Another component might be at work, so the process ends at once.
 	}
 	if err != nil {
 		<-over
 	}
+}
+
+// lose makes Run return the error at once, while the function work may still run.
+func (e *Election) lose(why error) {
+	e.once.Do(func() {
+		e.why = why
+		close(e.lost)
+	})
 }
 
 // Lease returns the lease for which changes have to wait (lease.Await).

@@ -71,6 +71,7 @@ func (g *guard) look(node *corev1.Node) {
 	if !g.waiting[node.UID] {
 		return
 	}
+	delete(g.waiting, node.UID)
 	if missing := nodes.Missing(node, g.spared[node.Name]); len(missing) > 0 {
 		g.violations = append(g.violations, fmt.Sprintf("node %s is released for scheduling (version %s) without %s",
 			node.Name, node.ResourceVersion, strings.Join(missing, ", ")))

@@ -124,8 +124,8 @@ func (p *Proxy) handler(target *url.URL) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		entry, trap := p.book.enter(r)
 		defer p.book.leave(entry)
-		if past := p.book.pastOf(r); past != nil {
-			past.serve(w, r, forward)
+		if serve := p.book.changed(r); serve != nil {
+			serve(w, r, forward)
 			return
 		}
 		if trap == nil {

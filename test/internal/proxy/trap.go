@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"net/http"
+	"net/http/httputil"
 	"slices"
 	"sync"
 	"time"
@@ -113,6 +114,7 @@ type book struct {
 	traps    []*Trap    // those that have not caught a request yet; guarded by mu
 	caught   []*Trap    // those that have caught a request; guarded by mu
 	past     *past      // nil: all answers are of the present; guarded by mu
+	rewound  *rewound   // nil: versions are those of the server; guarded by mu
 }
 
 // enter records a request and returns the trap for it, if there is one. A request
@@ -149,14 +151,19 @@ func (b *book) leave(r *Request) {
 	r.Ended = b.clock.Now()
 }
 
-// pastOf returns the past from which the request is answered, or nil.
-func (b *book) pastOf(r *http.Request) *past {
+// changed returns the function that answers the request in another way than the server
+// does, or nil.
+func (b *book) changed(r *http.Request) func(http.ResponseWriter, *http.Request, *httputil.ReverseProxy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.past.concerns(r) {
+	switch {
+	case b.past.concerns(r):
+		return b.past.serve
+	case b.rewound != nil && r.URL.Path == b.rewound.object:
+		return b.rewound.serve
+	default:
 		return nil
 	}
-	return b.past
 }
 
 // cutAll cuts the requests of all traps.
