@@ -144,6 +144,12 @@ func (c *counter) add(n int) {
 	}
 }
 
+func (c *counter) running() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n > 0
+}
+
 // await returns when no change is running.
 func (c *counter) await() {
 	c.mu.Lock()

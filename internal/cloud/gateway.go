@@ -246,6 +246,9 @@ func (g *Gateway) RestartNeeded() <-chan error { return g.health.restart }
 // be released earlier.
 func (g *Gateway) AwaitChanges() { g.changing.await() }
 
+// Changing reports whether a change of the cloud is running.
+func (g *Gateway) Changing() bool { return g.changing.running() }
+
 var (
 	// ErrReadOnly is the error of a change that a read-only gateway does not make.
 	ErrReadOnly = errors.New("the gateway only reads, so the call was not made")

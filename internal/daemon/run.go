@@ -106,12 +106,22 @@ func (p *Process) register(recorder record.EventRecorder) (err error) {
 	if p.election, err = election.Join(config, p.config, recorder); err != nil {
 		return err
 	}
+	outlives := election.Recovery{Timeout: p.Settings.Election.RecoveryTimeout, Changing: p.changing}
+	p.election.Recover(outlives)
 	p.clients.lease.Store(p.election.Lease())
 	if plan := p.Settings.Migration.Plan(); plan != nil {
 		config.ResourceName = plan.LeaderName
-		p.migration, err = election.Join(config, p.config, recorder)
+		if p.migration, err = election.Join(config, p.config, recorder); err == nil {
+			p.migration.Recover(outlives)
+		}
 	}
 	return err
+}
+
+// changing reports whether a change of the cloud may be in flight.
+func (p *Process) changing() bool {
+	gateway := p.gateway.Load()
+	return p.initializing.Load() || gateway != nil && gateway.Changing()
 }
 
 // sources returns the values that the probes depend on.

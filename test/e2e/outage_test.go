@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +16,9 @@ import (
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
+	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
 	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
+	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
 // While the cloud is down, the daemon calls it once every 5 seconds, no matter how many
@@ -65,4 +69,49 @@ func TestOutageCostsFewCalls(t *testing.T) {
 	if d.Ended() {
 		t.Error("the daemon has ended")
 	}
+}
+
+// The API server is away for longer than the lease lasts, three times. The leader waits
+// for it, keeps the lease, and repeats no call.
+func TestOutageIsOutlived(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes more than a minute")
+	}
+	const times, outage = 3, 20 * time.Second
+	s := lbservice.New(t, onOwn(t), 2)
+	leader, standby := replicas.Pair(t, s.Bed, s.Cloud, daemon.Setup{Flags: []string{"--leader-elect-recovery-timeout=5m"}})
+	name := s.Balanced(t, "stays")
+	s.AwaitServing(t, name, s.Hosts...)
+	holder := replicas.LeaseHolder(t, s.Bed, daemon.LeaseName)
+	calls := leader.CountLogged("Load balancer call succeeded")
+	for range times {
+		if _, err := s.Command(t.Context(), "stop", "--kill", "kube-apiserver"); err != nil {
+			t.Fatal(err)
+		}
+		bed.Pause(t.Context(), outage)
+		if _, err := s.Command(t.Context(), "start", "kube-apiserver"); err != nil {
+			t.Fatal(err)
+		}
+		back := time.Now()
+		expect.Within(t, expect.Soon, func(context.Context) error {
+			if leader.Ended() {
+				t.Fatalf("the leader has ended with code %d", leader.Code())
+			}
+			for _, r := range leader.API.Requests(replicas.OfLeases) {
+				if r.Method == http.MethodPut && r.Began.After(back) {
+					t.Logf("the lease was renewed %v after the API server was back", r.Began.Sub(back).Round(time.Millisecond))
+					return nil
+				}
+			}
+			return errors.New("the lease was not renewed")
+		})
+	}
+	if now := replicas.LeaseHolder(t, s.Bed, daemon.LeaseName); now != holder {
+		t.Errorf("the lease is held by %s, want still %s", now, holder)
+	}
+	if n := leader.CountLogged("Load balancer call succeeded"); n != calls {
+		t.Errorf("%d calls about the Service, want still %d", n, calls)
+	}
+	joins(t, s.Bed, s.Cloud, expect.Soon)
+	noOverlap(t, leader, standby)
 }

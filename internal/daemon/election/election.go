@@ -40,7 +40,8 @@ type Election struct {
 	lost     chan struct{} // closed when this replica must not go on
 	once     sync.Once     // closes lost
 	why      error         // set before lost is closed
-	known    atomic.Bool   // set once a leader was observed, which shows that the lease can be read
+	recovery Recovery
+	known    atomic.Bool // set once a leader was observed, which shows that the lease can be read
 }
 
 // Config is the configuration of an election.
@@ -71,6 +72,7 @@ func New(c Config, lock resourcelock.Interface) (*Election, error) {
 		leading:  make(chan struct{}),
 		lost:     make(chan struct{}),
 	}
+	leads := sync.OnceFunc(func() { close(e.leading) })
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock:          &watchedLock{Interface: lock, lease: e.lease, lose: e.lose, version: watchVersions(lock)},
 		Name:          c.ResourceName,
@@ -78,7 +80,7 @@ func New(c Config, lock resourcelock.Interface) (*Election, error) {
 		RenewDeadline: c.RenewDeadline.Duration,
 		RetryPeriod:   c.RetryPeriod.Duration,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(context.Context) { close(e.leading) },
+			OnStartedLeading: func(context.Context) { leads() },
 			OnStoppedLeading: func() {},
 			OnNewLeader:      func(string) { e.known.Store(true) },
 		},
@@ -101,6 +103,9 @@ func (e *Election) Run(ctx context.Context, work func(context.Context)) error {
 	go func() {
 		defer close(ended)
 		e.elector.Run(renewing)
+		for e.recovers(renewing) {
+			e.elector.Run(renewing)
+		}
 		e.lose(ErrLeaseLost)
 	}()
 	select {

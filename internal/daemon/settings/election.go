@@ -17,10 +17,14 @@ import (
 // Election has the settings of the leader election.
 type Election struct {
 	componentbaseconfig.LeaderElectionConfiguration
+
+	// RecoveryTimeout is the longest outage of the API server that a leader outlives. 0
+	// ends the process once the lease was not renewed in time.
+	RecoveryTimeout time.Duration
 }
 
 func newElection() Election {
-	return Election{componentbaseconfig.LeaderElectionConfiguration{
+	return Election{LeaderElectionConfiguration: componentbaseconfig.LeaderElectionConfiguration{
 		LeaderElect:       true,
 		LeaseDuration:     metav1.Duration{Duration: 15 * time.Second},
 		RenewDeadline:     metav1.Duration{Duration: 10 * time.Second},
@@ -32,7 +36,11 @@ func newElection() Election {
 }
 
 func (e *Election) addFlags(sections *cliflag.NamedFlagSets) {
-	baseoptions.BindLeaderElectionFlags(&e.LeaderElectionConfiguration, sections.FlagSet("generic"))
+	fs := sections.FlagSet("generic")
+	baseoptions.BindLeaderElectionFlags(&e.LeaderElectionConfiguration, fs)
+	fs.DurationVar(&e.RecoveryTimeout, "leader-elect-recovery-timeout", e.RecoveryTimeout,
+		"How long a leader that cannot renew its lease waits for the API server before it ends. It changes nothing meanwhile, and goes on if no other replica has taken the lease. "+
+			"It ends at once if a change of the cloud is in flight. Do not set it if the program has controllers of its own that change the cloud. 0: end once --leader-elect-renew-deadline is over.")
 }
 
 // validate reports errors that the election itself would report only at its
@@ -63,6 +71,9 @@ func (e *Election) validate() []error {
 	}
 	if lease <= renew {
 		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline (%v), but got %v", renew, lease))
+	}
+	if e.RecoveryTimeout < 0 {
+		errs = append(errs, fmt.Errorf("--leader-elect-recovery-timeout must not be negative, but got %v", e.RecoveryTimeout))
 	}
 	// The Lease object counts whole seconds.
 	if lease < time.Second {

@@ -162,6 +162,7 @@ func TestValidation(t *testing.T) {
 		{"LeaseIsLongerThanItsRenewal", "--leader-elect-renew-deadline=15s", "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline (15s), but got 15s"},
 		{"RenewalAllowsARetry", "--leader-elect-retry-period=9s", "--leader-elect-renew-deadline must be longer than 1.2 times --leader-elect-retry-period (9s), but got 10s"},
 		{"RetryTakesTime", "--leader-elect-retry-period=0s", "--leader-elect-retry-period must be positive, but got 0s"},
+		{"RecoveryIsNotNegative", "--leader-elect-recovery-timeout=-1s", "--leader-elect-recovery-timeout must not be negative, but got -1s"},
 		{"LeaseLastsASecond", "--leader-elect-lease-duration=900ms --leader-elect-renew-deadline=500ms --leader-elect-retry-period=100ms", "--leader-elect-lease-duration must be at least 1s, but got 900ms"},
 		{"LeaseHasAName", "--leader-elect-resource-name=", "--leader-elect-resource-name cannot be empty"},
 		{"LeaseHasANamespace", "--leader-elect-resource-namespace=", "--leader-elect-resource-namespace cannot be empty"},

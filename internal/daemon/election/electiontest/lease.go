@@ -59,6 +59,13 @@ func (l *Lease) Take(holder string) {
 	l.record.HolderIdentity = holder
 }
 
+// Delete deletes the Lease.
+func (l *Lease) Delete() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.version = 0
+}
+
 // Lock returns a replica's view of the Lease.
 func (l *Lease) Lock(identity string) *Lock { return &Lock{lease: l, identity: identity} }
 
