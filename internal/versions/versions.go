@@ -1,7 +1,7 @@
 // Package versions has the version of the program, and finds modules of
 // Kubernetes that are older than the other ones in the binary.
 //
-// Kubernetes releases its modules together with one version, such as v0.37.1. They
+// Kubernetes releases its modules together with one version, such as v0.37.2. They
 // work only with modules of the same release. If a provider requires older modules
 // than Fairlead, Go takes Fairlead's versions. But a module that only the provider
 // requires stays old. It might then panic before main runs, for example because
@@ -69,8 +69,8 @@ func of(modules []*debug.Module) []Behind {
 	return all
 }
 
-// kubernetes is the module of Kubernetes itself. Its version v1.37.1 matches
-// v0.37.1 of the other modules.
+// kubernetes is the module of Kubernetes itself. Its version v1.37.2 matches
+// v0.37.2 of the other modules.
 const kubernetes = "k8s.io/kubernetes"
 
 // minorOf returns the minor version of the Kubernetes release to which a module

@@ -26,7 +26,7 @@ type Change func(*cluster.View)
 // Healthy returns a cluster in which every check passes.
 func Healthy() *cluster.View {
 	v := &cluster.View{
-		Now: Noon, Waiting: 5 * time.Minute, Version: "v1.37.1",
+		Now: Noon, Waiting: 5 * time.Minute, Version: "v1.37.2",
 		Missing: map[cluster.Source]error{}, Partly: map[cluster.Source]bool{}, Slices: map[string][]discoveryv1.EndpointSlice{},
 		Workloads: []cluster.Workload{WorkloadOf("ccm")},
 		Leases:    []coordinationv1.Lease{LeaseOf("cloud-controller-manager", 2*time.Second)},

@@ -4,7 +4,7 @@ package settings
 // its default.
 type upstreamFlag struct{ Heading, Name, Default string }
 
-// upstreamFlags lists all flags of upstream v0.37.1.
+// upstreamFlags lists all flags of upstream v0.37.2.
 var upstreamFlags = []upstreamFlag{
 	{"debugging", "contention-profiling", "false"},
 	{"debugging", "profiling", "true"},
