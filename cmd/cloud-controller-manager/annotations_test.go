@@ -37,7 +37,7 @@ func TestAnnotationsAreDocumented(t *testing.T) {
 		}
 	}
 	want := []string{
-		service.AnnotationClass, api.AnnotationAlphaProvidedIPAddr, node.AnnotationLabels, ipam.AnnotationFence, ownership.LabelExclude, ownership.LabelExcludeRestricted, ownership.LabelProvider, ownership.LabelProviderRestricted, nodefact.LabelIdentity, corev1.LabelNodeExcludeBalancers,
+		service.AnnotationClass, service.AnnotationBackends, api.AnnotationAlphaProvidedIPAddr, node.AnnotationLabels, ipam.AnnotationFence, ownership.LabelExclude, ownership.LabelExcludeRestricted, ownership.LabelProvider, ownership.LabelProviderRestricted, nodefact.LabelIdentity, corev1.LabelNodeExcludeBalancers,
 		simulated.TagCluster, simulated.TagServiceUID, simulated.TagService, simulated.TagNode,
 	}
 	for _, a := range simulated.Annotations() {

@@ -30,7 +30,7 @@ var reading = []string{
 	"AddSSHKeyToAllInstances", // The gateway never calls it; see TestReadOnlyGateway.
 	"CurrentNodeName", "InstanceID", "InstanceType", "InstanceTypeByProviderID", "NodeAddresses", "NodeAddressesByProviderID",
 	"InstanceExistsByProviderID", "InstanceShutdownByProviderID", "GetZone", "GetZoneByNodeName", "GetZoneByProviderID",
-	"InstanceExists", "InstanceShutdown", "InstanceMetadata", "InstanceMetadataBatch", "MaxInstanceMetadataBatch", "ListInstances", "WatchInstances",
+	"InstanceExists", "InstanceShutdown", "InstanceTermination", "InstanceMetadata", "InstanceMetadataBatch", "MaxInstanceMetadataBatch", "ListInstances", "WatchInstances",
 	"GetLoadBalancer", "GetLoadBalancerName", "MaxConcurrentServices", "MaxBackendServices", "MaxBackends",
 	"ListRoutes", "MaxRouteChanges", "GetLabelsForVolume",
 	"SetInformers", "Reload", "Offers", "ClassifyError", "MaxConcurrentCalls", "LoadBalancerFeatures",

@@ -102,8 +102,11 @@ func TestQuestionsAboutTerminations(t *testing.T) {
 				return provider.Termination{}, status(503)
 			},
 		}}, Config{}).Instances()
-		first := make(chan error)
-		go func() { _, err := i.Termination(t.Context(), node("n")); first <- err }()
+		first := make(chan struct{})
+		go func() {
+			defer close(first)
+			_, _ = i.Termination(t.Context(), node("n"))
+		}()
 		synctest.Wait()
 		if _, err := i.Termination(t.Context(), node("n")); KindOf(err) != Slow {
 			t.Errorf("the second question got %v, want Slow", err)

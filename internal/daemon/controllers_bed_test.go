@@ -49,7 +49,7 @@ type everything struct {
 func runAll(t *testing.T) *everything {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	client := fake.NewSimpleClientset() //nolint:staticcheck // managed fields take most of the time
+	client := fake.NewSimpleClientset() // without managed fields, which would take most of the time
 	e := &everything{client: client, registry: metrics.NewKubeRegistry(), workers: map[string]Worker{}}
 	e.client.PrependReactor("*", "*", e.serve)
 	p := parsed(t, "--controllers=*,node-ipam-controller --allocate-node-cidrs --cluster-cidr=10.0.0.0/21")

@@ -93,12 +93,13 @@ func (e *everything) values(t *testing.T) (gauges map[string]float64, counted []
 	gauges = map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			name := f.GetName()
+			labels := []string{f.GetName()}
 			for _, l := range m.GetLabel() {
 				if l.GetName() != "reason" {
-					name += " " + l.GetName() + "=" + l.GetValue()
+					labels = append(labels, l.GetName()+"="+l.GetValue())
 				}
 			}
+			name := strings.Join(labels, " ")
 			if m.GetGauge().GetValue() != 0 {
 				gauges[name] += m.GetGauge().GetValue()
 			}
@@ -112,8 +113,8 @@ func (e *everything) values(t *testing.T) (gauges map[string]float64, counted []
 
 // A daemon must not take a write that has failed for one that has succeeded.
 func TestFailedWritesAreRepeated(t *testing.T) {
-	want := statesAfter(t, false)
-	if diff := cmp.Diff(want, statesAfter(t, true)); diff != "" {
+	want := statesAfter(t, nil)
+	if diff := cmp.Diff(want, statesAfter(t, map[string]bool{})); diff != "" {
 		t.Errorf("objects after some minutes (-without failures +if the first of two writes fails):\n%s", diff)
 	}
 }
@@ -121,15 +122,14 @@ func TestFailedWritesAreRepeated(t *testing.T) {
 // number matches what may differ between the runs: CIDRs, and how long something took.
 var number = regexp.MustCompile(`\d+`)
 
-// statesAfter returns the objects of the scenario after some minutes.
-func statesAfter(t *testing.T, refuses bool) map[string]string {
+// statesAfter returns the objects of the scenario after some minutes. If refused is not nil,
+// the first of two writes fails.
+func statesAfter(t *testing.T, refused map[string]bool) map[string]string {
 	t.Helper()
 	states := map[string]string{}
 	synctest.Test(t, func(t *testing.T) {
 		e := runAll(t)
-		if refuses {
-			e.refused = map[string]bool{}
-		}
+		e.refused = refused
 		e.create(t)
 		e.after(recovery)
 		e.reports(t)

@@ -91,9 +91,12 @@ func (c *chaos) problems(ctx context.Context) error {
 		if s == nil {
 			continue
 		}
-		l, has := left[string(service.UID)]
+		var l *simulator.LoadBalancer
+		if found, has := left[string(service.UID)]; has {
+			l = &found
+		}
 		delete(left, string(service.UID))
-		if err := s.wrong(service, l, has, backends); err != nil {
+		if err := s.wrong(service, l, backends); err != nil {
 			errs = append(errs, fmt.Errorf("service %s with %s: %w", service.Name, c.lifeOf(service.UID), err))
 		}
 	}

@@ -143,7 +143,7 @@ func (r *rollout) pod(m *machine, n int, is state) {
 	}
 }
 
-// writes writes the EndpointSlice, as Kubernetes does.
+// writes stores the EndpointSlice, as Kubernetes does.
 func (r *rollout) writes(t *testing.T) {
 	t.Helper()
 	slice := &discoveryv1.EndpointSlice{

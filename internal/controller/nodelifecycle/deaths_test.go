@@ -2,6 +2,7 @@ package nodelifecycle
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -54,7 +55,7 @@ func TestSecondDeathHoldsTheFirstUntilItIsNoticed(t *testing.T) {
 // that. So such a Node must not be left out, however young the denial is.
 func TestListThatLacksConfirmedNodesDeletesNothing(t *testing.T) {
 	for _, lacks := range [][]string{{"w2"}, {"w1", "w2"}} {
-		t.Run(fmt.Sprint(len(lacks)), func(t *testing.T) {
+		t.Run(strconv.Itoa(len(lacks)), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := beginRemovals(t, DefaultLimits(), aliveAnd(old("dead"), old("n1", reports))...)
 				defer func() { r.stop() }()

@@ -178,7 +178,7 @@ func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop
 	}
 	slicesKnown, stopSlices := func() bool { return true }, func() {}
 	if c.slices != nil {
-		if err := kube.IndexServices(c.slices); err == nil {
+		if err = kube.IndexServices(c.slices); err == nil {
 			slicesKnown, stopSlices, err = frame.Watch(c.slices, "endpoint slices", c.onSlice)
 		}
 		if err != nil {

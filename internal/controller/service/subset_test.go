@@ -29,7 +29,7 @@ func slice(service string, nodes ...string) *discoveryv1.EndpointSlice {
 	return s
 }
 
-// moves moves the endpoints of a Service to these Nodes.
+// moves puts the endpoints of a Service on these Nodes.
 func (l *life) moves(service string, nodes ...string) {
 	l.t.Helper()
 	if _, err := l.cluster.DiscoveryV1().EndpointSlices("ns").Update(l.t.Context(), slice(service, nodes...), metav1.UpdateOptions{}); err != nil {

@@ -172,16 +172,22 @@ func (p *Pool) judgeDeletions(t *testing.T) {
 		if p.Lists || m.Spec.ProviderID == "" {
 			continue // The cloud's log has no answers about this instance alone: the provider has looked for it in lists, or by name.
 		}
-		problem = m.unproven(all, r.Time, p.since(r.Time))
-		if m.Rules.Terminated {
-			problem = p.notEnded(t, m, r.Time)
-		}
-		if problem != "" {
-			t.Errorf("S1: node %s was deleted at %v, but %s", m.Name, r.Time.Local(), problem)
-		}
-		if !p.readBefore(t, r) {
-			t.Errorf("S1: node %s was deleted without a live look", m.Name)
-		}
+		p.judgeDeletion(t, all, m, r)
+	}
+}
+
+// judgeDeletion checks that the deletion of this member had its evidence.
+func (p *Pool) judgeDeletion(t *testing.T, all []Answer, m *Member, r audit.Request) {
+	t.Helper()
+	problem := m.unproven(all, r.Time, p.since(r.Time))
+	if m.Rules.Terminated {
+		problem = p.notEnded(t, m, r.Time)
+	}
+	if problem != "" {
+		t.Errorf("S1: node %s was deleted at %v, but %s", m.Name, r.Time.Local(), problem)
+	}
+	if !p.readBefore(t, r) {
+		t.Errorf("S1: node %s was deleted without a live look", m.Name)
 	}
 }
 

@@ -33,7 +33,7 @@ func (p *Plane) Store(ctx context.Context, pods int) error {
 	}
 	labels := map[string]string{"app": app}
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: app}, Spec: appsv1.StatefulSetSpec{
-		Replicas: new(int32(pods)), PodManagementPolicy: appsv1.ParallelPodManagement, Selector: &metav1.LabelSelector{MatchLabels: labels}, //nolint:gosec // the number of Pods is small
+		Replicas: new(int32(pods)), PodManagementPolicy: appsv1.ParallelPodManagement, Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
 			AutomountServiceAccountToken: new(false),
 			Containers:                   []corev1.Container{{Name: app, Image: "example.com/data", VolumeMounts: []corev1.VolumeMount{{Name: app, MountPath: "/data"}}}},
