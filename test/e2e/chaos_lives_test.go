@@ -31,14 +31,19 @@ type slot struct {
 	wanted bool
 }
 
-// lives lets Services live under this name until the context ends.
-func (s *slot) lives(ctx context.Context, t *testing.T) { //nolint:contextcheck // the end of the storm cuts no request short
+// lives lets Services live under this name until the storm is over.
+func (s *slot) lives(t *testing.T, over <-chan struct{}) {
 	t.Helper()
 	pauses := []time.Duration{0, 0, 50 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second}
-	for ctx.Err() == nil {
+	for {
+		select {
+		case <-over:
+			return
+		default:
+		}
 		switch pick := s.r.IntN(10); {
 		case s.now == nil:
-			if s.gone(ctx) {
+			if s.gone(t.Context()) {
 				s.begins(t)
 			}
 		case pick < 4:
@@ -54,7 +59,7 @@ func (s *slot) lives(ctx context.Context, t *testing.T) { //nolint:contextcheck 
 		default:
 			s.returns(t)
 		}
-		bed.Pause(ctx, pauses[s.r.IntN(len(pauses))])
+		bed.Pause(t.Context(), pauses[s.r.IntN(len(pauses))])
 	}
 }
 

@@ -71,8 +71,11 @@ func TestPlaces(t *testing.T) {
 		{"EachEndpointCounts", nil, map[string]bool{"a": true, "b": false}, places{"a": {ready: true}, "b": {}}, 0},
 		{"NodeWithoutEndpointsStaysForAMinute", places{"a": {ready: true}}, map[string]bool{"b": true}, places{"a": ago(0), "b": {ready: true}}, stays},
 		{
-			"FirstOfSeveralDecidesWhenToLook", places{"a": ago(20 * time.Second), "b": ago(10 * time.Second), "c": ago(15 * time.Second)}, map[string]bool{"d": true},
-			places{"a": ago(20 * time.Second), "b": ago(10 * time.Second), "c": ago(15 * time.Second), "d": {ready: true}}, 40 * time.Second,
+			"FirstOfSeveralDecidesWhenToLook",
+			places{"a": ago(20 * time.Second), "b": ago(10 * time.Second), "c": ago(15 * time.Second)},
+			map[string]bool{"d": true},
+			places{"a": ago(20 * time.Second), "b": ago(10 * time.Second), "c": ago(15 * time.Second), "d": {ready: true}},
+			40 * time.Second,
 		},
 		{"ThenItLeaves", places{"a": ago(stays), "b": {}}, map[string]bool{"b": true}, places{"b": {ready: true}}, 0},
 		{"EndpointThatComesBackStays", places{"a": ago(stays / 2)}, map[string]bool{"a": false}, places{"a": {}}, 0},
