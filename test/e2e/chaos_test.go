@@ -168,7 +168,7 @@ func (c *chaos) storm(t *testing.T) {
 	defer cancel()
 	var living sync.WaitGroup
 	for _, s := range c.slots {
-		living.Go(func() { s.lives(t, ctx.Done()) })
+		living.Go(func() { s.lives(t, ctx.Done()) }) //nolint:contextcheck // the end of the storm cuts no request short
 	}
 	for restarted := false; ctx.Err() == nil; {
 		switch pick, n := c.r.IntN(20), c.r.IntN(len(c.replicas)); {
