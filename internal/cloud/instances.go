@@ -64,6 +64,8 @@ type Instances struct {
 	shutdowns        inflight[bool]
 	ended            inflight[Termination]
 	identifications  inflight[Identity]
+
+	confirmed confirmed
 }
 
 // describer asks for the metadata of one node's instance.
@@ -144,7 +146,9 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 		if !asked || answer.Err == ErrAlone { //nolint:errorlint // it is ours, and not wrapped
 			answer.Metadata, answer.Err = i.ask(ctx, refreshPriority, node, i.refresh)
 		}
-		all[n] = answer
+		if all[n] = answer; answer.Err == nil {
+			i.confirmed.note(node, answer.Metadata)
+		}
 	}
 	return all
 }
@@ -167,6 +171,9 @@ func (i *Instances) ask(ctx context.Context, p priority, node *corev1.Node, desc
 		return describe(ctx, c, node)
 	})
 	m.Addresses, m.Labels = slices.Clone(m.Addresses), maps.Clone(m.Labels)
+	if err == nil {
+		i.confirmed.note(node, m)
+	}
 	return m, err
 }
 

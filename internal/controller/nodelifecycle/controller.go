@@ -38,6 +38,9 @@ type instances interface {
 	Shutdown(context.Context, *corev1.Node) (bool, error)
 	// Termination asks whether the cloud lists the instance of a Node as terminated.
 	Termination(context.Context, *corev1.Node) (cloud.Termination, error)
+	// Confirmed reports whether the cloud has described the instance of this very Node
+	// lately. It makes no call.
+	Confirmed(*corev1.Node) bool
 }
 
 // nodes is the part of the API server that this package needs.

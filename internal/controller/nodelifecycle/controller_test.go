@@ -57,6 +57,8 @@ type removals struct {
 	ended      map[string]cloud.Termination
 	endedFails error
 	endedAsked []string
+	// described has the names of the Nodes that the cloud has described lately; guarded by mu.
+	described map[string]bool
 	// serves maps a verb to the function that answers requests with the verb. The fake
 	// API server answers all other requests itself. serves is guarded by mu.
 	serves map[string]clienttesting.ReactionFunc
@@ -119,6 +121,13 @@ func (r *removals) Termination(_ context.Context, node *corev1.Node) (cloud.Term
 	}
 	r.endedAsked = append(r.endedAsked, node.Name)
 	return r.ended[node.Name], r.endedFails
+}
+
+// Confirmed implements instances.
+func (r *removals) Confirmed(node *corev1.Node) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.described[node.Name]
 }
 
 // Node implements recorder.

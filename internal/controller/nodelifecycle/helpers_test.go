@@ -122,7 +122,7 @@ func (c cluster) seenBy(o observed, isFinal bool) observed {
 		}
 		s.add(n.node, e, l)
 	}
-	o.peers = view{s.whole(), l, o.node, o.memory.evidence.since, o.now, isFinal}.peers()
+	o.peers = view{s.whole(), l, o.node, o.memory.evidence.since, o.now, isFinal, false}.peers()
 	return o
 }
 

@@ -158,7 +158,8 @@ func (c *Controller) view(node *corev1.Node) view {
 	if s := c.snapshot; s == nil || now.Sub(s.at) >= freshFor || now.Before(s.at) {
 		c.snapshot = c.count(now)
 	}
-	return view{snapshot: c.snapshot, ledger: c.ledger, node: node, since: c.memories[node.Name].evidence.about(node).since, now: now}
+	since := c.memories[node.Name].evidence.about(node).since
+	return view{snapshot: c.snapshot, ledger: c.ledger, node: node, since: since, now: now, described: c.instances.Confirmed(node)}
 }
 
 // peersOf returns the facts that the pass of this Node needs, gathered from all Nodes.

@@ -90,6 +90,7 @@ func TestClusterThatIsScaledToZero(t *testing.T) {
 // A node group goes down to zero in a region, or the whole cluster does.
 func TestGroupThatIsScaledToZero(t *testing.T) {
 	leaving := taint("ToBeDeletedByClusterAutoscaler")
+	described := func(n *corev1.Node) { n.Annotations = map[string]string{"described": ""} }
 	for _, tt := range []struct {
 		name       string
 		gone, live int
@@ -99,6 +100,8 @@ func TestGroupThatIsScaledToZero(t *testing.T) {
 	}{
 		{"LastNodeOfARegionAnnounced", 1, 30, leaving, 0, time.Minute},
 		{"LastNodeOfARegion", 1, 30, marked, 10 * time.Minute, 11 * time.Minute},
+		{"LastNodeOfARegionDescribed", 1, 30, described, 10 * time.Minute, 11 * time.Minute},
+		{"LastNodeOfARegionUnknown", 1, 30, nil, 12 * time.Hour, 0},
 		{"RegionAnnounced", 10, 40, leaving, 0, time.Minute},
 		{"RegionNotAnnounced", 10, 40, marked, 12 * time.Hour, 0},
 		{"OneNodeCluster", 1, 0, leaving, 10 * time.Minute, 11 * time.Minute},
@@ -108,8 +111,14 @@ func TestGroupThatIsScaledToZero(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var nodes []*corev1.Node
+				known := map[string]bool{}
 				for i := range tt.gone {
-					nodes = append(nodes, old(fmt.Sprint("gone-", i), tt.edit))
+					node := old(fmt.Sprint("gone-", i))
+					if tt.edit != nil {
+						tt.edit(node)
+					}
+					_, known[node.Name] = node.Annotations["described"]
+					nodes = append(nodes, node)
 				}
 				for i := range tt.live {
 					nodes = append(nodes, old(fmt.Sprint("live-", i), reports, located(corev1.LabelTopologyRegion, "r2")))
@@ -117,6 +126,7 @@ func TestGroupThatIsScaledToZero(t *testing.T) {
 				r := beginRemovals(t, DefaultLimits(), nodes...)
 				defer func() { r.stop() }()
 				r.change(func() {
+					r.described = known
 					for i := range tt.gone {
 						r.absent[fmt.Sprint("gone-", i)] = true
 					}

@@ -221,6 +221,7 @@ type view struct {
 	node       *corev1.Node
 	since, now time.Time // since is the time since which the Node is absent
 	isFinal    bool
+	described  bool // as instances.Confirmed
 }
 
 // candidates returns the candidates in the places for which the function where returns
@@ -350,7 +351,7 @@ func (v view) peers() peers {
 	p := peers{
 		absentees: v.absentees(v.node, v.since), allLeave: !v.anyStays, hasIDs: v.hasIDs,
 		confirmed: maps.Clone(v.confirmed), recanted: v.recanted[kinOf(v.node)], deleted: v.deletedBefore(v.node, v.now),
-		isKnown: isMarked(v.node) || v.about(v.node, byID).confirmed, nameIsKnown: v.about(v.node, byName).confirmed,
+		isKnown: v.described || isMarked(v.node) || v.about(v.node, byID).confirmed, nameIsKnown: v.about(v.node, byName).confirmed,
 		candidates: v.candidates(placeOf(v.node).isNear),
 	}
 	if c := p.candidates; c.silent+len(c.peers)+c.more == 0 {
