@@ -18,6 +18,11 @@ func TestConfirmed(t *testing.T) {
 			return &cloudprovider.InstanceMetadata{ProviderID: id}, err
 		}
 	}
+	listing := func(id string) hinting {
+		return hinting{list: func(string) (provider.InstancePage, error) {
+			return provider.InstancePage{Instances: []cloudprovider.InstanceMetadata{{ProviderID: id}}}, nil
+		}}
+	}
 	joint := func(id string) batching {
 		return batching{answer: func(nodes []*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
 			return []provider.InstanceMetadataAnswer{{Metadata: &cloudprovider.InstanceMetadata{ProviderID: id}}}, nil
@@ -28,6 +33,7 @@ func TestConfirmed(t *testing.T) {
 		n.Spec.ProviderID = ""
 		_, _ = i.Metadata(context.Background(), n)
 	}
+	list := func(i *Instances, _ *corev1.Node) { _, _ = i.Lister().Page(context.Background(), "") }
 	for _, tt := range []struct {
 		name  string
 		v2    cloudprovider.InstancesV2
@@ -38,6 +44,8 @@ func TestConfirmed(t *testing.T) {
 		{"Refreshed", describes("p://1", nil), refresh, 0, true},
 		{"RefreshedWithOthers", joint("p://1"), refresh, 0, true},
 		{"Initialised", describes("p://1", nil), initialise, 0, true},
+		{"Listed", listing("p://1"), list, 0, true},
+		{"ListWithoutIt", listing("p://2"), list, 0, false},
 		{"NeverAsked", describes("p://1", nil), func(*Instances, *corev1.Node) {}, 0, false},
 		{"AnotherInstance", describes("p://2", nil), refresh, 0, false},
 		{"AnotherInstanceWithOthers", joint("p://2"), refresh, 0, false},
@@ -54,14 +62,13 @@ func TestConfirmed(t *testing.T) {
 				tt.ask(i, n.DeepCopy())
 				for range tt.later / confirmedFor {
 					time.Sleep(confirmedFor)
-					i.confirmed.note(node("another"), Metadata{ProviderID: "p://3"})
+					i.confirmed.note("p://3")
 				}
 				if got := i.Confirmed(n); got != tt.want {
 					t.Errorf("confirmed %t, want %t", got, tt.want)
 				}
-				newer := n.DeepCopy()
-				if newer.UID = "newer"; i.Confirmed(newer) {
-					t.Error("a later Node of this name is confirmed, too")
+				if n.Spec.ProviderID = ""; i.Confirmed(n) {
+					t.Error("a Node without a provider ID is confirmed")
 				}
 			})
 		})

@@ -90,7 +90,7 @@ func newInstances(g *Gateway, name func() string, found parts, callerTimeout tim
 	case found.instances != nil:
 		p := modern{gateway: g, v2: found.instances}
 		i.describe, i.alone, i.refresh, i.exists, i.shutDown = p.metadata, p.metadata, p.metadata, p.exists, p.shutDown
-		i.lister, i.watcher, i.terminations = newLister(g, found, callerTimeout), newWatcher(g, found), found.terminations
+		i.lister, i.watcher, i.terminations = newLister(g, found, callerTimeout, i.confirmed.note), newWatcher(g, found), found.terminations
 		if i.batcher = found.batcher; i.batcher != nil {
 			i.size = max(i.batcher.MaxInstanceMetadataBatch(), 1)
 			i.describe, i.waiting.most, i.waiting.longestCall, i.waiting.call = i.withOthers, i.size, callerTimeout, i.batchOfWaiting
@@ -147,7 +147,7 @@ func (i *Instances) Refresh(ctx context.Context, nodes []*corev1.Node) []Answer 
 			answer.Metadata, answer.Err = i.ask(ctx, refreshPriority, node, i.refresh)
 		}
 		if all[n] = answer; answer.Err == nil {
-			i.confirmed.note(node, answer.Metadata)
+			i.confirmed.described(node, answer.Metadata)
 		}
 	}
 	return all
@@ -172,7 +172,7 @@ func (i *Instances) ask(ctx context.Context, p priority, node *corev1.Node, desc
 	})
 	m.Addresses, m.Labels = slices.Clone(m.Addresses), maps.Clone(m.Labels)
 	if err == nil {
-		i.confirmed.note(node, m)
+		i.confirmed.described(node, m)
 	}
 	return m, err
 }

@@ -13,6 +13,7 @@ import (
 type Lister struct {
 	gateway *Gateway
 	lister  provider.InstanceLister
+	listed  func(providerID string) // is called for each instance on a page
 	pages   inflight[Page]
 }
 
@@ -30,11 +31,11 @@ type Page struct {
 // none.
 func (i *Instances) Lister() *Lister { return i.lister }
 
-func newLister(g *Gateway, found parts, callerTimeout time.Duration) *Lister {
+func newLister(g *Gateway, found parts, callerTimeout time.Duration, listed func(string)) *Lister {
 	if found.lister == nil {
 		return nil
 	}
-	return &Lister{gateway: g, lister: found.lister, pages: inflight[Page]{callerTimeout: callerTimeout}}
+	return &Lister{gateway: g, lister: found.lister, listed: listed, pages: inflight[Page]{callerTimeout: callerTimeout}}
 }
 
 // Page asks for one page, at the lowest priority. For the first page, the token is
@@ -59,6 +60,7 @@ func (l *Lister) Page(ctx context.Context, token string) (Page, error) {
 		for n := range theirs.Instances {
 			if m, err := fromProvider(c, &theirs.Instances[n]); err == nil && m.ProviderID != "" {
 				page.Instances = append(page.Instances, m)
+				l.listed(m.ProviderID)
 			}
 		}
 		return page, nil

@@ -221,7 +221,7 @@ type view struct {
 	node       *corev1.Node
 	since, now time.Time // since is the time since which the Node is absent
 	isFinal    bool
-	described  bool // as instances.Confirmed
+	described  bool // as in instances.Confirmed
 }
 
 // candidates returns the candidates in the places for which the function where returns
