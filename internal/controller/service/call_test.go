@@ -270,13 +270,17 @@ func TestNoRemovalByAnOldView(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := begin(t, Config{}, balanced(finalized, deleted), host("a"))
+				l := begin(t, Config{}, host("a"))
 				defer func() { l.stop() }()
+				l.after(time.Minute)
 				began := time.Now()
 				l.cluster.PrependReactor("list", "services", func(a clienttesting.Action) (bool, runtime.Object, error) {
 					isLive := !a.(clienttesting.ListAction).GetListRestrictions().Fields.Empty()
 					return isLive && time.Since(began) < time.Hour, &corev1.ServiceList{Items: tt.live}, nil
 				})
+				if err := l.cluster.Tracker().Add(balanced(finalized, deleted)); err != nil {
+					t.Fatal(err)
+				}
 				l.after(time.Hour - time.Minute)
 				l.change(func() {
 					if len(l.calls) > 0 {

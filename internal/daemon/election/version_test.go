@@ -77,6 +77,29 @@ func (s *storage) backup() (restore func()) {
 	}
 }
 
+// heldBy returns a copy of the Lease that names this holder.
+func (s *storage) heldBy(holder string) *coordinationv1.Lease {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.lease.DeepCopy()
+	l.Spec.HolderIdentity = &holder
+	return l
+}
+
+// set puts this Lease in the place of the one that is stored. nil deletes it.
+func (s *storage) set(l *coordinationv1.Lease) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lease = l
+}
+
+// show makes reads return this Lease. nil means the one that is stored.
+func (s *storage) show(l *coordinationv1.Lease) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stale = l
+}
+
 // others writes other objects, which give the storage newer versions.
 func (s *storage) others(n int) {
 	s.mu.Lock()
@@ -85,7 +108,8 @@ func (s *storage) others(n int) {
 }
 
 func TestStorageThatGoesBackEndsTheProcess(t *testing.T) {
-	later := func(after time.Duration, do func()) { time.AfterFunc(after, do) }
+	// Between two renewals, which come every two seconds.
+	later := func(after time.Duration, do func()) { time.AfterFunc(after+500*time.Millisecond, do) }
 	for _, tc := range []struct {
 		name   string
 		happen func(s *storage)
@@ -104,8 +128,7 @@ func TestStorageThatGoesBackEndsTheProcess(t *testing.T) {
 				restore := s.backup()
 				later(time.Minute, func() {
 					restore()
-					s.lease = s.lease.DeepCopy()
-					s.lease.Spec.HolderIdentity = new("b")
+					s.set(s.heldBy("b"))
 				})
 			})
 		}, ErrWentBack},
@@ -117,20 +140,20 @@ func TestStorageThatGoesBackEndsTheProcess(t *testing.T) {
 		}, nil},
 		{"OldAnswerOfACache", func(s *storage) {
 			later(time.Minute, func() {
-				old := s.lease
+				old := s.heldBy("a")
 				later(time.Minute, func() {
-					s.stale = old
 					// Somebody annotates the Lease, so the next write conflicts and the Lease is read.
-					_, _ = s.write(s.lease, s.lease.ResourceVersion)
-					later(5*time.Second, func() { s.stale = nil })
+					now := s.heldBy("a")
+					_, _ = s.write(now, now.ResourceVersion)
+					s.show(old)
+					later(5*time.Second, func() { s.show(nil) })
 				})
 			})
 		}, nil},
-		{"LeaseIsDeleted", func(s *storage) { later(time.Minute, func() { s.lease = nil }) }, nil},
+		{"LeaseIsDeleted", func(s *storage) { later(time.Minute, func() { s.set(nil) }) }, nil},
 		{"LeaseIsTaken", func(s *storage) {
 			later(time.Minute, func() {
-				taken := s.lease.DeepCopy()
-				taken.Spec.HolderIdentity = new("b")
+				taken := s.heldBy("b")
 				_, _ = s.write(taken, taken.ResourceVersion)
 			})
 		}, ErrLeaseLost},
