@@ -24,7 +24,7 @@ func TestConfirmed(t *testing.T) {
 		}}
 	}
 	joint := func(id string) batching {
-		return batching{answer: func(nodes []*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
+		return batching{answer: func([]*corev1.Node) ([]provider.InstanceMetadataAnswer, error) {
 			return []provider.InstanceMetadataAnswer{{Metadata: &cloudprovider.InstanceMetadata{ProviderID: id}}}, nil
 		}}
 	}
