@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/fairlead-k8s/fairlead/simulator"
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
 	"github.com/fairlead-k8s/fairlead/test/internal/expect"
@@ -23,7 +24,7 @@ import (
 // uses a correct file at once. The leader releases its lease and exits.
 func TestCredentialsAreRotated(t *testing.T) {
 	b := onShared(t)
-	before, after := b.NewCloud(t), b.NewCloud(t)
+	before, after := b.NewCloud(t), anotherCloud(t, b)
 	leader, standby := replicas.Pair(t, b, before, daemon.Setup{Provider: "modern", Flags: []string{"--cloud-config-watch-period=100ms"}})
 	joins(t, b, before, expect.Soon)
 	change := func(r replicas.Replica, endpoint string) {
@@ -60,11 +61,22 @@ func TestCredentialsAreRotated(t *testing.T) {
 	awaitLeaseEvent(t, b, "CloudConfigApplied")
 }
 
+// anotherCloud returns a cloud whose next instances have other provider IDs than the first
+// ones of a new cloud.
+func anotherCloud(t *testing.T, b *bed.Bed) *bed.Cloud {
+	t.Helper()
+	c := b.NewCloud(t)
+	for range 9 {
+		c.Instance(t, simulator.Instance{Name: b.Name("unused")})
+	}
+	return c
+}
+
 // The file in --cloud-config changes, and the provider is a provider.Reloader. The leader
 // uses a correct file and keeps running.
 func TestCredentialsAreTakenByTheLeader(t *testing.T) {
 	b := onShared(t)
-	before, after := b.NewCloud(t), b.NewCloud(t)
+	before, after := b.NewCloud(t), anotherCloud(t, b)
 	d := b.Daemon(t, daemon.Setup{Cloud: before.URL, Flags: []string{"--cloud-config-watch-period=100ms"}})
 	joins(t, b, before, expect.Soon)
 	for _, step := range []struct {
@@ -86,7 +98,7 @@ func TestCredentialsAreTakenByTheLeader(t *testing.T) {
 // The other replica then leads, and exits when its own file changes.
 func TestCredentialsOfAFactoryThatWorksOnce(t *testing.T) {
 	b := onShared(t)
-	before, after := b.NewCloud(t), b.NewCloud(t)
+	before, after := b.NewCloud(t), anotherCloud(t, b)
 	setup := daemon.Setup{Provider: "modern", Flags: []string{"--cloud-provider=test-once", "--cloud-config-watch-period=100ms"}}
 	leader, other := replicas.Pair(t, b, before, setup)
 	joins(t, b, before, expect.Soon)
