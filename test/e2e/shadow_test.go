@@ -118,7 +118,7 @@ func TestRightsOfAShadow(t *testing.T) {
 	}
 	b.UseRights(t, all)
 	p, mark := nodepool.New(t, b, size), b.Audit(t).Mark()
-	d := p.Runs(t, daemon.Setup{Flags: nodepool.Quickly("--shadow", labelsVolumes+",kubelet-serving-csr-controller")})
+	d := p.Runs(t, daemon.Setup{Flags: nodepool.Quickly("--shadow", "--service-backends=endpoints", labelsVolumes+",kubelet-serving-csr-controller")})
 	awaitMetric(t, b, d, fmt.Sprintf(`fairlead_shadow_objects{controller=%q} %d`, nodepool.Source, size))
 	p.Terminate(t, p.Members[0])
 	p.Silence(t, p.Members[0])
