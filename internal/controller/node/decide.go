@@ -103,8 +103,11 @@ type memory struct {
 	withoutIP      int
 	withoutIPSince time.Time
 	// absences counts the answers in a row that there is no instance of the Node,
-	// although its kubelet reports.
-	absences int
+	// although its kubelet reports. absentSince is the time of the first of them, and
+	// unfound means that they were reported.
+	absences    int
+	absentSince time.Time
+	unfound     bool
 	// said is the last key that aboutOwner returned.
 	said string
 	// released means that this process has initialised the Node, and might still have

@@ -65,7 +65,7 @@ var (
 	}
 	unfoundNode = message.Reason{
 		Name: "CloudInstanceNotFound", On: "Node", Type: corev1.EventTypeWarning,
-		When: fmt.Sprintf("The kubelet reports, but %d answers in a row say that the cloud has no instance of the Node. The Node stays, but its addresses and labels are no longer kept up to date.", removeAfter),
+		When: fmt.Sprintf("The kubelet reports, but %d answers in a row, over two minutes, say that the cloud has no instance of the Node. The Node stays, but its addresses and labels are no longer kept up to date.", removeAfter),
 		Do:   "Check the Node's provider ID, and for which account and region the credentials are. If the Node belongs to another cloud, say so: Nodes of other clouds are left alone if --node-provider-id-schemes or a label says which are this daemon's.",
 	}
 	updateFailed = message.Reason{

@@ -18,14 +18,14 @@ type seen struct {
 	stripped bool
 }
 
-// lives lets a world run through these steps, one in each minute. It returns the reasons of the
+// lives lets a world run through these steps, one after the other. It returns the reasons of the
 // events and of the conditions that are written, each with the number of its step.
-func lives(w *world, steps []seen) (events, conditions map[string][]int) {
+func lives(w *world, every time.Duration, steps []seen) (events, conditions map[string][]int) {
 	events, conditions = map[string][]int{}, map[string][]int{}
 	for n, s := range steps {
 		w.node.Status.Conditions = slices.DeleteFunc(w.node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady || s.stripped })
 		reporting(s.ready)(w.node)
-		w.now = noon.Add(time.Duration(n) * time.Minute)
+		w.now = noon.Add(time.Duration(n) * every)
 		p := w.step(s.answer, 2)
 		for _, e := range p.events {
 			events[e.Reason] = append(events[e.Reason], n)
@@ -47,10 +47,12 @@ func TestInstanceThatTheCloudDoesNotKnow(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		node   *corev1.Node
+		every  time.Duration // 0: a minute
 		steps  []seen
 		events map[string][]int
 		shown  map[string][]int
 	}{
+		{name: "MachineThatHasJustEnded", every: 10 * time.Second, steps: []seen{absent, absent, absent, absent, absent, silent, silent, silent, silent, silent, silent, silent, silent, silent}},
 		{name: "OneAnswerIsNotEnough", steps: []seen{absent, there, absent, absent, there, there}},
 		{
 			name: "ShownOnceHoweverLongItLasts", steps: []seen{absent, silence, absent, denied, absent, absent, silence, absent, absent},
@@ -76,11 +78,14 @@ func TestInstanceThatTheCloudDoesNotKnow(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.every == 0 {
+				tt.every = time.Minute
+			}
 			node := tt.node
 			if node == nil {
 				node = settled()
 			}
-			events, conditions := lives(&world{node: node, now: noon}, tt.steps)
+			events, conditions := lives(&world{node: node, now: noon}, tt.every, tt.steps)
 			if diff := cmp.Diff(tt.events, events, compare); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}

@@ -19,7 +19,8 @@ func follow(o observed) plan {
 	}
 	p := plan{do: doNothing, why: "up to date", memory: o.memory.afterWait()}
 	p.memory.notices, p.memory.missing = o.memory.notices, o.memory.missing
-	p.memory.absences, p.memory.withoutIP, p.memory.withoutIPSince = o.memory.absences, o.memory.withoutIP, o.memory.withoutIPSince
+	p.memory.absences, p.memory.absentSince, p.memory.unfound = o.memory.absences, o.memory.absentSince, o.memory.unfound
+	p.memory.withoutIP, p.memory.withoutIPSince = o.memory.withoutIP, o.memory.withoutIPSince
 	if p.condition = recovered(o); p.condition != nil {
 		p.memory.shownAt = o.now
 	} else if isShownOtherwise(o) {

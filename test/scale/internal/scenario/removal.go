@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	// youth is how long Fairlead treats a Node as new by default. The scenarios in which
-	// machines end wait for so long, so both contenders run with their defaults.
-	youth = 5 * time.Minute
+	// youth is longer than Fairlead treats a Node as new by default, and than a daemon
+	// takes to compare all Nodes with the cloud once, which is 5 minutes for both. The
+	// scenarios in which machines end wait for that.
+	youth = 6 * time.Minute
 	// unnoticed is the time from the end of a machine until the control plane sees that
 	// its kubelet is silent.
 	unnoticed = 45 * time.Second
