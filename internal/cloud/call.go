@@ -110,9 +110,10 @@ type progress struct {
 
 	mu    sync.Mutex
 	err   error     // nil: the call is under way; guarded by mu
+	why   error     // the last err that was not nil; guarded by mu
 	began time.Time // when the call began; guarded by mu
-	// call is the progress of a call that may take the question, and that waits for its
-	// turn itself; nil if there is none; guarded by mu.
+	// call is the progress of a call that may take the question; nil if there is none. The
+	// question waits until a call has taken it; guarded by mu.
 	call *progress
 }
 
@@ -126,9 +127,13 @@ func (p *progress) set(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.err, p.began, p.call = err, time.Now(), nil
+	if err != nil {
+		p.why = err
+	}
 }
 
-// follow makes get return why the given call waits.
+// follow makes get return why the given call waits, or has waited if it has begun
+// without this question.
 func (p *progress) follow(call *progress) {
 	p.set(errQuota)
 	p.mu.Lock()
@@ -151,11 +156,16 @@ func (p *progress) get() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.call != nil {
-		if err := p.call.get(); err != nil {
-			return err
-		}
+		return p.call.waited()
 	}
 	return p.err
+}
+
+// waited returns the reason why the call waits, or has waited.
+func (p *progress) waited() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.why
 }
 
 // read makes a call that changes nothing. If the cloud has throttled the call,

@@ -125,7 +125,8 @@ func (t *together) begin(ctx context.Context) {
 		t.timer = nil
 	}
 	t.calls++
-	t.newest = &progress{err: errQuota}
+	t.newest = &progress{}
+	t.newest.set(errQuota)
 	for _, m := range t.waiting {
 		m.progress.follow(t.newest)
 	}

@@ -235,12 +235,15 @@ func TestCallTakesAtMostAsManyQuestionsAsItMay(t *testing.T) {
 }
 
 // A question that waits for a call says why that call waits: the question that made the
-// call begin, and one that came later.
+// call begin, and one that came later. The latter still does after the call has begun
+// without it.
 func TestQuestionThatWaitsForACallSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan bool)
-		q := together{most: 10, longestCall: time.Minute, call: func(_ context.Context, p *progress, _ taker) ([]Answer, error) {
+		q := together{most: 10, longestCall: time.Minute, call: func(_ context.Context, p *progress, take taker) ([]Answer, error) {
 			p.set(errHeld)
+			<-end
+			take(1)
 			<-end
 			return nil, ErrAlone
 		}}
@@ -252,6 +255,11 @@ func TestQuestionThatWaitsForACallSaysWhy(t *testing.T) {
 			if got := questions[n].get(); !errors.Is(got, errHeld) {
 				t.Errorf("question %d waits because of %v, want %v", n, got, errHeld)
 			}
+		}
+		end <- true
+		synctest.Wait()
+		if first, second := questions[0].get(), questions[1].get(); first != nil || !errors.Is(second, errHeld) {
+			t.Errorf("after the call has begun, the questions wait because of %v and %v, want nil and %v", first, second, errHeld)
 		}
 		close(end)
 		all.Wait()
