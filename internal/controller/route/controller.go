@@ -3,7 +3,6 @@ package route
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"sync"
 	"time"
@@ -190,24 +189,13 @@ func (c *Controller) Stuck(limit time.Duration) error {
 //   - apply the plan
 func (c *Controller) pass(ctx context.Context, _ string) (loop.Result, error) {
 	changed, trigger := c.lastChange()
-	for range maxListings {
-		o, p, err := c.decide(changed)
-		if err != nil {
-			return loop.Result{}, err
-		}
-		switch p.do {
-		case listRoutes:
-			c.list(ctx, p.why)
-			if ctx.Err() != nil {
-				return loop.Result{}, ctx.Err()
-			}
-		case changeRoutes:
-			c.apply(ctx, p)
-			c.metrics.synced(outcomeOf(o, p), trigger)
-			return loop.Result{After: max(p.after, debounce)}, nil
-		}
+	o, p, err := c.decide(ctx, changed, (*memory).planned)
+	if err != nil {
+		return loop.Result{}, err
 	}
-	return loop.Result{}, fmt.Errorf("the routes were listed %d times, and still have to be listed again", maxListings)
+	c.apply(ctx, p)
+	c.metrics.synced(outcomeOf(o, p), trigger)
+	return loop.Result{After: max(p.after, debounce)}, nil
 }
 
 // lastChange returns the time when a Node last changed, and the trigger of this pass.

@@ -53,6 +53,9 @@ func (b byClaim[V]) remove(c claim) {
 	}
 }
 
+// foreseen records in the memory a plan that is not carried out.
+func (m *memory) foreseen(p plan, _ time.Time) { m.strays = p.strays }
+
 // planned records in the memory that a plan is about to be carried out.
 func (m *memory) planned(p plan, now time.Time) {
 	m.strays = p.strays

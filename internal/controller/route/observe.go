@@ -29,9 +29,23 @@ func (c *Controller) observe(changed time.Time) (observed, error) {
 	}, nil
 }
 
-// decide observes the table and returns the plan. It holds mu, so that nobody else
-// changes the memory in between.
-func (c *Controller) decide(changed time.Time) (observed, plan, error) {
+// decide observes the table, lists the routes if the plan needs that, and returns the
+// plan to change them. The function remember changes the memory for this plan.
+func (c *Controller) decide(ctx context.Context, changed time.Time, remember func(*memory, plan, time.Time)) (observed, plan, error) {
+	for range maxListings {
+		o, p, err := c.decideOnce(changed, remember)
+		if err != nil || p.do == changeRoutes {
+			return o, p, err
+		}
+		if c.list(ctx, p.why); ctx.Err() != nil {
+			return observed{}, plan{}, ctx.Err()
+		}
+	}
+	return observed{}, plan{}, fmt.Errorf("the routes were listed %d times, and still have to be listed again", maxListings)
+}
+
+// decideOnce holds mu, so that nobody else changes the memory in between.
+func (c *Controller) decideOnce(changed time.Time, remember func(*memory, plan, time.Time)) (observed, plan, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o, err := c.observe(changed)
@@ -40,7 +54,7 @@ func (c *Controller) decide(changed time.Time) (observed, plan, error) {
 	}
 	p := decide(o)
 	if p.do == changeRoutes {
-		c.memory.planned(p, o.now)
+		remember(&c.memory, p, o.now)
 	}
 	return o, p, nil
 }
