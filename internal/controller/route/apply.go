@@ -30,9 +30,6 @@ func (c *Controller) apply(ctx context.Context, p plan) {
 // enqueue hands the jobs and the patches to their workers.
 func (c *Controller) enqueue(p plan) {
 	c.mu.Lock()
-	for _, next := range p.jobs {
-		c.queuedJobs[next.cidr] = next
-	}
 	before := c.queuedPatches
 	c.queuedPatches = map[string]conditionPatch{} // A patch that waits for its retry can be out of date.
 	var patches []string
@@ -58,14 +55,10 @@ func (c *Controller) enqueue(p plan) {
 // change carries out the job of one CIDR. It returns no error if a call fails, because
 // the next plan says when the call is tried again.
 func (c *Controller) change(ctx context.Context, key string) (loop.Result, error) {
-	cidr := netip.MustParsePrefix(key) // enqueue has made the key from a prefix.
+	cidr := netip.MustParsePrefix(key) // enqueue has made the key from the prefix of a pending job.
 	c.mu.Lock()
-	next, ok := c.queuedJobs[cidr]
-	delete(c.queuedJobs, cidr)
+	next := c.memory.pending[cidr].job
 	c.mu.Unlock()
-	if !ok {
-		return loop.Result{}, nil
-	}
 	next = next.recheck(c.node)
 	r := c.carryOut(ctx, next)
 	if err := ctx.Err(); err != nil {

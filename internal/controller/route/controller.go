@@ -109,7 +109,6 @@ type Controller struct {
 	memory        memory                    // guarded by mu
 	changed       time.Time                 // when a Node last changed; guarded by mu
 	planned       time.Time                 // the value of changed that the last pass knew; guarded by mu
-	queuedJobs    map[netip.Prefix]job      // guarded by mu
 	queuedPatches map[string]conditionPatch // by Node; guarded by mu
 	holds         bool                      // the controller has reported that the budget keeps routes; guarded by mu
 }
@@ -139,7 +138,6 @@ func New(deps Deps, cfg Config) *Controller {
 		limits:        cfg.Limits,
 		lease:         cfg.Lease,
 		memory:        newMemory(),
-		queuedJobs:    map[netip.Prefix]job{},
 		queuedPatches: map[string]conditionPatch{},
 	}
 	c.passes = loop.New(queue, c.pass, loop.Config{Workers: 1, Clock: cfg.Clock})

@@ -251,7 +251,7 @@ func removedAt(r route, when float64) func(*observed) {
 
 // pending records in the memory that a job for the CIDR waits.
 func pending(cidr string, since float64) func(*observed) {
-	return remember(func(m *memory) { m.pending[netip.MustParsePrefix(cidr)] = at(since) })
+	return remember(func(m *memory) { m.pending[netip.MustParsePrefix(cidr)] = pendingJob{since: at(since)} })
 }
 
 // patchedFalse records in the memory that this process has written the condition of

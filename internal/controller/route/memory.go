@@ -24,7 +24,7 @@ type memory struct {
 	deleted  map[string]deletedNode         // Nodes whose deletion was seen, by name
 	failures map[netip.Prefix]failure       // the failure of the last job for a CIDR
 	recorded byClaim[showing.News]          // the events about a CIDR of a Node, by kind; the zero CIDR stands for the Node's condition
-	pending  map[netip.Prefix]time.Time     // CIDRs with a job that is queued or under way, and the time when the job was planned
+	pending  map[netip.Prefix]pendingJob    // the jobs that are queued or under way
 	patched  map[types.UID]patched          // the condition that was last written
 	foreign  map[types.UID]foreignCondition // the condition of another writer that an event has reported
 }
@@ -32,9 +32,15 @@ type memory struct {
 func newMemory() memory {
 	return memory{
 		created: byClaim[time.Time]{}, removed: map[identity]time.Time{}, strays: map[identity]time.Time{}, deleted: map[string]deletedNode{},
-		failures: map[netip.Prefix]failure{}, recorded: byClaim[showing.News]{}, pending: map[netip.Prefix]time.Time{},
+		failures: map[netip.Prefix]failure{}, recorded: byClaim[showing.News]{}, pending: map[netip.Prefix]pendingJob{},
 		patched: map[types.UID]patched{}, foreign: map[types.UID]foreignCondition{},
 	}
+}
+
+// pendingJob is a job that was planned, and has not ended.
+type pendingJob struct {
+	job   job
+	since time.Time
 }
 
 // byClaim has a value for each CIDR of each Node.
@@ -64,7 +70,7 @@ func (m *memory) planned(p plan, now time.Time) {
 		delete(m.recorded, cidr) // The next failure is recorded as an event again.
 	}
 	for _, next := range p.jobs {
-		m.pending[next.cidr] = now
+		m.pending[next.cidr] = pendingJob{next, now}
 	}
 	waits := map[types.UID]bool{}
 	for _, patch := range p.patches {

@@ -196,8 +196,8 @@ func (x *index) missingSince(node *corev1.Node, missing []netip.Prefix) (since t
 		if f, ok := x.memory.failures[cidr]; ok && f.concerns(node) {
 			failed = true
 			earliest(f.since)
-		} else if at, pending := x.memory.pending[cidr]; pending {
-			earliest(at)
+		} else if pending, ok := x.memory.pending[cidr]; ok {
+			earliest(pending.since)
 		} else if owner := x.entries[cidr].owner; owner.UID != node.UID || x.entries[cidr].rejection != nil {
 			failed = true
 			earliest(node.CreationTimestamp.Time)

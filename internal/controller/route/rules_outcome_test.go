@@ -78,7 +78,7 @@ func TestFinishedJobs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			m := newMemory()
 			m.created.put(claim{one, "uid-1"}, at(1))
-			m.pending[one] = at(1)
+			m.pending[one] = pendingJob{since: at(1)}
 			m.recorded.put(claim{one, "uid-1"}, showing.News{"Denied": at(1)})
 			tt.job.cidr, tt.result.took = one, 2*time.Second
 			event := ""
