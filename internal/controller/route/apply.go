@@ -129,13 +129,9 @@ func (c *Controller) isNewFailure(cidr netip.Prefix, f failure) bool {
 // record records an event, unless the same event was recorded a short time ago.
 func (c *Controller) record(e nodeEvent) {
 	c.mu.Lock()
-	now := c.clock.Now()
-	known := c.memory.isRecorded(e, now)
-	if !known {
-		c.memory.record(e, now)
-	}
+	isNew := c.memory.record(e, c.clock.Now())
 	c.mu.Unlock()
-	if known {
+	if !isNew {
 		return
 	}
 	c.events.Node(e.node, e.event.Type, e.event.Reason, e.event.Message)

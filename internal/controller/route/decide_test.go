@@ -49,7 +49,7 @@ func TestFailuresHeal(t *testing.T) {
 	blackholed := remember(func(m *memory) {
 		m.failures[one] = failure{count: 1, kind: kindBlackhole, node: "uid-1", at: at(998), until: at(1005)}
 	})
-	made := remember(func(m *memory) { m.created.put(claim{one, "uid-1"}, at(998)) })
+	made := remember(func(m *memory) { m.created[claim{one, "uid-1"}] = at(998) })
 	for _, tt := range []struct {
 		name string
 		o    observed

@@ -241,7 +241,7 @@ var (
 
 // created records in the memory that this process has created a route for the Node.
 func created(cidr string, uid types.UID, when float64) func(*observed) {
-	return remember(func(m *memory) { m.created.put(claim{netip.MustParsePrefix(cidr), uid}, at(when)) })
+	return remember(func(m *memory) { m.created[claim{netip.MustParsePrefix(cidr), uid}] = at(when) })
 }
 
 // removedAt records in the memory that this process has removed the route.

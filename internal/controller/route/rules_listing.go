@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -104,10 +103,7 @@ func (m *memory) listed(a answer) {
 	}
 	m.listing = listing{at: began, answered: a.ended, routes: a.routes}
 	m.listingFailure, m.nextListing = failure{}, a.next
-	maps.DeleteFunc(m.created, func(_ netip.Prefix, nodes map[types.UID]time.Time) bool {
-		maps.DeleteFunc(nodes, func(_ types.UID, at time.Time) bool { return !m.isRecent(at) })
-		return len(nodes) == 0
-	})
+	maps.DeleteFunc(m.created, func(_ claim, at time.Time) bool { return !m.isRecent(at) })
 	maps.DeleteFunc(m.removed, func(_ identity, at time.Time) bool { return !m.isRecent(at) })
 	targets := map[string]bool{}
 	for _, r := range a.routes {
@@ -123,7 +119,7 @@ func (m *memory) isRecent(at time.Time) bool { return m.listing.at.Before(at.Add
 // createdLately reports whether this process has created the route so recently
 // that the listing may lack it.
 func (m *memory) createdLately(c claim) bool {
-	at, ok := m.created[c.cidr][c.node]
+	at, ok := m.created[c]
 	return ok && m.isRecent(at)
 }
 
@@ -140,7 +136,7 @@ func (m *memory) nodeDeleted(node *corev1.Node, now time.Time) {
 	delete(m.patched, node.UID)
 	delete(m.foreign, node.UID)
 	for _, cidr := range append(cidrsOf(node), netip.Prefix{}) { // the zero CIDR stands for the condition of the Node
-		m.recorded.remove(claim{cidr, node.UID})
+		delete(m.recorded, claim{cidr, node.UID})
 	}
 }
 

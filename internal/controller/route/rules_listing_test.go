@@ -127,7 +127,7 @@ func TestListingForgetsWhatItMustShow(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := newMemory()
-			m.created.put(claim{netip.MustParsePrefix("10.244.1.0/24"), "uid-1"}, at(0))
+			m.created[claim{netip.MustParsePrefix("10.244.1.0/24"), "uid-1"}] = at(0)
 			m.removed[unknown.identity] = at(0)
 			m.listed(answer{began: tt.began})
 			if len(m.created) != tt.want || len(m.removed) != tt.want {
