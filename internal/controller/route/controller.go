@@ -90,18 +90,10 @@ type Deps struct {
 
 // Controller keeps the cloud's routes in line with the Nodes.
 type Controller struct {
-	nodes    nodes
+	deps     Deps
+	cfg      Config // with the defaults
 	informer cache.SharedIndexInformer
 	lister   listersv1.NodeLister
-	routes   routes
-	events   recorder
-	metrics  *Metrics
-	clock    clock.WithTicker
-	clusters []netip.Prefix
-	period   time.Duration
-	limits   Limits
-	claim    ownership.Claim
-	lease    types.NamespacedName
 
 	passes, jobs, patches *loop.Loop
 
@@ -125,18 +117,10 @@ func New(deps Deps, cfg Config) *Controller {
 		cfg.Period = time.Minute
 	}
 	c := &Controller{
-		nodes:         deps.Nodes,
+		deps:          deps,
+		cfg:           cfg,
 		informer:      deps.Informer.Informer(),
 		lister:        deps.Informer.Lister(),
-		routes:        deps.Routes,
-		events:        deps.Events,
-		metrics:       cfg.Metrics,
-		clock:         cfg.Clock,
-		claim:         cfg.Claim,
-		clusters:      cfg.Clusters,
-		period:        cfg.Period,
-		limits:        cfg.Limits,
-		lease:         cfg.Lease,
 		memory:        newMemory(),
 		queuedPatches: map[string]conditionPatch{},
 	}
@@ -156,7 +140,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	defer stop()
 	if cache.WaitForCacheSync(ctx.Done(), known) {
-		defer c.metrics.start(c.clock)()
+		defer c.cfg.Metrics.start(c.cfg.Clock)()
 		c.passes.Add(tableKey)
 	}
 	var all sync.WaitGroup
@@ -192,7 +176,7 @@ func (c *Controller) pass(ctx context.Context, _ string) (loop.Result, error) {
 		return loop.Result{}, err
 	}
 	c.apply(ctx, p)
-	c.metrics.synced(outcomeOf(o, p), trigger)
+	c.cfg.Metrics.synced(outcomeOf(o, p), trigger)
 	return loop.Result{After: max(p.after, debounce)}, nil
 }
 
@@ -221,14 +205,14 @@ func (c *Controller) onNode(_ string, before, now *corev1.Node) {
 		if isReplaced(before, now) {
 			c.nodeDeleted(before)
 		}
-		c.wake(wakeOf(c.claim, before, now))
+		c.wake(wakeOf(c.cfg.Claim, before, now))
 	}
 }
 
 func (c *Controller) nodeDeleted(node *corev1.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.memory.nodeDeleted(node, c.clock.Now())
+	c.memory.nodeDeleted(node, c.cfg.Clock.Now())
 }
 
 // wake requests a pass.
@@ -238,7 +222,7 @@ func (c *Controller) wake(w wake) {
 	}
 	if w == wakeRoutes {
 		c.mu.Lock()
-		c.changed = c.clock.Now()
+		c.changed = c.cfg.Clock.Now()
 		c.mu.Unlock()
 	}
 	c.passes.AddAfter(tableKey, debounce)

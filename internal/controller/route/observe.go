@@ -25,7 +25,7 @@ func (c *Controller) observe(changed time.Time) (observed, error) {
 		return observed{}, fmt.Errorf("nodes in the cache: %w", err)
 	}
 	return observed{
-		now: c.clock.Now(), clusters: c.clusters, nodes: nodes, changed: changed, memory: c.memory, limits: c.limits, claim: c.claim,
+		now: c.cfg.Clock.Now(), clusters: c.cfg.Clusters, nodes: nodes, changed: changed, memory: c.memory, limits: c.cfg.Limits, claim: c.cfg.Claim,
 	}, nil
 }
 
@@ -63,13 +63,13 @@ func (c *Controller) decideOnce(changed time.Time, remember func(*memory, plan, 
 // next plan decides what to do about it.
 func (c *Controller) list(ctx context.Context, why string) {
 	logger := klog.FromContext(ctx).WithValues("call", callList)
-	began := c.clock.Now()
-	routes, err := c.routes.List(ctx)
+	began := c.cfg.Clock.Now()
+	routes, err := c.deps.Routes.List(ctx)
 	if ctx.Err() != nil {
 		return
 	}
-	a := answer{began: began, ended: c.clock.Now(), next: began.Add(jitter(c.period)), routes: fromCloud(routes)}
-	c.metrics.called(callList, a.ended.Sub(began), err)
+	a := answer{began: began, ended: c.cfg.Clock.Now(), next: began.Add(jitter(c.cfg.Period)), routes: fromCloud(routes)}
+	c.cfg.Metrics.called(callList, a.ended.Sub(began), err)
 	if err != nil {
 		f := failureOf(callList, err)
 		a.failed = &f
