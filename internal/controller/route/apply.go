@@ -1,7 +1,6 @@
 package route
 
 import (
-	"bytes"
 	"context"
 	"net/netip"
 
@@ -9,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
@@ -211,7 +211,7 @@ func (c *Controller) reportForeign(ctx context.Context, p conditionPatch) error 
 	if err != nil {
 		return err
 	}
-	manager := managerOf(node)
+	manager := showing.Managers(node, `"NetworkUnavailable\"`)
 	klog.FromContext(ctx).Info("Another writer's condition keeps pods away", "node", p.node.Name, "reason", p.condition.Reason, "manager", manager)
 	e := foreign(*p.condition, manager)
 	c.deps.Events.Node(p.node, e.Type, e.Reason, e.Message)
@@ -219,15 +219,4 @@ func (c *Controller) reportForeign(ctx context.Context, p conditionPatch) error 
 	defer c.mu.Unlock()
 	c.memory.told(p)
 	return nil
-}
-
-// managerOf returns the field manager that has written the condition NetworkUnavailable
-// of the Node, or an empty string if it is unknown.
-func managerOf(node *corev1.Node) string {
-	for _, entry := range node.ManagedFields {
-		if entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"NetworkUnavailable\"`)) {
-			return entry.Manager
-		}
-	}
-	return ""
 }
