@@ -120,8 +120,8 @@ func (c *Controller) gather(ctx context.Context, g *group) {
 		o, err := c.observe(key)
 		if p := decide(o); err == nil && p.do == update && p.shared {
 			g.keys, g.members = append(g.keys, key), append(g.members, p)
-		} else if c.claims.release(key) {
-			c.again(key)
+		} else {
+			c.free(key)
 		}
 	}
 }
@@ -169,8 +169,6 @@ type claims struct {
 	mu sync.Mutex
 	of map[string]bool // whether another claim of the Service was refused; guarded by mu
 }
-
-func newClaims() *claims { return &claims{of: map[string]bool{}} }
 
 // claim claims a Service and reports whether it was free.
 func (c *claims) claim(key string) bool {
