@@ -196,7 +196,7 @@ func (c *Controller) write(ctx context.Context, p conditionPatch) error {
 	case err == nil:
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.memory.wrote(p, c.cfg.Clock.Now())
+		c.memory.patched[p.node.UID] = patched{p.condition.Status, p.condition.Reason, c.cfg.Clock.Now()}
 		klog.FromContext(ctx).V(2).Info("Patched condition", "node", p.node.Name, "networkUnavailable", p.condition.Status, "reason", p.condition.Reason)
 	case !apierrors.IsNotFound(err) && !kube.IsStale(err) && ctx.Err() == nil:
 		c.record(conditionFailed(p, err))
@@ -217,6 +217,6 @@ func (c *Controller) reportForeign(ctx context.Context, p conditionPatch) error 
 	c.deps.Events.Node(p.node, e.Type, e.Reason, e.Message)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.memory.told(p)
+	c.memory.foreign[p.node.UID] = foreignCondition{p.condition.Reason, p.condition.LastTransitionTime.Time}
 	return nil
 }

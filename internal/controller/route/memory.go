@@ -19,8 +19,8 @@ type memory struct {
 	listingSince   time.Time // the start of a listing that may not have returned yet; zero if there is none
 	nextListing    time.Time // the time of the next regular listing
 
-	created  map[claim]time.Time            // creations that have succeeded
-	removed  map[identity]time.Time         // removals that have succeeded
+	created  map[claim]time.Time            // creations that the listing may lack
+	removed  map[identity]time.Time         // removals that the listing may lack
 	strays   map[identity]time.Time         // the time of the answer that first showed the route as stray
 	deleted  map[string]deletedNode         // Nodes whose deletion was seen, by name
 	failures map[netip.Prefix]failure       // the failure of the last job for a CIDR
