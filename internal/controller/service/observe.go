@@ -155,20 +155,15 @@ func (s *store) isQueued(key string) bool {
 	return ok
 }
 
-// noteQueued records the Services that wait behind others, by key. A Service that
-// waited before keeps the time at which its wait began.
+// noteQueued replaces the Services that wait behind others. The map has the times at
+// which they began to wait, by key.
 func (s *store) noteQueued(since map[string]time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key := range s.queued {
-		if _, ok := since[key]; !ok {
-			delete(s.queued, key)
-			s.report(key)
-		}
-	}
-	for key, at := range since {
-		if _, ok := s.queued[key]; !ok {
-			s.queued[key] = at
+	before := s.queued
+	s.queued = since
+	for _, keys := range []map[string]time.Time{before, since} {
+		for key := range keys {
 			s.report(key)
 		}
 	}
