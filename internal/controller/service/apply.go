@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -239,9 +240,13 @@ func outcomeOf(do action, nodes nodeSet, err error, at time.Time) outcome {
 		r.result = elsewhere
 		return r
 	}
-	r.result, r.cause, r.text, r.pause, r.lasts = failed, causeOf(err), message.Cut(err), cloud.RetryAfter(err), lasts(err)
+	theirs := err // Upstream's events have the provider's error alone.
+	if ours, ok := errors.AsType[*cloud.Error](err); ok && ours.Err != nil {
+		theirs = ours.Err
+	}
+	r.result, r.cause, r.text, r.pause, r.lasts = failed, causeOf(err), message.Cut(theirs), cloud.RetryAfter(err), lasts(err)
 	if do == update {
-		r.text = limitedNames(r.nodes.names(), err)
+		r.text = limitedNames(r.nodes.names(), theirs)
 	}
 	return r
 }
