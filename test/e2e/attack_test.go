@@ -57,6 +57,7 @@ var portAttacks = []portAttack{
 	{"BodiesThatNeverEnd", "webhooks", (*attackers).bodies},
 	{"ListsOfEmptyNames", "webhooks", (*attackers).emptyNames},
 	{"LargeReviews", "webhooks", (*attackers).largeReviews},
+	{"ReviewsThatStop", "webhooks", (*attackers).reviewsThatStop},
 	{"LongChainsOfCertificates", "secure", (*attackers).longChains},
 	{"CertificatesOfManyNames", "secure", (*attackers).manyNames},
 	{"OffersOfManyProtocols", "webhooks", (*attackers).manyProtocols},
@@ -79,14 +80,17 @@ func TestAttacks(t *testing.T) {
 	joins(t, b, cloud, expect.Soon)
 	token := newAccount(t, b, "attacker").token
 	bound(t, d, 512<<20)
-	const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u"}}`
+	const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","object":"%s"}}`
+	small, large := fmt.Sprintf(review, ""), fmt.Sprintf(review, strings.Repeat("a", 100_000))
 	for _, attack := range portAttacks {
 		port := map[string]int{"webhooks": webhooks, "secure": d.Port}[attack.on]
 		t.Run(attack.name+"/"+attack.on, func(t *testing.T) {
 			a := &attackers{ctx: t.Context(), port: port, token: token}
 			defer a.leave()
-			if err := a.probe(http.MethodPost, webhooks, "/test", review); err != nil { // Whoever was answered before keeps its place.
-				t.Fatal(err)
+			for _, body := range []string{small, large} { // Whoever was answered before keeps its place.
+				if err := a.probe(http.MethodPost, webhooks, "/test", body); err != nil {
+					t.Fatal(err)
+				}
 			}
 			before, logged := usage(t, d), len(d.Log())
 			attack.run(a, t)
@@ -94,8 +98,10 @@ func TestAttacks(t *testing.T) {
 			if err := a.probe(http.MethodGet, d.Port, "/healthz", ""); err != nil {
 				t.Errorf("during the attack, a probe of the secure port fails: %v", err)
 			}
-			if err := a.probe(http.MethodPost, webhooks, "/test", review); err != nil {
-				t.Errorf("during the attack, a request to the webhooks fails: %v", err)
+			for _, body := range []string{small, large} {
+				if err := a.probe(http.MethodPost, webhooks, "/test", body); err != nil {
+					t.Errorf("during the attack, a request of %d bytes to the webhooks fails: %v", len(body), err)
+				}
 			}
 			waited := time.Since(began)
 			memory, log := usage(t, d)-before, len(d.Log())-logged
@@ -388,6 +394,26 @@ func (a *attackers) largeReviews(t *testing.T) {
 				if err == nil {
 					_ = response.Body.Close()
 				}
+			}
+		}()
+	}
+	time.Sleep(2 * time.Second)
+}
+
+// reviewsThatStop begins requests of both sizes from many addresses again and again.
+func (a *attackers) reviewsThatStop(t *testing.T) {
+	t.Helper()
+	for n := range byte(60) {
+		go func() {
+			for a.ctx.Err() == nil { // until the subtest ends
+				dialer := tls.Dialer{NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 9, 1+n)}}, Config: &tls.Config{InsecureSkipVerify: true}}
+				c, err := dialer.DialContext(a.ctx, "tcp", "127.0.0.1:"+strconv.Itoa(a.port))
+				if err != nil {
+					continue
+				}
+				_, _ = fmt.Fprintf(c, "POST /test HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{", []int{60_000, 3_000_000}[n%2])
+				_, _ = c.Read(make([]byte, 1)) // until the answer, or the end of the connection
+				_ = c.Close()
 			}
 		}()
 	}

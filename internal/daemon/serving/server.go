@@ -46,8 +46,9 @@ const (
 	// and certificateLimit the memory that a connection keeps for its certificates. It is
 	// the size of all of them in bytes. A usual one has a thousand or two.
 	longestChain, certificateLimit = 5, 8 << 10
-	// minBuffer bounds what HTTP/2 buffers of bodies, and minFrame the buffer of a connection
-	// for the frame that is being read. They are the smallest sizes that HTTP/2 allows.
+	// minBuffer bounds what HTTP/2 buffers of a body, and minFrame the buffer of a connection
+	// for the frame that is being read. They are the smallest sizes that HTTP/2 allows. A
+	// connection buffers twice as much: while one body waits, others can arrive.
 	minBuffer, minFrame = 64 << 10, 16 << 10
 )
 
@@ -104,7 +105,7 @@ func serve(ctx context.Context, s *server.SecureServingInfo, h http.Handler) (st
 		ReadHeaderTimeout: headerTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       -1, // see connection.idle
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streams, MaxReadFrameSize: minFrame, MaxReceiveBufferPerStream: minBuffer, MaxReceiveBufferPerConnection: minBuffer, WriteByteTimeout: writeTimeout},
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streams, MaxReadFrameSize: minFrame, MaxReceiveBufferPerStream: minBuffer, MaxReceiveBufferPerConnection: 2 * minBuffer, WriteByteTimeout: writeTimeout},
 		Protocols:         new(http.Protocols),
 		ConnState:         connections.note,
 		ErrorLog:          log.New(&serverLog{logger: logger, few: newFew()}, "", 0),
