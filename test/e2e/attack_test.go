@@ -45,8 +45,10 @@ type portAttack struct {
 }
 
 var portAttacks = []portAttack{
-	{"HeadersOfManyStreams", "webhooks", func(a *attackers, t *testing.T) { a.floodStreams(t, "") }},
-	{"HeadersOfManyStreams", "secure", func(a *attackers, t *testing.T) { a.floodStreams(t, a.token) }},
+	{"HeadersOfManyStreams", "webhooks", func(a *attackers, t *testing.T) { a.floodStreams(t, flood{4, 95, 56, 16_000, ""}) }},
+	{"HeadersOfManyStreams", "secure", func(a *attackers, t *testing.T) { a.floodStreams(t, flood{4, 95, 56, 16_000, a.token}) }},
+	{"HeadersOfManyFields", "webhooks", func(a *attackers, t *testing.T) { a.floodStreams(t, flood{60, 8, 450, 0, ""}) }},
+	{"HeadersOfManyFields", "secure", func(a *attackers, t *testing.T) { a.floodStreams(t, flood{60, 8, 450, 0, ""}) }},
 	{"HeadersThatNeverEnd", "webhooks", (*attackers).neverEnd},
 	{"HeadersThatNeverEnd", "secure", (*attackers).neverEnd},
 	{"IdleConnectionsOf128Addresses", "webhooks", (*attackers).idle},
@@ -197,8 +199,18 @@ func (a *attackers) probe(method string, port int, path, body string) error {
 	return errors.Join(err, response.Body.Close())
 }
 
+// flood is what floodStreams sends: on each connection so many streams, with so many fields
+// of so many bytes in each header.
+type flood struct {
+	connections byte
+	streams     uint32
+	fields      int
+	size        int
+	token       string
+}
+
 // floodStreams opens streams with large headers, as many as HTTP/2 lets it, and reads no answer.
-func (a *attackers) floodStreams(t *testing.T, token string) {
+func (a *attackers) floodStreams(t *testing.T, f flood) {
 	frame := func(kind, flags byte, stream uint32, payload []byte) []byte {
 		header := []byte{byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload)), kind, flags}
 		return append(binary.BigEndian.AppendUint32(header, stream), payload...)
@@ -210,7 +222,7 @@ func (a *attackers) floodStreams(t *testing.T, token string) {
 		}
 		return field
 	}
-	for n := range byte(4) {
+	for n := range f.connections {
 		c := a.dial(t, 1+n, &tls.Config{NextProtos: []string{"h2"}})
 		if err := c.HandshakeContext(a.ctx); err != nil || c.ConnectionState().NegotiatedProtocol != "h2" {
 			continue // It is not offered.
@@ -219,13 +231,13 @@ func (a *attackers) floodStreams(t *testing.T, token string) {
 		var all bytes.Buffer
 		all.WriteString("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 		all.Write(frame(4, 0, 0, []byte{0, 4, 0, 0, 0, 0})) // no answer can be sent
-		for stream := range uint32(95) {
+		for stream := range f.streams {
 			fields := [][]byte{literal(":method", "POST"), literal(":scheme", "https"), literal(":path", "/test"), literal(":authority", "a")}
-			if token != "" {
-				fields = append(fields, literal("authorization", "Bearer "+token))
+			if f.token != "" {
+				fields = append(fields, literal("authorization", "Bearer "+f.token))
 			}
-			for k := range 56 {
-				fields = append(fields, literal("x-"+strconv.Itoa(k), strings.Repeat("a", 16_000)))
+			for k := range f.fields {
+				fields = append(fields, literal(strconv.FormatInt(int64(k), 36), strings.Repeat("a", f.size)))
 			}
 			block := bytes.Join(fields, nil)
 			kind, flags := byte(1), byte(0)

@@ -145,7 +145,7 @@ func webhookHandler(all []Webhook, m *webhookMetrics) http.Handler {
 	mux := http.NewServeMux()
 	small, large, few := newPlaces(smallAtOnce), newPlaces(reviewsAtOnce), newFew()
 	for _, w := range all {
-		mux.Handle(w.Path, &reviewer{Webhook: w, small: small, large: large, few: few, metrics: m, clock: clock.RealClock{}})
+		mux.Handle(w.Path, &reviewer{Webhook: w, small: small, large: large, few: few, own: newFew(), metrics: m, clock: clock.RealClock{}})
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		limitRead(w, readTimeout)
@@ -159,6 +159,7 @@ type reviewer struct {
 
 	small, large *places         // for small and for large requests to all webhooks together
 	few          *rate.Sometimes // bounds the log of failures caused by callers, for all webhooks together
+	own          *rate.Sometimes // bounds the log of failures of this webhook, which callers may be able to cause
 	metrics      *webhookMetrics
 	clock        clock.PassiveClock
 }
@@ -183,7 +184,11 @@ func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if wrong != nil {
 		status = wrong.status
 		wrong := cut(wrong)
-		v.log(func() { logger.Error(wrong, "Webhook failed", "status", status) }, status)
+		few := v.few
+		if status >= http.StatusInternalServerError {
+			few = v.own
+		}
+		few.Do(func() { logger.Error(wrong, "Webhook failed", "status", status) })
 		if status == http.StatusTooManyRequests {
 			w.Header().Set("Retry-After", "1") // the API server calls again
 		}
@@ -197,16 +202,6 @@ func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	code := strconv.Itoa(status)
 	v.metrics.requests.WithLabelValues(code, v.Name).Inc()
 	v.metrics.duration.WithLabelValues(code, v.Name).Observe(took.Seconds())
-}
-
-// log writes a failure to the log. Only some of the failures caused by callers are
-// logged, because any caller that reaches the port can cause any number of them.
-func (v *reviewer) log(write func(), status int) {
-	if status >= http.StatusInternalServerError {
-		write()
-		return
-	}
-	v.few.Do(write)
 }
 
 // answer returns the encoded answer to a request. It fails if too many requests are
@@ -261,7 +256,8 @@ func (v *reviewer) admit(ctx context.Context, r *admissionv1.AdmissionRequest) (
 	defer func() {
 		if value := recover(); value != nil {
 			err = fmt.Errorf("it panicked: %v", value)
-			klog.FromContext(ctx).Error(err, "Webhook panicked", "webhook", v.Name, "stack", string(debug.Stack()))
+			stack := string(debug.Stack())
+			v.own.Do(func() { klog.FromContext(ctx).Error(err, "Webhook panicked", "webhook", v.Name, "stack", stack) })
 		}
 	}()
 	return v.Admit(ctx, r)
