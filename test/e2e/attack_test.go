@@ -45,8 +45,10 @@ type portAttack struct {
 }
 
 var portAttacks = []portAttack{
-	{"HeadersOfManyStreams", "webhooks", func(a *attackers, t *testing.T) { a.floodStreams(t, "") }},
-	{"HeadersOfManyStreams", "secure", func(a *attackers, t *testing.T) { a.floodStreams(t, a.token) }},
+	{"HeadersOfManyStreams", "webhooks", func(a *attackers, t *testing.T) { a.floodStreams(t, flood{4, 95, 56, 16_000, ""}) }},
+	{"HeadersOfManyStreams", "secure", func(a *attackers, t *testing.T) { a.floodStreams(t, flood{4, 95, 56, 16_000, a.token}) }},
+	{"HeadersOfManyFields", "webhooks", func(a *attackers, t *testing.T) { a.floodStreams(t, flood{60, 8, 450, 0, ""}) }},
+	{"HeadersOfManyFields", "secure", func(a *attackers, t *testing.T) { a.floodStreams(t, flood{60, 8, 450, 0, ""}) }},
 	{"HeadersThatNeverEnd", "webhooks", (*attackers).neverEnd},
 	{"HeadersThatNeverEnd", "secure", (*attackers).neverEnd},
 	{"IdleConnectionsOf128Addresses", "webhooks", (*attackers).idle},
@@ -57,6 +59,7 @@ var portAttacks = []portAttack{
 	{"BodiesThatNeverEnd", "webhooks", (*attackers).bodies},
 	{"ListsOfEmptyNames", "webhooks", (*attackers).emptyNames},
 	{"LargeReviews", "webhooks", (*attackers).largeReviews},
+	{"ReviewsThatStop", "webhooks", (*attackers).reviewsThatStop},
 	{"LongChainsOfCertificates", "secure", (*attackers).longChains},
 	{"CertificatesOfManyNames", "secure", (*attackers).manyNames},
 	{"OffersOfManyProtocols", "webhooks", (*attackers).manyProtocols},
@@ -79,14 +82,17 @@ func TestAttacks(t *testing.T) {
 	joins(t, b, cloud, expect.Soon)
 	token := newAccount(t, b, "attacker").token
 	bound(t, d, 512<<20)
-	const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u"}}`
+	const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","object":"%s"}}`
+	small, large := fmt.Sprintf(review, ""), fmt.Sprintf(review, strings.Repeat("a", 100_000))
 	for _, attack := range portAttacks {
 		port := map[string]int{"webhooks": webhooks, "secure": d.Port}[attack.on]
 		t.Run(attack.name+"/"+attack.on, func(t *testing.T) {
 			a := &attackers{ctx: t.Context(), port: port, token: token}
 			defer a.leave()
-			if err := a.probe(http.MethodPost, webhooks, "/test", review); err != nil { // Whoever was answered before keeps its place.
-				t.Fatal(err)
+			for _, body := range []string{small, large} { // Whoever was answered before keeps its place.
+				if err := a.probe(http.MethodPost, webhooks, "/test", body); err != nil {
+					t.Fatal(err)
+				}
 			}
 			before, logged := usage(t, d), len(d.Log())
 			attack.run(a, t)
@@ -94,8 +100,10 @@ func TestAttacks(t *testing.T) {
 			if err := a.probe(http.MethodGet, d.Port, "/healthz", ""); err != nil {
 				t.Errorf("during the attack, a probe of the secure port fails: %v", err)
 			}
-			if err := a.probe(http.MethodPost, webhooks, "/test", review); err != nil {
-				t.Errorf("during the attack, a request to the webhooks fails: %v", err)
+			for _, body := range []string{small, large} {
+				if err := a.probe(http.MethodPost, webhooks, "/test", body); err != nil {
+					t.Errorf("during the attack, a request of %d bytes to the webhooks fails: %v", len(body), err)
+				}
 			}
 			waited := time.Since(began)
 			memory, log := usage(t, d)-before, len(d.Log())-logged
@@ -191,8 +199,18 @@ func (a *attackers) probe(method string, port int, path, body string) error {
 	return errors.Join(err, response.Body.Close())
 }
 
+// flood is what floodStreams sends: on each connection so many streams, with so many fields
+// of so many bytes in each header.
+type flood struct {
+	connections byte
+	streams     uint32
+	fields      int
+	size        int
+	token       string
+}
+
 // floodStreams opens streams with large headers, as many as HTTP/2 lets it, and reads no answer.
-func (a *attackers) floodStreams(t *testing.T, token string) {
+func (a *attackers) floodStreams(t *testing.T, f flood) {
 	frame := func(kind, flags byte, stream uint32, payload []byte) []byte {
 		header := []byte{byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload)), kind, flags}
 		return append(binary.BigEndian.AppendUint32(header, stream), payload...)
@@ -204,7 +222,7 @@ func (a *attackers) floodStreams(t *testing.T, token string) {
 		}
 		return field
 	}
-	for n := range byte(4) {
+	for n := range f.connections {
 		c := a.dial(t, 1+n, &tls.Config{NextProtos: []string{"h2"}})
 		if err := c.HandshakeContext(a.ctx); err != nil || c.ConnectionState().NegotiatedProtocol != "h2" {
 			continue // It is not offered.
@@ -213,13 +231,13 @@ func (a *attackers) floodStreams(t *testing.T, token string) {
 		var all bytes.Buffer
 		all.WriteString("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 		all.Write(frame(4, 0, 0, []byte{0, 4, 0, 0, 0, 0})) // no answer can be sent
-		for stream := range uint32(95) {
+		for stream := range f.streams {
 			fields := [][]byte{literal(":method", "POST"), literal(":scheme", "https"), literal(":path", "/test"), literal(":authority", "a")}
-			if token != "" {
-				fields = append(fields, literal("authorization", "Bearer "+token))
+			if f.token != "" {
+				fields = append(fields, literal("authorization", "Bearer "+f.token))
 			}
-			for k := range 56 {
-				fields = append(fields, literal("x-"+strconv.Itoa(k), strings.Repeat("a", 16_000)))
+			for k := range f.fields {
+				fields = append(fields, literal(strconv.FormatInt(int64(k), 36), strings.Repeat("a", f.size)))
 			}
 			block := bytes.Join(fields, nil)
 			kind, flags := byte(1), byte(0)
@@ -388,6 +406,26 @@ func (a *attackers) largeReviews(t *testing.T) {
 				if err == nil {
 					_ = response.Body.Close()
 				}
+			}
+		}()
+	}
+	time.Sleep(2 * time.Second)
+}
+
+// reviewsThatStop begins requests of both sizes from many addresses again and again.
+func (a *attackers) reviewsThatStop(t *testing.T) {
+	t.Helper()
+	for n := range byte(60) {
+		go func() {
+			for a.ctx.Err() == nil { // until the subtest ends
+				dialer := tls.Dialer{NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 9, 1+n)}}, Config: &tls.Config{InsecureSkipVerify: true}}
+				c, err := dialer.DialContext(a.ctx, "tcp", "127.0.0.1:"+strconv.Itoa(a.port))
+				if err != nil {
+					continue
+				}
+				_, _ = fmt.Fprintf(c, "POST /test HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{", []int{60_000, 3_000_000}[n%2])
+				_, _ = c.Read(make([]byte, 1)) // until the answer, or the end of the connection
+				_ = c.Close()
 			}
 		}()
 	}

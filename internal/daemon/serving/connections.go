@@ -69,9 +69,9 @@ func (b *bounded) Accept() (net.Conn, error) {
 	if tcp, ok := accepted.(*net.TCPConn); ok { // An error means that it is closed already.
 		_, _ = tcp.SetReadBuffer(socketBuffer), tcp.SetWriteBuffer(socketBuffer)
 	}
-	c := &connection{Conn: accepted, of: b, host: hostOf(accepted.RemoteAddr()), limit: handshakeLimit}
+	c := &connection{Conn: accepted, of: b, host: hostOf(accepted.RemoteAddr().String()), limit: handshakeLimit}
 	c.idle = clock.RealClock{}.AfterFunc(idleTimeout, func() { _ = c.Close() })
-	c.own = b.own(c.host, hostOf(accepted.LocalAddr()))
+	c.own = b.own(c.host, hostOf(accepted.LocalAddr().String()))
 	if surplus := b.add(c, clock.RealClock{}.Now()); surplus != nil {
 		_ = surplus.Close() // its reader gets an error
 	}
@@ -205,10 +205,10 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-func hostOf(a net.Addr) string {
-	host, _, err := net.SplitHostPort(a.String())
+func hostOf(address string) string {
+	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return a.String()
+		return address
 	}
 	return host
 }

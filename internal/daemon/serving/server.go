@@ -32,9 +32,11 @@ import (
 const (
 	// closeTimeout is the time that open requests get when the process ends.
 	closeTimeout = time.Second
-	// headerLimit bounds the header of a request in bytes. A token has a few thousand. A
-	// header of many short fields takes thirty times as much memory.
+	// headerLimit bounds the header of a request in bytes. A token has a few thousand.
 	headerLimit = 16 << 10
+	// headerFields bounds the names in it. Many short fields take ten times their size in
+	// memory, as long as nobody reads the answer.
+	headerFields = 64
 	// headerTimeout, writeTimeout and idleTimeout are the longest times that a header may
 	// take to arrive, an answer to be read, and a connection to be without a request. A
 	// profile of /debug/pprof must be shorter than writeTimeout.
@@ -46,8 +48,9 @@ const (
 	// and certificateLimit the memory that a connection keeps for its certificates. It is
 	// the size of all of them in bytes. A usual one has a thousand or two.
 	longestChain, certificateLimit = 5, 8 << 10
-	// minBuffer bounds what HTTP/2 buffers of bodies, and minFrame the buffer of a connection
-	// for the frame that is being read. They are the smallest sizes that HTTP/2 allows.
+	// minBuffer bounds what HTTP/2 buffers of a body, and minFrame the buffer of a connection
+	// for the frame that is being read. They are the smallest sizes that HTTP/2 allows. A
+	// connection buffers twice as much: while one body waits, others can arrive.
 	minBuffer, minFrame = 64 << 10, 16 << 10
 )
 
@@ -98,13 +101,13 @@ func serve(ctx context.Context, s *server.SecureServingInfo, h http.Handler) (st
 		streams = streamsAtOnce
 	}
 	served := &http.Server{
-		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(quiet{w}, r) }),
+		Handler:           withFewFields(h),
 		TLSConfig:         tlsConfig(serving, s),
 		MaxHeaderBytes:    headerLimit,
 		ReadHeaderTimeout: headerTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       -1, // see connection.idle
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streams, MaxReadFrameSize: minFrame, MaxReceiveBufferPerStream: minBuffer, MaxReceiveBufferPerConnection: minBuffer, WriteByteTimeout: writeTimeout},
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streams, MaxReadFrameSize: minFrame, MaxReceiveBufferPerStream: minBuffer, MaxReceiveBufferPerConnection: 2 * minBuffer, WriteByteTimeout: writeTimeout},
 		Protocols:         new(http.Protocols),
 		ConnState:         connections.note,
 		ErrorLog:          log.New(&serverLog{logger: logger, few: newFew()}, "", 0),
@@ -126,6 +129,17 @@ func serve(ctx context.Context, s *server.SecureServingInfo, h http.Handler) (st
 		cancel()
 		<-ended
 	}
+}
+
+// withFewFields serves requests with a usual number of fields in the header. Others get no
+// answer, because the caller might not read it.
+func withFewFields(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.Header) > headerFields {
+			panic(http.ErrAbortHandler)
+		}
+		h.ServeHTTP(quiet{w}, r)
+	})
 }
 
 // quiet is the writer of an answer. It hides that the caller has closed the connection,

@@ -286,6 +286,24 @@ func TestBoundsOfAPort(t *testing.T) {
 			}
 		})
 	}
+	for _, fields := range []int{headerFields - 4, headerFields + 1} { // The client adds some.
+		t.Run(fmt.Sprint("Fields", fields), func(t *testing.T) {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/healthz", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n := range fields {
+				request.Header.Set(fmt.Sprint("X-", n), "")
+			}
+			response, err := insecureClient().Do(request)
+			if err == nil {
+				err = response.Body.Close()
+			}
+			if (err == nil) != (fields <= headerFields) {
+				t.Error(err)
+			}
+		})
+	}
 	t.Run("StreamsAndFrames", func(t *testing.T) {
 		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}}
 		c, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "https://"))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -41,9 +42,11 @@ const (
 	otherLimit = 64 << 10
 	// rememberRefusal is the time for which a refused certificate is not verified again.
 	rememberRefusal = 10 * time.Second
-	// readTimeout is the longest time that a request may take to arrive. The API
-	// server sends a request without pauses.
+	// readTimeout is the longest time that a request may wait for a place, and then the
+	// longest that it may take to arrive. The API server sends a request without pauses.
 	readTimeout = 5 * time.Second
+	// hurriedTimeout takes the place of the latter while other requests wait.
+	hurriedTimeout = 250 * time.Millisecond
 	// reviewTimeout is the longest time that the API server waits for a webhook.
 	reviewTimeout = 30 * time.Second
 )
@@ -121,7 +124,7 @@ func ServeWebhooks(ctx context.Context, c WebhookConfig, h *Health, register fun
 func onlyFor(callers authenticator.Request, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, ok, err := callers.AuthenticateRequest(r); err != nil || !ok {
-			limitRead(w)
+			limitRead(w, readTimeout)
 			http.Error(w, "a client certificate of the authority in --webhook-client-ca-file is needed", http.StatusUnauthorized)
 			return
 		}
@@ -129,23 +132,23 @@ func onlyFor(callers authenticator.Request, h http.Handler) http.Handler {
 	})
 }
 
-// limitRead makes the reading of the request fail after readTimeout. Without this
-// limit, the server would wait for ever for the rest of a request that it has refused.
+// limitRead makes the reading of the request fail after some time. Without this limit,
+// the server would wait for ever for the rest of a request that it has refused.
 // In tests, a response writer may have no connection. Then no limit can be set, and
 // none is needed.
-func limitRead(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetReadDeadline(clock.RealClock{}.Now().Add(readTimeout))
+func limitRead(w http.ResponseWriter, within time.Duration) {
+	_ = http.NewResponseController(w).SetReadDeadline(clock.RealClock{}.Now().Add(within))
 }
 
 // webhookHandler serves the webhooks, each on its path.
 func webhookHandler(all []Webhook, m *webhookMetrics) http.Handler {
 	mux := http.NewServeMux()
-	small, large, few := &places{limit: smallAtOnce}, &places{limit: reviewsAtOnce}, newFew()
+	small, large, few := newPlaces(smallAtOnce), newPlaces(reviewsAtOnce), newFew()
 	for _, w := range all {
-		mux.Handle(w.Path, &reviewer{Webhook: w, small: small, large: large, few: few, metrics: m, clock: clock.RealClock{}})
+		mux.Handle(w.Path, &reviewer{Webhook: w, small: small, large: large, few: few, own: newFew(), metrics: m, clock: clock.RealClock{}})
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		limitRead(w)
+		limitRead(w, readTimeout)
 		mux.ServeHTTP(w, r)
 	})
 }
@@ -156,6 +159,7 @@ type reviewer struct {
 
 	small, large *places         // for small and for large requests to all webhooks together
 	few          *rate.Sometimes // bounds the log of failures caused by callers, for all webhooks together
+	own          *rate.Sometimes // bounds the log of failures of this webhook, which callers may be able to cause
 	metrics      *webhookMetrics
 	clock        clock.PassiveClock
 }
@@ -180,7 +184,11 @@ func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if wrong != nil {
 		status = wrong.status
 		wrong := cut(wrong)
-		v.log(func() { logger.Error(wrong, "Webhook failed", "status", status) }, status)
+		few := v.few
+		if status >= http.StatusInternalServerError {
+			few = v.own
+		}
+		few.Do(func() { logger.Error(wrong, "Webhook failed", "status", status) })
 		if status == http.StatusTooManyRequests {
 			w.Header().Set("Retry-After", "1") // the API server calls again
 		}
@@ -196,16 +204,6 @@ func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.metrics.duration.WithLabelValues(code, v.Name).Observe(took.Seconds())
 }
 
-// log writes a failure to the log. Only some of the failures caused by callers are
-// logged, because any caller that reaches the port can cause any number of them.
-func (v *reviewer) log(write func(), status int) {
-	if status >= http.StatusInternalServerError {
-		write()
-		return
-	}
-	v.few.Do(write)
-}
-
 // answer returns the encoded answer to a request. It fails if too many requests are
 // being answered.
 func (v *reviewer) answer(w http.ResponseWriter, r *http.Request) ([]byte, *failure) {
@@ -213,28 +211,22 @@ func (v *reviewer) answer(w http.ResponseWriter, r *http.Request) ([]byte, *fail
 	if r.ContentLength >= 0 && r.ContentLength <= smallReview { // The library reads no more than that.
 		places = v.small
 	}
-	place := places.take(w)
+	place := places.take(r.Context(), w, hostOf(r.RemoteAddr))
 	if place == nil {
 		return nil, &failure{http.StatusTooManyRequests, fmt.Errorf("%d requests to webhooks are being answered", places.limit)}
 	}
 	defer place.leave()
 	body, wrong := readBody(r)
-	if !place.arrived() {
-		return nil, &failure{http.StatusTooManyRequests, errors.New("this request arrived too slowly, and another request needed its place")}
-	}
 	if wrong != nil {
 		return nil, wrong
 	}
+	place.arrived()
 	places.decoding.Lock()
 	request, wrong := decode(body)
 	places.decoding.Unlock()
 	if wrong != nil {
 		return nil, wrong
 	}
-	// The whole request has arrived, so the deadline for reading is removed.
-	// Otherwise this deadline could pass while the webhook works, and end the
-	// request's context.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	return v.review(r, request)
 }
 
@@ -264,7 +256,8 @@ func (v *reviewer) admit(ctx context.Context, r *admissionv1.AdmissionRequest) (
 	defer func() {
 		if value := recover(); value != nil {
 			err = fmt.Errorf("it panicked: %v", value)
-			klog.FromContext(ctx).Error(err, "Webhook panicked", "webhook", v.Name, "stack", string(debug.Stack()))
+			stack := string(debug.Stack())
+			v.own.Do(func() { klog.FromContext(ctx).Error(err, "Webhook panicked", "webhook", v.Name, "stack", stack) })
 		}
 	}()
 	return v.Admit(ctx, r)
@@ -278,6 +271,8 @@ func readBody(r *http.Request) ([]byte, *failure) {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, reviewLimit))
 	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &failure{http.StatusTooManyRequests, errors.New("this request arrived too slowly")}
 	case err != nil:
 		return nil, badRequest("admission request: %w", err)
 	case len(body) == 0:
