@@ -50,6 +50,7 @@ type world struct {
 	busy     map[types.UID]string        // the call under way about a Service; guarded by mu
 	weather  weather                     // of the cloud; guarded by mu
 	refusal  refusal                     // of the API server; guarded by mu
+	punctual chan struct{}               // closed unless the API server's watches are late; guarded by mu
 	luck     *rand.Rand                  // decides which calls and writes are lost; guarded by mu
 	hints    hints                       // of the provider; the set of fast paths that it offers does not change; guarded by mu
 	mood     *rand.Rand                  // chooses the hints; guarded by mu
@@ -68,11 +69,14 @@ func newWorld(t *testing.T, seed uint64) *world {
 		began:   time.Now(), machines: map[string]*machine{}, balance: map[types.UID]*balancer{},
 		services: map[types.UID]*serviceTrail{}, nodes: map[types.UID]*nodeTrail{}, busy: map[types.UID]string{},
 		table: map[string]string{}, routing: map[string]string{}, version: 1000, weather: fair, refusal: accepts,
+		punctual: make(chan struct{}),
 	}
+	close(w.punctual)
 	w.mood = rand.New(rand.NewPCG(3, seed))
 	w.hints = w.newHints()
 	w.cluster.PrependReactor("*", "nodes", w.serve)
 	w.cluster.PrependReactor("*", "services", w.serve)
+	w.cluster.PrependWatchReactor("*", w.watch)
 	return w
 }
 
