@@ -81,7 +81,9 @@ next() {
 	# The release requires v7.0.1 of $merge, which the module proxy does not serve, nor k8s.io/ktesting of the release.
 	modfile . "$dir/go.mod" "/\/\/ indirect\$/d; /^toolchain/d; s/^go .*/go 1.27.0/; s/\(k8s\.io.* v\)0\.$today\$/\1$release/; \$a replace $merge v7.0.1 => $merge v7.0.0" -e
 	echo "skew: today's daemon with $release"
-	go test -count=1 -vet=off -tags next -modfile="$dir/go.mod" -run "${RUN:-.}" ./ccm/... ./cmd/... ./internal/...
+	# The list of gates is that of today's libraries.
+	go test -count=1 -vet=off -tags next -modfile="$dir/go.mod" -run "${RUN:-.}" -skip '^TestGatesWithoutEffect$' \
+		./ccm/... ./internal/{cloud,command,controller,daemon,dryrun,kube}/...
 }
 
 [ $# -gt 0 ] || set -- aws "1.$((minor - 1))" "1.$((minor - 2))"
