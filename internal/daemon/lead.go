@@ -31,7 +31,9 @@ func (p *Process) lead(ctx context.Context) {
 	// lease.
 	defer p.current.Drop()
 	p.provider = p.current.Take()
-	if err := p.initialize(ctx); err != nil {
+	stop, err := p.initialize(ctx)
+	defer stop()
+	if err != nil {
 		p.fail(err)
 		return
 	}
@@ -55,18 +57,24 @@ func (p *Process) cloudState() string {
 	return "is not called before this replica leads"
 }
 
-// initialize tells the provider that this replica leads, and opens the gateway.
-func (p *Process) initialize(ctx context.Context) error {
+// initialize tells the provider that this replica leads, and opens the gateway. The
+// provider's goroutines end when stop is called: after the work, so that the last calls to
+// the cloud can end. If ctx ends before Initialize returns, they end at once, because
+// Initialize may wait for that.
+func (p *Process) initialize(ctx context.Context) (stop func(), err error) {
 	p.initializing.Store(true)
 	defer p.initializing.Store(false)
-	err := p.provider.Initialize(ctx, p.clients.each)
+	providing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	initialized := context.AfterFunc(ctx, stop)
+	err = p.provider.Initialize(providing, p.clients.each)
+	initialized()
 	if err == nil {
 		err = p.open(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("cloud provider %q: %w", p.Settings.Provider.Name, err)
+		return stop, fmt.Errorf("cloud provider %q: %w", p.Settings.Provider.Name, err)
 	}
-	return nil
+	return stop, nil
 }
 
 // open makes the gateway for the interfaces that the provider offers.

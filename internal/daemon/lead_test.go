@@ -294,19 +294,39 @@ func TestProviderThatHangs(t *testing.T) {
 	}
 }
 
+// The provider's goroutines go on until our last call has ended, but an Initialize that
+// waits for their end returns at once.
 func TestInitializeGetsTheEndOfTheLeadership(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ended := make(chan struct{})
-		p, ctx := newTestProcess(t, &providertest.Cloud{OnInitialize: func(stop <-chan struct{}) {
-			go func() {
-				<-stop
-				close(ended)
-			}()
-		}}, nil)
-		time.AfterFunc(time.Minute, func() { p.fail(nil) })
-		p.lead(ctx)
-		<-ended
-	})
+	for name, waits := range map[string]bool{"Returns": false, "WaitsForTheEnd": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var ended time.Time
+				worked := time.Now().Add(2 * time.Minute)
+				p, ctx := newTestProcess(t, &providertest.Cloud{OnInitialize: func(stop <-chan struct{}) {
+					end := func() {
+						<-stop
+						ended = time.Now()
+					}
+					if waits {
+						end()
+						return
+					}
+					go end()
+				}}, table{register("works", &fakeController{run: func(ctx context.Context) error {
+					<-ctx.Done()
+					time.Sleep(time.Minute)
+					return nil
+				}})})
+				stopped := time.Now().Add(time.Minute)
+				time.AfterFunc(time.Minute, func() { p.fail(nil) })
+				p.lead(ctx)
+				synctest.Wait()
+				if want := map[bool]time.Time{true: stopped, false: worked}[waits]; !ended.Equal(want) {
+					t.Errorf("the provider's goroutines end at %v, want %v", ended, want)
+				}
+			})
+		})
+	}
 }
 
 // A controller whose flags are wrong must not stop the others, unless --controllers

@@ -22,7 +22,9 @@ type Looker struct {
 // process that only reads, and that takes no lease. The caller must call Drop.
 func (p *Process) Open(ctx context.Context) error {
 	p.provider = p.current.Take()
-	return p.initialize(ctx)
+	stop, err := p.initialize(ctx)
+	context.AfterFunc(ctx, stop)
+	return err
 }
 
 // Drop ends the provider's goroutines.

@@ -64,7 +64,8 @@ type Loop struct {
 	workers   int
 	backoff   backoff
 	clock     clock.WithTicker
-	queue     workqueue.TypedDelayingInterface[string]
+	queue     workqueue.TypedDelayingInterface[string] // its delays are those after failures, because its metrics count them as retries
+	planned   workqueue.TypedDelayingInterface[string] // has all other delays, and hands its keys to queue
 	waiting   *priorityQueue
 	rests     chan struct{} // has an element for each Result.Rest that runs in its own goroutine
 
@@ -93,6 +94,7 @@ func New(name string, reconcile Reconcile, cfg Config) *Loop {
 	l.waiting = newPriorityQueue(l.clock)
 	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: name, Clock: l.clock, Queue: l.waiting})
 	l.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: name, Clock: l.clock, Queue: queue})
+	l.planned = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Clock: l.clock, Queue: queue})
 	return l
 }
 
@@ -116,14 +118,15 @@ func (l *Loop) AddWithPriority(key string, p Priority) {
 }
 
 // AddAfter requests a pass over the key after some time, with high priority. If
-// several delayed passes over a key are requested, only the earliest one is made.
+// several delayed passes over a key are requested, only the earliest one is made. The
+// delay after a failure does not count.
 func (l *Loop) AddAfter(key string, d time.Duration) {
 	l.waiting.request(key, High)
-	l.queue.AddAfter(key, d)
+	l.planned.AddAfter(key, d)
 }
 
 // AddLowAfter does the same as AddAfter, with low priority.
-func (l *Loop) AddLowAfter(key string, d time.Duration) { l.queue.AddAfter(key, d) }
+func (l *Loop) AddLowAfter(key string, d time.Duration) { l.planned.AddAfter(key, d) }
 
 // Waiting is a key that waits for a worker.
 type Waiting struct {
@@ -158,6 +161,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		workers.Go(func() { l.work(ctx, &workers) })
 	}
 	<-ctx.Done()
+	l.planned.ShutDown()
 	l.queue.ShutDown()
 	workers.Wait()
 	return nil
@@ -236,7 +240,7 @@ func (l *Loop) finish(ctx context.Context, key string, result Result, err error)
 			if result.HighPriority {
 				l.waiting.request(key, High)
 			}
-			l.queue.AddAfter(key, result.After)
+			l.planned.AddAfter(key, result.After)
 		}
 		return
 	}
@@ -244,7 +248,8 @@ func (l *Loop) finish(ctx context.Context, key string, result Result, err error)
 	if err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "Pass failed", "queue", l.name, "key", key, "failures", failures, "retryAfter", delay)
 	}
-	l.AddAfter(key, delay)
+	l.waiting.request(key, High)
+	l.queue.AddAfter(key, delay)
 }
 
 func (l *Loop) started(key string) {

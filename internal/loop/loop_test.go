@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/component-base/metrics/legacyregistry"
+	_ "k8s.io/component-base/metrics/prometheus/workqueue" // registers the metrics
 	"k8s.io/utils/clock"
 )
 
@@ -63,6 +65,40 @@ func TestKeyComesBackWhenItAsks(t *testing.T) {
 		synctest.Wait()
 		if passes != 4 {
 			t.Errorf("%d passes in three minutes, want one at once and one a minute", passes)
+		}
+	})
+}
+
+// Alerts fire at some retries in an hour, so the metric counts failures and no planned
+// passes.
+func TestMetricOfRetriesCountsFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const name = "retries"
+		passes := 0
+		l := New(name, func(context.Context, string) (Result, error) {
+			passes++
+			return Result{After: time.Minute, Retry: passes == 3}, nil
+		}, Config{})
+		defer run(t, l)()
+		l.Add("a")
+		l.AddAfter("b", time.Second)
+		l.AddLowAfter("c", time.Second)
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		families, err := legacyregistry.DefaultGatherer.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := -1.0
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() == "workqueue_retries_total" && m.GetLabel()[0].GetValue() == name {
+					got = m.GetCounter().GetValue()
+				}
+			}
+		}
+		if got != 1 {
+			t.Errorf("%v retries counted after %d passes, want 1", got, passes)
 		}
 	})
 }

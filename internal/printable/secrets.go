@@ -60,16 +60,44 @@ func WithoutSecrets(text string) string {
 	return search(text)
 }
 
-// words has a part of each name that the patterns look for.
-var words = []string{"authorization", "bearer", "token", "passw", "passphrase", "secret", "credential", "key", "signature"}
+// names has a part of each name that the patterns look for.
+var names = []string{"authorization", "token", "passw", "passphrase", "secret", "credential", "key", "signature"}
 
 // mayHaveSecrets reports whether a pattern can match. Most messages have none of the
-// characters and words, and the patterns take a hundred times as long.
+// characters and no value with such a name, and the patterns take a hundred times as long.
 func mayHaveSecrets(text string) bool {
-	const marks = "@?#%\\"
+	const marks = "@?#\\"
 	special := func(r rune) bool { return r >= utf8.RuneSelf || strings.ContainsRune(marks, r) }
+	if strings.ContainsFunc(text, special) {
+		return true
+	}
+	for rest := text; ; {
+		_, after, found := strings.Cut(rest, "%")
+		if !found {
+			break
+		}
+		if _, n := decode("%" + after); n > 1 {
+			return true
+		}
+		rest = after
+	}
 	lower := strings.ToLower(text)
-	return strings.ContainsFunc(text, special) || slices.ContainsFunc(words, func(word string) bool { return strings.Contains(lower, word) })
+	return strings.Contains(lower, "bearer") || slices.ContainsFunc(names, func(name string) bool { return hasValue(lower, name) })
+}
+
+// hasValue reports whether a colon or an equals sign follows the name.
+func hasValue(text, name string) bool {
+	for {
+		_, after, found := strings.Cut(text, name)
+		if !found {
+			return false
+		}
+		end := strings.TrimLeft(strings.TrimLeft(after, "abcdefghijklmnopqrstuvwxyz"), "\"' \t\n\f\r\x00")
+		if end != "" && (end[0] == ':' || end[0] == '=') {
+			return true
+		}
+		text = after
+	}
 }
 
 func search(text string) string {

@@ -254,7 +254,7 @@ func (s *hybridCloud) hears(t *testing.T, l lie, silent *nodepool.Member) {
 	if l.fault.Kind == simulator.FaultEmptyList && s.provider == "" {
 		awaitCalls(t, asked, 20) // This provider finds an instance without a list, so no deletion is held.
 	} else {
-		s.AwaitTold(t, nodepool.GoneWithin, []*nodepool.Member{silent}, "Warning NodeDeletionHeld")
+		s.AwaitTold(t, nodepool.GoneWithin, []*nodepool.Member{silent}, "Warning NodeDeletionHeld", "Normal NodeDeletionHeld")
 		awaitCalls(t, asked, 10)
 	}
 	s.Cloud.Heal(t)

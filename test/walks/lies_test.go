@@ -226,12 +226,14 @@ func (w *world) isRight() {
 	w.checkEnded()
 }
 
-// checkEnded waits until the Nodes of all ended machines must be gone.
+// checkEnded waits until the Nodes of all ended machines must be gone. While all other
+// kubelets of a region are silent, the control plane may be cut off, so its Nodes stay.
 func (w *world) checkEnded() {
 	left := func() (names []string) {
 		w.locked(func() {
 			for _, m := range w.machines {
-				if m.gone && w.node(m.name) != nil {
+				reports := func(o *machine) bool { return o.region == m.region && o.reporting }
+				if m.gone && w.node(m.name) != nil && len(w.alive(reports)) > 0 {
 					names = append(names, m.name)
 				}
 			}

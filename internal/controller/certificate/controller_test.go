@@ -145,7 +145,7 @@ func (l *life) onRequest(action clienttesting.Action) (bool, runtime.Object, err
 
 func begin(t *testing.T, limits Limits, objects ...runtime.Object) *life {
 	t.Helper()
-	l := &life{t: t, limits: limits, cloud: &vendor{}, cluster: fake.NewClientset(objects...)}
+	l := &life{t: t, limits: limits, cloud: &vendor{}, cluster: fake.NewSimpleClientset(objects...)}
 	l.cloud.has("p://a", "10.0.0.1")
 	l.cluster.PrependReactor("*", "certificatesigningrequests", l.onRequest)
 	l.start()

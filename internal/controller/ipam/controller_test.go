@@ -54,7 +54,7 @@ func prepare(t *testing.T, all ...*corev1.Node) *bed {
 		objects = append(objects, n)
 	}
 	registry := metrics.NewKubeRegistry()
-	b := &bed{t: t, cluster: fake.NewClientset(objects...), shown: registry, metrics: NewMetrics(registry.MustRegister, registry.CustomMustRegister)}
+	b := &bed{t: t, cluster: fake.NewSimpleClientset(objects...), shown: registry, metrics: NewMetrics(registry.MustRegister, registry.CustomMustRegister)}
 	b.cluster.PrependReactor("patch", "nodes", b.patch)
 	return b
 }

@@ -3,10 +3,10 @@ package ipam
 import (
 	"context"
 	"net/netip"
-	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
 // seen has the facts that a pass has learnt in its earlier steps.
@@ -80,16 +80,5 @@ func (c *Controller) read(ctx context.Context, name string) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &live{uid: node.UID, cidrs: cidrsOf(node), manager: managerOf(node)}, nil
-}
-
-// managerOf returns the field manager that has written the CIDRs of the Node, or an
-// empty string if it is unknown.
-func managerOf(node *corev1.Node) string {
-	for _, entry := range node.ManagedFields {
-		if entry.FieldsV1 != nil && strings.Contains(string(entry.FieldsV1.GetRawBytes()), `"f:podCIDR`) {
-			return entry.Manager
-		}
-	}
-	return ""
+	return &live{uid: node.UID, cidrs: cidrsOf(node), manager: showing.Managers(node, `"f:podCIDR`)}, nil
 }

@@ -101,7 +101,7 @@ func begin(t *testing.T, nodes ...runtime.Object) *life {
 	}
 	server := httptest.NewServer(engine)
 	t.Cleanup(server.Close)
-	l := &life{t: t, version: 1000, cluster: fake.NewClientset(nodes...), endpoint: server.URL, cloud: simulator.NewClient(server.URL).Operator()}
+	l := &life{t: t, version: 1000, cluster: fake.NewSimpleClientset(nodes...), endpoint: server.URL, cloud: simulator.NewClient(server.URL).Operator()}
 	l.instance, err = l.cloud.CreateInstance(t.Context(), simulator.Instance{
 		Name: "n1", Zone: "z1", Region: "r1", Type: "small", Labels: map[string]string{"rack": "a"},
 		Addresses: []simulator.Address{{Type: simulator.InternalIP, Address: "127.0.1.1"}},
@@ -357,7 +357,7 @@ func TestConflictCausesAFreshReadAndNoNewQuestion(t *testing.T) {
 		{"TooMany", freshReads, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			informer := kube.NewInformerFactory(fake.NewClientset(), 0, nil).Core().V1().Nodes()
+			informer := kube.NewInformerFactory(fake.NewSimpleClientset(), 0, nil).Core().V1().Nodes()
 			server, asked := &changing{node: fresh(), conflicts: tt.conflicts}, &describing{}
 			c := New(Deps{Nodes: server, Informer: informer, Instances: asked, Events: &life{t: t}}, Config{})
 			result, err := c.Reconcile(t.Context(), "n1")
@@ -470,7 +470,7 @@ func TestWriteThatFailsIsShownAndTheCloudIsAskedAgain(t *testing.T) {
 }
 
 func TestAnswerGetsOld(t *testing.T) {
-	informer := kube.NewInformerFactory(fake.NewClientset(), 0, nil).Core().V1().Nodes()
+	informer := kube.NewInformerFactory(fake.NewSimpleClientset(), 0, nil).Core().V1().Nodes()
 	server, asked, now := &changing{node: fresh(), conflicts: 1000}, &describing{}, clocktesting.NewFakeClock(noon)
 	c := New(Deps{Nodes: server, Informer: informer, Instances: asked, Events: &life{t: t}}, Config{Clock: now})
 	for range 2 {

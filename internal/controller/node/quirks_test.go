@@ -137,7 +137,7 @@ func beginWith(t *testing.T, v *vendor, cfg Config, habits []quirks.Quirk, nodes
 		objects = append(objects, n)
 		q.vendor.instances[n.Name] = instanceOf(n.Name)
 	}
-	q.cluster = fake.NewClientset(objects...)
+	q.cluster = fake.NewSimpleClientset(objects...)
 	q.cluster.PrependReactor("patch", "nodes", q.onPatch)
 	made, err := cloud.Make(t.Context(), func(context.Context) (cloudprovider.Interface, error) {
 		return quirks.Wrap(q.vendor, habits...), nil

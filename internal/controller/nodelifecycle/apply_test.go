@@ -135,8 +135,10 @@ fairlead_node_deletions_total 1
 # TYPE fairlead_node_deletions_held gauge
 fairlead_node_deletions_held{reason="ForeignProviderID"} 1
 `, "fairlead_node_deletions_held")
-		if n, err := testutil.GetCounterMetricValue(m.calls.WithLabelValues(string(callExists), "success")); int(n) != len(r.asked) || err != nil {
-			t.Errorf("%v of %d questions are counted, error %v", n, len(r.asked), err)
+		found, err := testutil.GetCounterMetricValue(m.calls.WithLabelValues(string(callExists), "success"))
+		denied, err2 := testutil.GetCounterMetricValue(m.calls.WithLabelValues(string(callExists), "instance_not_found"))
+		if int(found+denied) != len(r.asked) || found == 0 || denied == 0 || errors.Join(err, err2) != nil {
+			t.Errorf("%v of %d questions are counted as found, %v as denied, errors %v, %v", found, len(r.asked), denied, err, err2)
 		}
 		if n, err := testutil.GetCounterMetricValue(m.calls.WithLabelValues(string(callShutdown), "success")); n == 0 || err != nil {
 			t.Errorf("%v questions about the power are counted, error %v", n, err)

@@ -159,7 +159,7 @@ func beginRemovals(t *testing.T, limits Limits, nodes ...*corev1.Node) *removals
 		n.CreationTimestamp = metav1.NewTime(time.Now().Add(-24 * time.Hour))
 		objects = append(objects, n)
 	}
-	r.cluster = fake.NewClientset(objects...)
+	r.cluster = fake.NewSimpleClientset(objects...)
 	r.cluster.PrependReactor("*", "nodes", r.serve)
 	r.start(limits)
 	return r

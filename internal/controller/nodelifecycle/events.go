@@ -37,7 +37,7 @@ var (
 	}
 	nodeDeletionHeld = message.Reason{
 		Name: "NodeDeletionHeld", On: "Node", Type: corev1.EventTypeWarning,
-		When: "The kubelet is silent and the Node is not deleted. The text begins with the reason that the condition CloudInstanceMissing shows.",
+		When: "The kubelet is silent and the Node is not deleted. The text begins with the reason that the condition CloudInstanceMissing shows. If that is AbsenceUnconfirmed, with which each ordinary removal begins, the event is of type Normal.",
 		Do:   "See the reason of the condition.",
 	}
 	nodeDeletionResumed = message.Reason{
@@ -137,7 +137,11 @@ func Reasons() []message.Reason {
 }
 
 func deletionHeld(c message.Cause) message.Event {
-	return nodeDeletionHeld.Event(c.Reason + ": " + c.Message)
+	e := nodeDeletionHeld.Event(c.Reason + ": " + c.Message)
+	if c.Reason == absenceUnconfirmed.Name {
+		e.Type = corev1.EventTypeNormal
+	}
+	return e
 }
 
 func deletionResumed(was, why string) message.Event {

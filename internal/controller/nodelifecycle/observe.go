@@ -203,21 +203,32 @@ func (c *Controller) recordAnswer(node *corev1.Node, a answer) {
 // askExistence asks the cloud whether the instance of a Node exists. If it exists,
 // askExistence also asks whether it runs. It returns an error only if the context ends.
 func (c *Controller) askExistence(ctx context.Context, node *corev1.Node) (answer, error) {
-	existence, err := c.instances.Existence(ctx, node)
-	if ctx.Err() != nil {
-		return answer{}, ctx.Err()
-	}
-	c.metrics.called(callExists, err)
-	a := c.limits.counted(node, answerOf(existence, err, c.clock.Now()))
-	c.recordAnswer(node, a)
-	if a.presence == present {
+	a, err := c.exists(ctx, node)
+	if err == nil && a.presence == present {
 		down, err := c.instances.Shutdown(ctx, node)
 		if ctx.Err() != nil {
 			return answer{}, ctx.Err()
 		}
-		c.metrics.called(callShutdown, err)
+		c.metrics.called(callShutdown, cloud.KindOf(err))
 		a.power = powerOf(ctx, down, err)
 	}
+	return a, err
+}
+
+// exists asks the cloud whether the instance of a Node exists, and records the answer. It
+// returns an error only if the context ends.
+func (c *Controller) exists(ctx context.Context, node *corev1.Node) (answer, error) {
+	existence, err := c.instances.Existence(ctx, node)
+	if ctx.Err() != nil {
+		return answer{}, ctx.Err()
+	}
+	kind := cloud.KindOf(err)
+	if err == nil && !existence.Present {
+		kind = cloud.NotFound
+	}
+	c.metrics.called(callExists, kind)
+	a := c.limits.counted(node, answerOf(existence, err, c.clock.Now()))
+	c.recordAnswer(node, a)
 	return a, nil
 }
 
@@ -253,14 +264,8 @@ func (c *Controller) askAboutWitness(ctx context.Context, node, witness *corev1.
 	if node.Spec.ProviderID == "" {
 		asked.Spec.ProviderID = ""
 	}
-	existence, err := c.instances.Existence(ctx, asked)
-	if ctx.Err() != nil {
-		return false, ctx.Err()
-	}
-	c.metrics.called(callExists, err)
-	a := c.limits.counted(asked, answerOf(existence, err, c.clock.Now()))
-	c.recordAnswer(asked, a)
-	return a.presence != unknown, nil
+	a, err := c.exists(ctx, asked)
+	return a.presence != unknown, err
 }
 
 func answerOf(e cloud.Existence, err error, now time.Time) answer {

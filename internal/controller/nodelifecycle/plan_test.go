@@ -24,7 +24,7 @@ func TestStepOfAPlan(t *testing.T) {
 		want step.Step
 	}{
 		{"HoldNamesTheReason", held, step.Step{
-			Effect: step.Wait, Do: "hold", Reason: "AbsenceUnconfirmed", Why: held.why, Writes: []string{"event Warning NodeDeletionHeld"}, After: held.after,
+			Effect: step.Wait, Do: "hold", Reason: "AbsenceUnconfirmed", Why: held.why, Writes: []string{"event Normal NodeDeletionHeld"}, After: held.after,
 		}},
 		{"DeletionIsTheWrite", plan{do: remove, why: "w"}, step.Step{Effect: step.Delete, Do: "delete", Why: "w", Writes: []string{"the Node is deleted"}}},
 		{"TaintIsAnUpdate", plan{do: doNothing, why: "w", taints: &[]corev1.Taint{ownTaint()}}, step.Step{
@@ -55,7 +55,7 @@ func TestMemoryOfAPlanThatWasNotCarriedOut(t *testing.T) {
 		t.Errorf("%d absences, want 2", got)
 	}
 	for n, s := range []step.Step{first.step(o), second.step(o)} {
-		if !slices.Contains(s.Writes, "event Warning NodeDeletionHeld") {
+		if !slices.Contains(s.Writes, "event Normal NodeDeletionHeld") {
 			t.Errorf("look %d writes %q", n, s.Writes)
 		}
 	}

@@ -1,7 +1,6 @@
 package route
 
 import (
-	"bytes"
 	"context"
 	"net/netip"
 
@@ -9,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
@@ -22,17 +22,14 @@ func (c *Controller) apply(ctx context.Context, p plan) {
 	}
 	c.reportHeld(ctx, p)
 	c.mu.Lock()
-	oldest := c.memory.oldestFailure()
+	p.counts.oldestFailure = c.memory.oldestFailure()
 	c.mu.Unlock()
-	c.metrics.show(snapshot{counts: p.counts, held: len(p.held), byBudget: len(p.overBudget), oldestFailure: oldest})
+	c.cfg.Metrics.show(p.counts)
 }
 
 // enqueue hands the jobs and the patches to their workers.
 func (c *Controller) enqueue(p plan) {
 	c.mu.Lock()
-	for _, next := range p.jobs {
-		c.queuedJobs[next.cidr] = next
-	}
 	before := c.queuedPatches
 	c.queuedPatches = map[string]conditionPatch{} // A patch that waits for its retry can be out of date.
 	var patches []string
@@ -58,14 +55,10 @@ func (c *Controller) enqueue(p plan) {
 // change carries out the job of one CIDR. It returns no error if a call fails, because
 // the next plan says when the call is tried again.
 func (c *Controller) change(ctx context.Context, key string) (loop.Result, error) {
-	cidr := netip.MustParsePrefix(key) // enqueue has made the key from a prefix.
+	cidr := netip.MustParsePrefix(key) // enqueue has made the key from the prefix of a pending job.
 	c.mu.Lock()
-	next, ok := c.queuedJobs[cidr]
-	delete(c.queuedJobs, cidr)
+	next := c.memory.pending[cidr].job
 	c.mu.Unlock()
-	if !ok {
-		return loop.Result{}, nil
-	}
 	next = next.recheck(c.node)
 	r := c.carryOut(ctx, next)
 	if err := ctx.Err(); err != nil {
@@ -75,7 +68,7 @@ func (c *Controller) change(ctx context.Context, key string) (loop.Result, error
 		c.record(*e)
 	}
 	c.mu.Lock()
-	c.memory.finish(next, r, c.clock.Now())
+	c.memory.finish(next, r, c.cfg.Clock.Now())
 	c.mu.Unlock()
 	c.passes.AddAfter(tableKey, debounce)
 	return loop.Result{}, nil
@@ -95,10 +88,10 @@ func (c *Controller) carryOut(ctx context.Context, j job) result {
 	var r result
 	logger := klog.FromContext(ctx).WithValues("cidr", j.cidr)
 	call := func(o operation, do func() error) bool {
-		began := c.clock.Now()
+		began := c.cfg.Clock.Now()
 		err := do()
-		r.took = c.clock.Since(began)
-		c.metrics.called(o, r.took, err)
+		r.took = c.cfg.Clock.Since(began)
+		c.cfg.Metrics.called(o, r.took, err)
 		if err == nil {
 			return true
 		}
@@ -110,7 +103,7 @@ func (c *Controller) carryOut(ctx context.Context, j job) result {
 		return false
 	}
 	for _, gone := range j.remove {
-		if !call(callDelete, func() error { return c.routes.Delete(ctx, gone.route.toCloud()) }) {
+		if !call(callDelete, func() error { return c.deps.Routes.Delete(ctx, gone.route.toCloud()) }) {
 			return r
 		}
 		logger.Info("Deleted route", "route", gone.route.name, "node", gone.route.target, "why", gone.why)
@@ -119,7 +112,7 @@ func (c *Controller) carryOut(ctx context.Context, j job) result {
 	if j.create == nil {
 		return r
 	}
-	if call(callCreate, func() error { return c.routes.Create(ctx, j.create.hint, j.create.toCloud(j.cidr)) }) {
+	if call(callCreate, func() error { return c.deps.Routes.Create(ctx, j.create.hint, j.create.toCloud(j.cidr)) }) {
 		logger.Info("Created route", "node", j.create.node.Name, "why", j.create.why)
 	}
 	return r
@@ -136,18 +129,14 @@ func (c *Controller) isNewFailure(cidr netip.Prefix, f failure) bool {
 // record records an event, unless the same event was recorded a short time ago.
 func (c *Controller) record(e nodeEvent) {
 	c.mu.Lock()
-	now := c.clock.Now()
-	known := c.memory.isRecorded(e, now)
-	if !known {
-		c.memory.record(e, now)
-	}
+	isNew := c.memory.record(e, c.cfg.Clock.Now())
 	c.mu.Unlock()
-	if known {
+	if !isNew {
 		return
 	}
-	c.events.Node(e.node, e.event.Type, e.event.Reason, e.event.Message)
+	c.deps.Events.Node(e.node, e.event.Type, e.event.Reason, e.event.Message)
 	if e.other != nil {
-		c.events.Node(e.other, e.overlap.Type, e.overlap.Reason, e.overlap.Message)
+		c.deps.Events.Node(e.other, e.overlap.Type, e.overlap.Reason, e.overlap.Message)
 	}
 }
 
@@ -164,7 +153,7 @@ func (c *Controller) reportHeld(ctx context.Context, p plan) {
 		first := p.overBudget[0]
 		logger.Info("Route deletion held", "routes", len(p.overBudget), "first", first.route.destination, "why", first.why, "until", first.until)
 		e := deletionHeld(p.overBudget)
-		c.events.Lease(c.lease, e.Type, e.Reason, e.Message)
+		c.deps.Events.Lease(c.cfg.Lease, e.Type, e.Reason, e.Message)
 	case held && !holds:
 		logger.Info("Route deletion no longer held")
 	}
@@ -176,7 +165,7 @@ func (c *Controller) reportHeld(ctx context.Context, p plan) {
 func (c *Controller) patch(ctx context.Context, name string) (loop.Result, error) {
 	c.mu.Lock()
 	patch, ok := c.queuedPatches[name]
-	if ok && !patch.foreign && c.clock.Now().Before(c.memory.mayPatch(patch.node.UID, patch.condition.Status, patch.condition.Reason)) {
+	if ok && !patch.foreign && c.cfg.Clock.Now().Before(c.memory.mayPatch(patch.node.UID, patch.condition.Status, patch.condition.Reason)) {
 		delete(c.queuedPatches, name)
 		ok = false
 	}
@@ -202,12 +191,12 @@ func (c *Controller) patch(ctx context.Context, name string) (loop.Result, error
 
 // write writes the condition of a Node.
 func (c *Controller) write(ctx context.Context, p conditionPatch) error {
-	_, err := c.nodes.PatchStatus(ctx, p.node.Name, kube.NodeStatusPatch{UID: p.node.UID, Condition: p.condition})
+	_, err := c.deps.Nodes.PatchStatus(ctx, p.node.Name, kube.NodeStatusPatch{UID: p.node.UID, Condition: p.condition})
 	switch {
 	case err == nil:
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.memory.wrote(p, c.clock.Now())
+		c.memory.patched[p.node.UID] = patched{p.condition.Status, p.condition.Reason, c.cfg.Clock.Now()}
 		klog.FromContext(ctx).V(2).Info("Patched condition", "node", p.node.Name, "networkUnavailable", p.condition.Status, "reason", p.condition.Reason)
 	case !apierrors.IsNotFound(err) && !kube.IsStale(err) && ctx.Err() == nil:
 		c.record(conditionFailed(p, err))
@@ -218,27 +207,16 @@ func (c *Controller) write(ctx context.Context, p conditionPatch) error {
 // reportForeign reports a condition of another writer on the Node. The API server knows
 // who has written it. The cache does not.
 func (c *Controller) reportForeign(ctx context.Context, p conditionPatch) error {
-	node, err := c.nodes.Live(ctx, p.node.Name)
+	node, err := c.deps.Nodes.Live(ctx, p.node.Name)
 	if err != nil {
 		return err
 	}
-	manager := managerOf(node)
+	manager := showing.Managers(node, `"NetworkUnavailable\"`)
 	klog.FromContext(ctx).Info("Another writer's condition keeps pods away", "node", p.node.Name, "reason", p.condition.Reason, "manager", manager)
 	e := foreign(*p.condition, manager)
-	c.events.Node(p.node, e.Type, e.Reason, e.Message)
+	c.deps.Events.Node(p.node, e.Type, e.Reason, e.Message)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.memory.told(p)
+	c.memory.foreign[p.node.UID] = foreignCondition{p.condition.Reason, p.condition.LastTransitionTime.Time}
 	return nil
-}
-
-// managerOf returns the field manager that has written the condition NetworkUnavailable
-// of the Node, or an empty string if it is unknown.
-func managerOf(node *corev1.Node) string {
-	for _, entry := range node.ManagedFields {
-		if entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"NetworkUnavailable\"`)) {
-			return entry.Manager
-		}
-	}
-	return ""
 }

@@ -80,7 +80,7 @@ func prepare(t *testing.T, cfg Config, nodes ...*corev1.Node) *bed {
 		objects = append(objects, n)
 	}
 	b := &bed{
-		t: t, cluster: fake.NewClientset(objects...), config: cfg, tables: 1, busy: map[string]bool{}, takes: 100 * time.Millisecond,
+		t: t, cluster: fake.NewSimpleClientset(objects...), config: cfg, tables: 1, busy: map[string]bool{}, takes: 100 * time.Millisecond,
 		longer: func(string) time.Duration { return 0 }, fail: func(string) error { return nil }, lose: func(string) bool { return false }, deleted: map[string]bool{},
 	}
 	b.cluster.PrependReactor("patch", "nodes", b.onPatch)
@@ -350,7 +350,7 @@ func bare(i int) *corev1.Node {
 // idle returns a controller that does not run.
 func idle(t *testing.T) *Controller {
 	t.Helper()
-	client := fake.NewClientset()
+	client := fake.NewSimpleClientset()
 	informer := kube.NewInformerFactory(client, 0, nil).Core().V1().Nodes()
 	return New(Deps{Nodes: kube.NewNodes(t.Context(), client, informer), Informer: informer}, Config{})
 }

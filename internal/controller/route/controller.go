@@ -3,7 +3,6 @@ package route
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"sync"
 	"time"
@@ -91,18 +90,10 @@ type Deps struct {
 
 // Controller keeps the cloud's routes in line with the Nodes.
 type Controller struct {
-	nodes    nodes
+	deps     Deps
+	cfg      Config // with the defaults
 	informer cache.SharedIndexInformer
 	lister   listersv1.NodeLister
-	routes   routes
-	events   recorder
-	metrics  *Metrics
-	clock    clock.WithTicker
-	clusters []netip.Prefix
-	period   time.Duration
-	limits   Limits
-	claim    ownership.Claim
-	lease    types.NamespacedName
 
 	passes, jobs, patches *loop.Loop
 
@@ -110,7 +101,6 @@ type Controller struct {
 	memory        memory                    // guarded by mu
 	changed       time.Time                 // when a Node last changed; guarded by mu
 	planned       time.Time                 // the value of changed that the last pass knew; guarded by mu
-	queuedJobs    map[netip.Prefix]job      // guarded by mu
 	queuedPatches map[string]conditionPatch // by Node; guarded by mu
 	holds         bool                      // the controller has reported that the budget keeps routes; guarded by mu
 }
@@ -127,20 +117,11 @@ func New(deps Deps, cfg Config) *Controller {
 		cfg.Period = time.Minute
 	}
 	c := &Controller{
-		nodes:         deps.Nodes,
+		deps:          deps,
+		cfg:           cfg,
 		informer:      deps.Informer.Informer(),
 		lister:        deps.Informer.Lister(),
-		routes:        deps.Routes,
-		events:        deps.Events,
-		metrics:       cfg.Metrics,
-		clock:         cfg.Clock,
-		claim:         cfg.Claim,
-		clusters:      cfg.Clusters,
-		period:        cfg.Period,
-		limits:        cfg.Limits,
-		lease:         cfg.Lease,
 		memory:        newMemory(),
-		queuedJobs:    map[netip.Prefix]job{},
 		queuedPatches: map[string]conditionPatch{},
 	}
 	c.passes = loop.New(queue, c.pass, loop.Config{Workers: 1, Clock: cfg.Clock})
@@ -159,7 +140,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	defer stop()
 	if cache.WaitForCacheSync(ctx.Done(), known) {
-		defer c.metrics.start(c.clock)()
+		defer c.cfg.Metrics.start(c.cfg.Clock)()
 		c.passes.Add(tableKey)
 	}
 	var all sync.WaitGroup
@@ -190,24 +171,13 @@ func (c *Controller) Stuck(limit time.Duration) error {
 //   - apply the plan
 func (c *Controller) pass(ctx context.Context, _ string) (loop.Result, error) {
 	changed, trigger := c.lastChange()
-	for range maxListings {
-		o, p, err := c.decide(changed)
-		if err != nil {
-			return loop.Result{}, err
-		}
-		switch p.do {
-		case listRoutes:
-			c.list(ctx, p.why)
-			if ctx.Err() != nil {
-				return loop.Result{}, ctx.Err()
-			}
-		case changeRoutes:
-			c.apply(ctx, p)
-			c.metrics.synced(outcomeOf(o, p), trigger)
-			return loop.Result{After: max(p.after, debounce)}, nil
-		}
+	o, p, err := c.decide(ctx, changed, (*memory).planned)
+	if err != nil {
+		return loop.Result{}, err
 	}
-	return loop.Result{}, fmt.Errorf("the routes were listed %d times, and still have to be listed again", maxListings)
+	c.apply(ctx, p)
+	c.cfg.Metrics.synced(outcomeOf(o, p), trigger)
+	return loop.Result{After: max(p.after, debounce)}, nil
 }
 
 // lastChange returns the time when a Node last changed, and the trigger of this pass.
@@ -235,14 +205,14 @@ func (c *Controller) onNode(_ string, before, now *corev1.Node) {
 		if isReplaced(before, now) {
 			c.nodeDeleted(before)
 		}
-		c.wake(wakeOf(c.claim, before, now))
+		c.wake(wakeOf(c.cfg.Claim, before, now))
 	}
 }
 
 func (c *Controller) nodeDeleted(node *corev1.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.memory.nodeDeleted(node, c.clock.Now())
+	c.memory.nodeDeleted(node, c.cfg.Clock.Now())
 }
 
 // wake requests a pass.
@@ -252,7 +222,7 @@ func (c *Controller) wake(w wake) {
 	}
 	if w == wakeRoutes {
 		c.mu.Lock()
-		c.changed = c.clock.Now()
+		c.changed = c.cfg.Clock.Now()
 		c.mu.Unlock()
 	}
 	c.passes.AddAfter(tableKey, debounce)

@@ -109,6 +109,11 @@ type counts struct {
 	wanted, present int
 	missing         map[string]int // by reason
 	unreadable      int            // destinations that are not CIDRs
+	held            int            // stray routes that are not removed yet
+	overBudget      int            // those of them that only the budget keeps
+	// oldestFailure is the start of the failure that has lasted longest. It is zero
+	// if there is no failure.
+	oldestFailure time.Time
 }
 
 // decide plans the whole table.
@@ -131,7 +136,7 @@ func decide(o observed) plan {
 	for _, node := range o.nodes {
 		x.planCondition(node, &p)
 	}
-	p.counts.unreadable = x.unreadable
+	p.counts.unreadable, p.counts.held, p.counts.overBudget = x.unreadable, len(p.held), len(p.overBudget)
 	p.after = x.next.Sub(o.now)
 	return p
 }

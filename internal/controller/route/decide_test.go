@@ -38,7 +38,7 @@ func TestTally(t *testing.T) {
 	p := decide(given(6, unlisted("r1"), unlisted("r2"), unlisted("r3"), unlisted("r4"),
 		listed(blackhole(newRoute("b", "", "10.244.2.0/24")), newRoute("u", "", "nonsense")),
 		failing("10.244.3.0/24", "uid-3", 990, 998, 1005), node("node-4", label(""))))
-	want := counts{wanted: 6, present: 2, unreadable: 1, missing: map[string]int{"InProgress": 1, kindBlackhole: 1, "Failed": 1, "Excluded": 1}}
+	want := counts{wanted: 6, present: 2, unreadable: 1, held: 1, missing: map[string]int{"InProgress": 1, kindBlackhole: 1, "Failed": 1, "Excluded": 1}}
 	if diff := cmp.Diff(want, p.counts, cmp.AllowUnexported(counts{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -49,7 +49,7 @@ func TestFailuresHeal(t *testing.T) {
 	blackholed := remember(func(m *memory) {
 		m.failures[one] = failure{count: 1, kind: kindBlackhole, node: "uid-1", at: at(998), until: at(1005)}
 	})
-	made := remember(func(m *memory) { m.created.put(claim{one, "uid-1"}, at(998)) })
+	made := remember(func(m *memory) { m.created[claim{one, "uid-1"}] = at(998) })
 	for _, tt := range []struct {
 		name string
 		o    observed

@@ -281,7 +281,7 @@ func TestLateAnswerIsAsOldAsItsCall(t *testing.T) {
 					cancel()
 					_ = c.Run(over) // ends the queues that New has started
 				}()
-				c.routes = &answers{next: tt.answers}
+				c.deps.Routes = &answers{next: tt.answers}
 				for range tt.answers {
 					c.list(t.Context(), "test")
 				}

@@ -240,18 +240,18 @@ var (
 )
 
 // created records in the memory that this process has created a route for the Node.
-func created(cidr string, uid types.UID, when float64) func(*observed) {
-	return remember(func(m *memory) { m.created.put(claim{netip.MustParsePrefix(cidr), uid}, at(when)) })
+func created(cidr string, uid types.UID) func(*observed) {
+	return remember(func(m *memory) { m.created[claim{netip.MustParsePrefix(cidr), uid}] = at(990) })
 }
 
-// removedAt records in the memory that this process has removed the route.
-func removedAt(r route, when float64) func(*observed) {
-	return remember(func(m *memory) { m.removed[r.identity] = at(when) })
+// removedLately records in the memory that this process has removed the route.
+func removedLately(r route) func(*observed) {
+	return remember(func(m *memory) { m.removed[r.identity] = at(990) })
 }
 
 // pending records in the memory that a job for the CIDR waits.
 func pending(cidr string, since float64) func(*observed) {
-	return remember(func(m *memory) { m.pending[netip.MustParsePrefix(cidr)] = at(since) })
+	return remember(func(m *memory) { m.pending[netip.MustParsePrefix(cidr)] = pendingJob{since: at(since)} })
 }
 
 // patchedFalse records in the memory that this process has written the condition of

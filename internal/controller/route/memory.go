@@ -1,6 +1,7 @@
 package route
 
 import (
+	"maps"
 	"net/netip"
 	"time"
 
@@ -18,60 +19,57 @@ type memory struct {
 	listingSince   time.Time // the start of a listing that may not have returned yet; zero if there is none
 	nextListing    time.Time // the time of the next regular listing
 
-	created  byClaim[time.Time]             // creations that have succeeded
-	removed  map[identity]time.Time         // removals that have succeeded
+	created  map[claim]time.Time            // creations that the listing may lack
+	removed  map[identity]time.Time         // removals that the listing may lack
 	strays   map[identity]time.Time         // the time of the answer that first showed the route as stray
 	deleted  map[string]deletedNode         // Nodes whose deletion was seen, by name
 	failures map[netip.Prefix]failure       // the failure of the last job for a CIDR
-	recorded byClaim[showing.News]          // the events about a CIDR of a Node, by kind; the zero CIDR stands for the Node's condition
-	pending  map[netip.Prefix]time.Time     // CIDRs with a job that is queued or under way, and the time when the job was planned
+	recorded map[claim]showing.News         // the events about a CIDR of a Node, by kind; the zero CIDR stands for the Node's condition
+	pending  map[netip.Prefix]pendingJob    // the jobs that are queued or under way
 	patched  map[types.UID]patched          // the condition that was last written
 	foreign  map[types.UID]foreignCondition // the condition of another writer that an event has reported
 }
 
 func newMemory() memory {
 	return memory{
-		created: byClaim[time.Time]{}, removed: map[identity]time.Time{}, strays: map[identity]time.Time{}, deleted: map[string]deletedNode{},
-		failures: map[netip.Prefix]failure{}, recorded: byClaim[showing.News]{}, pending: map[netip.Prefix]time.Time{},
+		created: map[claim]time.Time{}, removed: map[identity]time.Time{}, strays: map[identity]time.Time{}, deleted: map[string]deletedNode{},
+		failures: map[netip.Prefix]failure{}, recorded: map[claim]showing.News{}, pending: map[netip.Prefix]pendingJob{},
 		patched: map[types.UID]patched{}, foreign: map[types.UID]foreignCondition{},
 	}
 }
 
-// byClaim has a value for each CIDR of each Node.
-type byClaim[V any] map[netip.Prefix]map[types.UID]V
-
-func (b byClaim[V]) put(c claim, v V) {
-	if b[c.cidr] == nil {
-		b[c.cidr] = map[types.UID]V{}
-	}
-	b[c.cidr][c.node] = v
+// pendingJob is a job that was planned, and has not ended.
+type pendingJob struct {
+	job   job
+	since time.Time
 }
 
-func (b byClaim[V]) remove(c claim) {
-	if delete(b[c.cidr], c.node); len(b[c.cidr]) == 0 {
-		delete(b, c.cidr)
-	}
+// deleteCIDR deletes what is remembered of this CIDR of any Node.
+func deleteCIDR[V any](of map[claim]V, cidr netip.Prefix) {
+	maps.DeleteFunc(of, func(c claim, _ V) bool { return c.cidr == cidr })
 }
+
+// foreseen records in the memory a plan that is not carried out.
+func (m *memory) foreseen(p plan, _ time.Time) { m.strays = p.strays }
 
 // planned records in the memory that a plan is about to be carried out.
 func (m *memory) planned(p plan, now time.Time) {
 	m.strays = p.strays
+	resolved := map[netip.Prefix]bool{}
 	for _, cidr := range p.resolved {
 		delete(m.failures, cidr)
-		delete(m.recorded, cidr) // The next failure is recorded as an event again.
+		resolved[cidr] = true
 	}
 	for _, next := range p.jobs {
-		m.pending[next.cidr] = now
+		m.pending[next.cidr] = pendingJob{next, now}
 	}
 	waits := map[types.UID]bool{}
 	for _, patch := range p.patches {
 		waits[patch.node.UID] = true
 	}
-	for uid := range m.recorded[netip.Prefix{}] {
-		if !waits[uid] {
-			m.recorded.remove(claim{node: uid}) // The next refused condition is recorded as an event again.
-		}
-	}
+	maps.DeleteFunc(m.recorded, func(c claim, _ showing.News) bool { // The next failure is recorded as an event again.
+		return resolved[c.cidr] || c.cidr == netip.Prefix{} && !waits[c.node]
+	})
 }
 
 // oldestFailure returns the start of the failure that has lasted longest, or the zero

@@ -26,21 +26,9 @@ type Metrics struct {
 	unreadable *metrics.Desc
 	oldest     *metrics.Desc
 
-	mu       sync.Mutex
-	clock    clock.PassiveClock // nil while no controller runs; guarded by mu
-	snapshot snapshot           // guarded by mu
-}
-
-// snapshot has the values of the gauges. The controller passes in a new one in each
-// pass.
-type snapshot struct {
-	counts counts
-	held   int
-	// byBudget is the number of held routes that only the budget keeps.
-	byBudget int
-	// oldestFailure is the start of the failure that has lasted longest. It is zero
-	// if there is no failure.
-	oldestFailure time.Time
+	mu     sync.Mutex
+	clock  clock.PassiveClock // nil while no controller runs; guarded by mu
+	counts counts             // of the last pass; guarded by mu
 }
 
 // NewMetrics returns metrics and registers them.
@@ -129,11 +117,11 @@ func outcomeOf(o observed, p plan) outcome {
 
 func (m *Metrics) synced(o outcome, t trigger) { m.syncs.WithLabelValues(string(o), string(t)).Inc() }
 
-// show replaces the snapshot.
-func (m *Metrics) show(s snapshot) {
+// show shows the counts of a pass.
+func (m *Metrics) show(c counts) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.snapshot = s
+	m.counts = c
 }
 
 // start makes the gauges visible until stop is called.
@@ -141,7 +129,7 @@ func (m *Metrics) start(c clock.PassiveClock) (stop func()) {
 	set := func(c clock.PassiveClock) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.clock, m.snapshot = c, snapshot{}
+		m.clock, m.counts = c, counts{}
 	}
 	set(c)
 	return func() { set(nil) }
@@ -157,7 +145,7 @@ func (m *Metrics) DescribeWithStability(ch chan<- *metrics.Desc) {
 // CollectWithStability implements metrics.StableCollector.
 func (m *Metrics) CollectWithStability(ch chan<- metrics.Metric) {
 	m.mu.Lock()
-	clock, last := m.clock, m.snapshot
+	clock, last := m.clock, m.counts
 	m.mu.Unlock()
 	if clock == nil {
 		return
@@ -165,12 +153,12 @@ func (m *Metrics) CollectWithStability(ch chan<- metrics.Metric) {
 	gauge := func(d *metrics.Desc, value float64, labels ...string) {
 		ch <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, labels...)
 	}
-	gauge(m.wanted, float64(last.counts.wanted))
-	gauge(m.present, float64(last.counts.present))
+	gauge(m.wanted, float64(last.wanted))
+	gauge(m.present, float64(last.present))
 	gauge(m.held, float64(last.held))
-	gauge(m.byBudget, float64(last.byBudget))
-	gauge(m.unreadable, float64(last.counts.unreadable))
-	for reason, count := range last.counts.missing {
+	gauge(m.byBudget, float64(last.overBudget))
+	gauge(m.unreadable, float64(last.unreadable))
+	for reason, count := range last.missing {
 		gauge(m.missing, float64(count), reason)
 	}
 	oldest := 0.0

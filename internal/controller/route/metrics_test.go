@@ -19,7 +19,7 @@ func TestMetrics(t *testing.T) {
 	m.synced(outcomeOf(given(1), plan{jobs: []job{{}}}), triggerNodeChange)
 	m.synced(outcomeOf(failing, plan{jobs: []job{{}}}), triggerPeriodic)
 	m.called(callCreate, time.Second, errors.New("no"))
-	m.show(snapshot{held: 4})
+	m.show(counts{held: 4})
 	want := `
 		# HELP fairlead_route_errors_total [ALPHA] Failed calls about routes, by operation and result
 		# TYPE fairlead_route_errors_total counter
@@ -39,7 +39,7 @@ func TestMetrics(t *testing.T) {
 	}
 	clock := clocktesting.NewFakePassiveClock(at(60))
 	stop := m.start(clock)
-	m.show(snapshot{counts: counts{unreadable: 6, wanted: 5, present: 3, missing: map[string]int{"Failed": 2}}, held: 4, byBudget: 3, oldestFailure: at(0)})
+	m.show(counts{unreadable: 6, wanted: 5, present: 3, missing: map[string]int{"Failed": 2}, held: 4, overBudget: 3, oldestFailure: at(0)})
 	want = `
 		# HELP fairlead_routes_held [ALPHA] Stray routes that are not removed yet
 		# TYPE fairlead_routes_held gauge
@@ -71,7 +71,7 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("after it has ended: %v", err)
 	}
 	m.start(clock)
-	m.show(snapshot{})
+	m.show(counts{})
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
 		# HELP fairlead_routes_missing_oldest_seconds [ALPHA] Longest time for which changes of a route have been failing
 		# TYPE fairlead_routes_missing_oldest_seconds gauge

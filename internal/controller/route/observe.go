@@ -25,13 +25,27 @@ func (c *Controller) observe(changed time.Time) (observed, error) {
 		return observed{}, fmt.Errorf("nodes in the cache: %w", err)
 	}
 	return observed{
-		now: c.clock.Now(), clusters: c.clusters, nodes: nodes, changed: changed, memory: c.memory, limits: c.limits, claim: c.claim,
+		now: c.cfg.Clock.Now(), clusters: c.cfg.Clusters, nodes: nodes, changed: changed, memory: c.memory, limits: c.cfg.Limits, claim: c.cfg.Claim,
 	}, nil
 }
 
-// decide observes the table and returns the plan. It holds mu, so that nobody else
-// changes the memory in between.
-func (c *Controller) decide(changed time.Time) (observed, plan, error) {
+// decide observes the table, lists the routes if the plan needs that, and returns the
+// plan to change them. The function remember changes the memory for this plan.
+func (c *Controller) decide(ctx context.Context, changed time.Time, remember func(*memory, plan, time.Time)) (observed, plan, error) {
+	for range maxListings {
+		o, p, err := c.decideOnce(changed, remember)
+		if err != nil || p.do == changeRoutes {
+			return o, p, err
+		}
+		if c.list(ctx, p.why); ctx.Err() != nil {
+			return observed{}, plan{}, ctx.Err()
+		}
+	}
+	return observed{}, plan{}, fmt.Errorf("the routes were listed %d times, and still have to be listed again", maxListings)
+}
+
+// decideOnce holds mu, so that nobody else changes the memory in between.
+func (c *Controller) decideOnce(changed time.Time, remember func(*memory, plan, time.Time)) (observed, plan, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o, err := c.observe(changed)
@@ -40,7 +54,7 @@ func (c *Controller) decide(changed time.Time) (observed, plan, error) {
 	}
 	p := decide(o)
 	if p.do == changeRoutes {
-		c.memory.planned(p, o.now)
+		remember(&c.memory, p, o.now)
 	}
 	return o, p, nil
 }
@@ -49,13 +63,13 @@ func (c *Controller) decide(changed time.Time) (observed, plan, error) {
 // next plan decides what to do about it.
 func (c *Controller) list(ctx context.Context, why string) {
 	logger := klog.FromContext(ctx).WithValues("call", callList)
-	began := c.clock.Now()
-	routes, err := c.routes.List(ctx)
+	began := c.cfg.Clock.Now()
+	routes, err := c.deps.Routes.List(ctx)
 	if ctx.Err() != nil {
 		return
 	}
-	a := answer{began: began, ended: c.clock.Now(), next: began.Add(jitter(c.period)), routes: fromCloud(routes)}
-	c.metrics.called(callList, a.ended.Sub(began), err)
+	a := answer{began: began, ended: c.cfg.Clock.Now(), next: began.Add(jitter(c.cfg.Period)), routes: fromCloud(routes)}
+	c.cfg.Metrics.called(callList, a.ended.Sub(began), err)
 	if err != nil {
 		f := failureOf(callList, err)
 		a.failed = &f

@@ -27,35 +27,11 @@ func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
 // condition of each Node. Plan writes nothing, but it remembers when each route became
 // stray.
 func (c *Controller) Plan(ctx context.Context, _ string) ([]step.Step, error) {
-	for range maxListings {
-		o, p, err := c.foresee()
-		switch {
-		case err != nil:
-			return nil, err
-		case p.do == changeRoutes:
-			return p.steps(o), nil
-		}
-		if c.list(ctx, p.why); ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-	}
-	return nil, fmt.Errorf("the routes were listed %d times, and still have to be listed again", maxListings)
-}
-
-// foresee observes and decides about the whole table, for a plan that is not carried
-// out.
-func (c *Controller) foresee() (observed, plan, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	o, err := c.observe(time.Time{})
+	o, p, err := c.decide(ctx, time.Time{}, (*memory).foreseen)
 	if err != nil {
-		return observed{}, plan{}, err
+		return nil, err
 	}
-	p := decide(o)
-	if p.do == changeRoutes {
-		c.memory.strays = p.strays
-	}
-	return o, p, nil
+	return p.steps(o), nil
 }
 
 // steps returns the part of the plan that a dry run shows.

@@ -41,8 +41,8 @@ func (m *memory) recall(cidr netip.Prefix) (r step.Memory, known bool) {
 	if f.count > 0 {
 		r.Reason, r.Text, r.Since, r.Attempts, r.NextLook = f.kind, f.text, f.since, f.count, f.until
 	}
-	if at, ok := m.pending[cidr]; ok {
-		known, r.Do, r.Since = true, string(changeRoutes), at
+	if pending, ok := m.pending[cidr]; ok {
+		known, r.Do, r.Since = true, string(changeRoutes), pending.since
 	}
 	return r, known || failed
 }

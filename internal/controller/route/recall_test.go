@@ -37,7 +37,7 @@ func TestRecall(t *testing.T) {
 			false,
 			step.Memory{Reason: "Denied", Text: "No.", Since: at, Attempts: 2},
 		},
-		"JobIsUnderWay": {func(m *memory) { m.pending[cidr] = at }, true, step.Memory{Do: string(changeRoutes), Since: at}},
+		"JobIsUnderWay": {func(m *memory) { m.pending[cidr] = pendingJob{since: at} }, true, step.Memory{Do: string(changeRoutes), Since: at}},
 		"StrayRoute": {
 			func(m *memory) { m.strays[identity{target: "gone", destination: cidr.String()}] = at },
 			true,

@@ -105,11 +105,6 @@ type foreignCondition struct {
 	since  time.Time
 }
 
-// told records in the memory that an event has reported the condition of another writer.
-func (m *memory) told(p conditionPatch) {
-	m.foreign[p.node.UID] = foreignCondition{p.condition.Reason, p.condition.LastTransitionTime.Time}
-}
-
 // explain says why a Node lacks a route. It returns the cause, and the events with
 // details.
 func (x *index) explain(node *corev1.Node) (message.Cause, []nodeEvent) {
@@ -196,8 +191,8 @@ func (x *index) missingSince(node *corev1.Node, missing []netip.Prefix) (since t
 		if f, ok := x.memory.failures[cidr]; ok && f.concerns(node) {
 			failed = true
 			earliest(f.since)
-		} else if at, pending := x.memory.pending[cidr]; pending {
-			earliest(at)
+		} else if pending, ok := x.memory.pending[cidr]; ok {
+			earliest(pending.since)
 		} else if owner := x.entries[cidr].owner; owner.UID != node.UID || x.entries[cidr].rejection != nil {
 			failed = true
 			earliest(node.CreationTimestamp.Time)
@@ -225,11 +220,6 @@ func (m *memory) mayPatch(node types.UID, status corev1.ConditionStatus, reason 
 		return time.Time{}
 	}
 	return last.at.Add(showing.PutBackAfter)
-}
-
-// wrote records in the memory that a condition was written.
-func (m *memory) wrote(p conditionPatch, now time.Time) {
-	m.patched[p.node.UID] = patched{p.condition.Status, p.condition.Reason, now}
 }
 
 // networkUnavailable returns the condition that a Node should show.

@@ -71,7 +71,7 @@ func conditionRows() []row {
 			[]string{"node-1 NetworkUnavailable=True NoRouteCreated"},
 		},
 		{"NodeWithABlackholeIsUnreachable", given(1, unlisted("r1"), listed(broken), node("node-1", noCondition), func(o *observed) {
-			o.memory.created.put(claim{netip.MustParsePrefix("10.244.1.0/24"), "uid-1"}, at(998))
+			o.memory.created[claim{netip.MustParsePrefix("10.244.1.0/24"), "uid-1"}] = at(998)
 			o.memory.failures[netip.MustParsePrefix("10.244.1.0/24")] = failure{count: 1, since: at(998), at: at(998), until: at(1005), kind: kindBlackhole, node: "uid-1"}
 		}), []string{"hold r1: it leads nowhere" + waits, "node-1 NetworkUnavailable=True NoRouteCreated"}}, // upstream writes False
 	}

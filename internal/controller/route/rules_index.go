@@ -64,10 +64,11 @@ func newIndex(o observed) *index {
 	}
 	for _, r := range o.memory.listing.routes {
 		x.targets[r.target] = true
+		_, removed := o.memory.removed[r.identity]
 		switch {
 		case !r.cidr.IsValid():
 			x.unreadable++
-		case !o.memory.removedLately(r.identity):
+		case !removed:
 			e := x.entry(r.cidr)
 			e.routes = append(e.routes, judged{route: r})
 		}

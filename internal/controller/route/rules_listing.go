@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -104,11 +103,8 @@ func (m *memory) listed(a answer) {
 	}
 	m.listing = listing{at: began, answered: a.ended, routes: a.routes}
 	m.listingFailure, m.nextListing = failure{}, a.next
-	maps.DeleteFunc(m.created, func(_ netip.Prefix, nodes map[types.UID]time.Time) bool {
-		maps.DeleteFunc(nodes, func(_ types.UID, at time.Time) bool { return !m.isRecent(at) })
-		return len(nodes) == 0
-	})
-	maps.DeleteFunc(m.removed, func(_ identity, at time.Time) bool { return !m.isRecent(at) })
+	maps.DeleteFunc(m.created, func(_ claim, at time.Time) bool { return m.mustShow(at) })
+	maps.DeleteFunc(m.removed, func(_ identity, at time.Time) bool { return m.mustShow(at) })
 	targets := map[string]bool{}
 	for _, r := range a.routes {
 		targets[r.target] = true
@@ -116,23 +112,8 @@ func (m *memory) listed(a answer) {
 	maps.DeleteFunc(m.deleted, func(name string, d deletedNode) bool { return began.Sub(d.at) > keepDeleted && !targets[name] })
 }
 
-// isRecent reports whether the listing may still lack a change that was made at this
-// time.
-func (m *memory) isRecent(at time.Time) bool { return m.listing.at.Before(at.Add(listingLag)) }
-
-// createdLately reports whether this process has created the route so recently
-// that the listing may lack it.
-func (m *memory) createdLately(c claim) bool {
-	at, ok := m.created[c.cidr][c.node]
-	return ok && m.isRecent(at)
-}
-
-// removedLately reports whether this process has removed the route so recently
-// that the listing may still show it.
-func (m *memory) removedLately(id identity) bool {
-	at, ok := m.removed[id]
-	return ok && m.isRecent(at)
-}
+// mustShow reports whether the listing has to show a change that was made at this time.
+func (m *memory) mustShow(at time.Time) bool { return !m.listing.at.Before(at.Add(listingLag)) }
 
 // nodeDeleted records in the memory that a Node was deleted.
 func (m *memory) nodeDeleted(node *corev1.Node, now time.Time) {
@@ -140,7 +121,7 @@ func (m *memory) nodeDeleted(node *corev1.Node, now time.Time) {
 	delete(m.patched, node.UID)
 	delete(m.foreign, node.UID)
 	for _, cidr := range append(cidrsOf(node), netip.Prefix{}) { // the zero CIDR stands for the condition of the Node
-		m.recorded.remove(claim{cidr, node.UID})
+		delete(m.recorded, claim{cidr, node.UID})
 	}
 }
 

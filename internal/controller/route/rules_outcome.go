@@ -118,26 +118,25 @@ func (m *memory) finish(j job, r result, now time.Time) {
 	for _, gone := range r.removed {
 		m.removed[gone.route.identity] = now
 		if !gone.unclaimed { // The removed route may be the one that this process has created.
-			delete(m.created, j.cidr)
+			deleteCIDR(m.created, j.cidr)
 		}
 	}
 	if failed := r.failure(j); failed != nil {
 		m.failures[j.cidr] = m.failures[j.cidr].next(now, *failed)
 		return
 	}
-	delete(m.recorded, j.cidr) // The next failure is recorded as an event again.
+	deleteCIDR(m.recorded, j.cidr) // The next failure is recorded as an event again.
 	if j.create != nil {
-		m.created.put(claim{j.cidr, j.create.node.UID}, now)
+		m.created[claim{j.cidr, j.create.node.UID}] = now
 	}
 }
 
-// isRecorded reports whether the failure is already recorded as an event of this Node
-// (see package showing).
-func (m *memory) isRecorded(e nodeEvent, now time.Time) bool {
-	return !m.recorded[e.cidr][e.node.UID].IsNew(e.kind, now)
-}
-
-// record records in the memory that an event was recorded.
-func (m *memory) record(e nodeEvent, now time.Time) {
-	m.recorded.put(claim{e.cidr, e.node.UID}, m.recorded[e.cidr][e.node.UID].With(e.kind, now))
+// record reports whether an event of this Node is new (see package showing). If it is, it
+// counts as recorded.
+func (m *memory) record(e nodeEvent, now time.Time) (isNew bool) {
+	of := claim{e.cidr, e.node.UID}
+	if isNew = m.recorded[of].IsNew(e.kind, now); isNew {
+		m.recorded[of] = m.recorded[of].With(e.kind, now)
+	}
+	return isNew
 }

@@ -77,17 +77,17 @@ func TestFinishedJobs(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := newMemory()
-			m.created.put(claim{one, "uid-1"}, at(1))
-			m.pending[one] = at(1)
-			m.recorded.put(claim{one, "uid-1"}, showing.News{"Denied": at(1)})
+			m.created[claim{one, "uid-1"}] = at(1)
+			m.pending[one] = pendingJob{since: at(1)}
+			m.recorded[claim{one, "uid-1"}] = showing.News{"Denied": at(1)}
 			tt.job.cidr, tt.result.took = one, 2*time.Second
 			event := ""
 			if e := tt.result.event(tt.job); e != nil {
 				event = e.event.Message
-				if m.isRecorded(*e, at(2)) {
+				if !m.record(*e, at(2)) {
 					t.Error("the event counts as recorded")
 				}
-				if m.record(*e, at(2)); !m.isRecorded(*e, at(3)) || !m.isRecorded(nodeEvent{node: e.node, cidr: e.cidr, kind: "Denied"}, at(3)) {
+				if m.record(*e, at(3)) || m.record(nodeEvent{node: e.node, cidr: e.cidr, kind: "Denied"}, at(3)) {
 					t.Error("the event does not count as recorded, or errors that alternate are recorded again")
 				}
 			}
@@ -95,7 +95,7 @@ func TestFinishedJobs(t *testing.T) {
 			if event != tt.event {
 				t.Errorf("event %q, want %q", event, tt.event)
 			}
-			if _, created := m.created[one]["uid-1"]; created != tt.created {
+			if _, created := m.created[claim{one, "uid-1"}]; created != tt.created {
 				t.Errorf("counts as there: %v, want %v", created, tt.created)
 			}
 			for _, r := range tt.result.removed {
@@ -110,7 +110,7 @@ func TestFinishedJobs(t *testing.T) {
 			if f.kind != tt.failure || f.count > 0 && (f.took != 2*time.Second || f.at != at(2)) {
 				t.Errorf("failure %+v, want kind %q", f, tt.failure)
 			}
-			if _, recorded := m.recorded[one]["uid-1"]; recorded != (tt.failure != "") {
+			if _, recorded := m.recorded[claim{one, "uid-1"}]; recorded != (tt.failure != "") {
 				t.Errorf("recorded: %v, want it to be forgotten with the failure", recorded)
 			}
 		})
@@ -129,12 +129,12 @@ func TestEventsOfTwoClaimantsAreRecordedOnce(t *testing.T) {
 		m.record(e, at(1))
 	}
 	for _, e := range p.events {
-		if !m.isRecorded(e, at(2)) {
+		if m.record(e, at(2)) {
 			t.Errorf("the event of %s is recorded again", e.node.Name)
 		}
 	}
 	m.nodeDeleted(p.events[0].node, at(1))
-	if m.isRecorded(p.events[0], at(2)) || !m.isRecorded(p.events[1], at(2)) {
+	if !m.record(p.events[0], at(2)) || m.record(p.events[1], at(2)) {
 		t.Error("what was recorded of a deleted Node, and only that, is to be forgotten")
 	}
 }

@@ -80,7 +80,7 @@ func (x *index) judge(e *entry) {
 		e.outdated = e.outdated || j.fate == removeNow && e.owner != nil && j.route.target == e.owner.Name
 	}
 	if e.owner != nil {
-		e.created = x.memory.createdLately(claim{e.cidr, e.owner.UID})
+		_, e.created = x.memory.created[claim{e.cidr, e.owner.UID}]
 	}
 }
 

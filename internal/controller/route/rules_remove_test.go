@@ -133,7 +133,7 @@ func removeRows() []row {
 		{"RouteWithOldAddressesIsReplaced", given(1, unlisted("r1"), listed(addressed(newRoute("r1", "node-1", "10.244.1.0/24"), "10.0.0.9"))), []string{
 			"remove r1: the addresses of Node node-1 have changed", "create 10.244.1.0/24 for node-1: there is no route for its CIDR",
 		}},
-		{"NewRouteWithOldAddressesIsReplaced", given(1, unlisted("r1"), listed(addressed(newRoute("r1", "node-1", "10.244.1.0/24"), "10.0.0.9")), created("10.244.1.0/24", "uid-1", 990)), []string{
+		{"NewRouteWithOldAddressesIsReplaced", given(1, unlisted("r1"), listed(addressed(newRoute("r1", "node-1", "10.244.1.0/24"), "10.0.0.9")), created("10.244.1.0/24", "uid-1")), []string{
 			"remove r1: the addresses of Node node-1 have changed", "create 10.244.1.0/24 for node-1: there is no route for its CIDR",
 		}},
 		{"RouteWithOneAddressTooManyIsReplaced", given(1, unlisted("r1"), listed(addressed(newRoute("r1", "node-1", "10.244.1.0/24"), "10.0.0.1", "10.0.0.9"))), []string{

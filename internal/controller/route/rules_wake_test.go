@@ -123,7 +123,7 @@ func anyTable(r *rand.Rand) observed {
 		strayFor(unknown, time.Minute)(&o)
 		strayFor(broken, time.Minute)(&o)
 	case 4:
-		created(cidr, "uid-1", 990)(&o)
+		created(cidr, "uid-1")(&o)
 	case 5:
 		pending(cidr, []float64{900, 999}[r.IntN(2)])(&o)
 	case 6:

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -32,20 +33,19 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 		return o.service != nil && o.memory.uid != "", nil
 	case wait:
 		return false, c.showWaiting(ctx, key, o, p)
-	case addFinalizer, publish:
-		if err := c.write(ctx, key, o, p); err != nil {
-			return false, err
-		}
-		c.store.remember(key, p.memory)
-		return true, nil
-	case release:
+	case addFinalizer, publish, release:
 		if err := c.mustPatch(ctx, key, o, p); err != nil {
 			return false, err
 		}
-		logger.Info("Released the Service", "why", p.why)
-		c.record(o.subject(), p.writes.events)
-		c.store.forget(key, true)
-		return false, nil
+		c.record(o.service, p.writes.events)
+		if p.do == release {
+			logger.Info("Released the Service", "why", p.why)
+			c.store.forget(key, true)
+			return false, nil
+		}
+		logger.V(2).Info("Wrote the status", "why", p.why)
+		c.store.remember(key, p.memory)
+		return true, nil
 	case update, ensure, remove, find:
 		p, err := c.complete(ctx, key, p)
 		if err != nil {
@@ -58,18 +58,6 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 		return true, c.call(ctx, key, p)
 	}
 	return false, nil
-}
-
-// write makes the patch of a plan that adds the finalizer or publishes the status, and
-// records its events.
-func (c *Controller) write(ctx context.Context, key string, o observed, p plan) error {
-	p.writes.finalizer = p.do == addFinalizer
-	if err := c.mustPatch(ctx, key, o, p); err != nil {
-		return err
-	}
-	klog.FromContext(ctx).V(2).Info("Wrote the status", "service", key, "why", p.why)
-	c.record(o.service, p.writes.events)
-	return nil
 }
 
 // showWaiting shows on a Service why the Service waits. It records the events even if
@@ -127,14 +115,14 @@ func (c *Controller) patch(ctx context.Context, service *corev1.Service, w write
 	if w.release {
 		p.RemoveFinalizer = Finalizer
 	}
-	_, err := c.services.PatchStatus(ctx, service.Namespace, service.Name, p)
+	_, err := c.deps.Services.PatchStatus(ctx, service.Namespace, service.Name, p)
 	return err
 }
 
 func (c *Controller) record(service *corev1.Service, events []message.Event) {
 	for _, e := range events {
 		if service != nil {
-			c.events.Service(service, e.Type, e.Reason, e.Message)
+			c.deps.Events.Service(service, e.Type, e.Reason, e.Message)
 		}
 	}
 }
@@ -165,7 +153,7 @@ func (c *Controller) complete(ctx context.Context, key string, p plan) (plan, er
 	if p.orphaned || isWhole(p.service) && p.do != remove {
 		return p, nil
 	}
-	live, err := c.services.Live(ctx, p.service)
+	live, err := c.deps.Services.Live(ctx, p.service)
 	if err != nil {
 		return p, err
 	}
@@ -226,13 +214,13 @@ func (c *Controller) carryOut(ctx context.Context, p plan) (r outcome, err error
 	var exists bool
 	switch p.do {
 	case ensure:
-		status, err = c.balancers.Ensure(ctx, p.given(), nodes.nodes)
+		status, err = c.deps.Balancers.Ensure(ctx, p.given(), nodes.nodes)
 	case update:
-		err = c.balancers.Update(ctx, p.given(), nodes.nodes)
+		err = c.deps.Balancers.Update(ctx, p.given(), nodes.nodes)
 	case remove:
-		err = c.balancers.Delete(ctx, p.given())
+		err = c.deps.Balancers.Delete(ctx, p.given())
 	case find:
-		exists, err = c.balancers.Find(ctx, p.given())
+		exists, err = c.deps.Balancers.Find(ctx, p.given())
 	case doNothing, forget, addFinalizer, publish, release, wait:
 	}
 	r = outcomeOf(p.do, nodes, err, c.clock.Now())
@@ -252,9 +240,13 @@ func outcomeOf(do action, nodes nodeSet, err error, at time.Time) outcome {
 		r.result = elsewhere
 		return r
 	}
-	r.result, r.cause, r.text, r.pause, r.lasts = failed, causeOf(err), message.Cut(err), cloud.RetryAfter(err), lasts(err)
+	theirs := err // Upstream's events have the provider's error alone.
+	if ours, ok := errors.AsType[*cloud.Error](err); ok && ours.Err != nil {
+		theirs = ours.Err
+	}
+	r.result, r.cause, r.text, r.pause, r.lasts = failed, causeOf(err), message.Cut(theirs), cloud.RetryAfter(err), lasts(err)
 	if do == update {
-		r.text = limitedNames(r.nodes.names(), err)
+		r.text = limitedNames(r.nodes.names(), theirs)
 	}
 	return r
 }
@@ -312,7 +304,7 @@ func (c *Controller) reportQueued(ctx context.Context) {
 			return
 		}
 		since := map[string]time.Time{}
-		if busy := c.loop.Busy(); len(busy) > 0 {
+		if busy := c.Loop.Busy(); len(busy) > 0 {
 			since = c.queuedBehind(busy[0])
 		}
 		c.store.noteQueued(since)
@@ -323,7 +315,7 @@ func (c *Controller) reportQueued(ctx context.Context) {
 // their waits began. It tells each owner once, with an event.
 func (c *Controller) queuedBehind(busy string) map[string]time.Time {
 	since := map[string]time.Time{}
-	for _, waiting := range c.loop.Waiting(queuedAfter) {
+	for _, waiting := range c.Loop.Waiting(queuedAfter) {
 		o, err := c.observe(waiting.Key)
 		if err != nil || !decide(o).isForOwner() {
 			continue

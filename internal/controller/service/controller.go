@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	informersv1 "k8s.io/client-go/informers/core/v1"
 	informersdiscoveryv1 "k8s.io/client-go/informers/discovery/v1"
-	listersv1 "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -90,21 +89,17 @@ type Deps struct {
 
 // Controller keeps load balancers in line with Services and Nodes.
 type Controller struct {
-	services  services
-	informer  cache.SharedIndexInformer
-	lister    listersv1.ServiceLister
-	nodes     cache.SharedIndexInformer
-	slices    cache.SharedIndexInformer // may be nil
-	balancers balancers
-	claims    *claims
-	together  *together // nil means that each call is about one Service
-	backends  *backends
-	events    recorder
-	metrics   *Metrics
-	clock     clock.WithTicker
-	policy    Policy
-	store     *store
-	loop      *loop.Loop
+	frame.Queue
+
+	deps     Deps
+	policy   Policy
+	metrics  *Metrics
+	clock    clock.WithTicker
+	slices   cache.SharedIndexInformer // may be nil
+	claims   *claims
+	together *together // nil means that each call is about one Service
+	backends *backends
+	store    *store
 }
 
 // New returns a controller. It does nothing before Run.
@@ -117,18 +112,14 @@ func New(deps Deps, cfg Config) *Controller {
 	}
 	realClock := clock.RealClock{} // Tests of this package run in testing/synctest, which has its own time.
 	c := &Controller{
-		services:  deps.Services,
-		informer:  deps.Informer.Informer(),
-		lister:    deps.Informer.Lister(),
-		nodes:     deps.Nodes.Informer(),
-		balancers: deps.Balancers,
-		backends:  newBackends(deps.Nodes.Lister(), cfg.Backends, realClock),
-		events:    deps.Events,
-		metrics:   cfg.Metrics,
-		clock:     realClock,
-		policy:    cfg.Policy,
-		claims:    newClaims(),
-		store:     newStore(cfg.Metrics.waiting),
+		Queue:    frame.Queue{Informer: deps.Informer.Informer()},
+		deps:     deps,
+		policy:   cfg.Policy,
+		metrics:  cfg.Metrics,
+		clock:    realClock,
+		claims:   &claims{of: map[string]bool{}},
+		backends: newBackends(deps.Nodes.Lister(), cfg.Backends, realClock),
+		store:    newStore(cfg.Metrics.waiting),
 	}
 	if deps.Slices != nil {
 		c.slices = deps.Slices.Informer()
@@ -137,7 +128,7 @@ func New(deps Deps, cfg Config) *Controller {
 	if deps.Many != nil {
 		c.together = &together{cloud: deps.Many}
 	}
-	c.loop = loop.New(queue, c.Reconcile, loop.Config{Workers: cfg.Syncs, Clock: realClock})
+	c.Loop = loop.New(queue, c.Reconcile, loop.Config{Workers: cfg.Syncs, Clock: realClock})
 	return c
 }
 
@@ -151,7 +142,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	defer stop()
 	if !cache.WaitForCacheSync(ctx.Done(), known) {
-		return c.loop.Run(ctx) // The context has ended, and the queue ends with it.
+		return c.Loop.Run(ctx) // The context has ended, and the queue ends with it.
 	}
 	defer c.metrics.start()()
 	c.backends.start(ctx)
@@ -160,18 +151,18 @@ func (c *Controller) Run(ctx context.Context) error {
 	background.Go(func() { c.backends.follow(ctx, c.onNewSet) })
 	background.Go(func() { c.reportQueued(ctx) })
 	defer background.Wait()
-	return c.loop.Run(ctx)
+	return c.Loop.Run(ctx)
 }
 
 // Follow watches all Nodes and Services until stop is called. The returned function,
 // known, reports whether the controller has seen all existing Nodes and Services. Run
 // calls Follow itself.
 func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop func(), err error) {
-	nodesKnown, stopNodes, err := frame.Watch(c.nodes, "nodes", c.backends.onChange)
+	nodesKnown, stopNodes, err := frame.Watch(c.deps.Nodes.Informer(), "nodes", c.backends.onChange)
 	if err != nil {
 		return nil, nil, err
 	}
-	servicesKnown, stopServices, err := frame.Watch(c.informer, "services", c.onService)
+	servicesKnown, stopServices, err := frame.Watch(c.Informer, "services", c.onService)
 	if err != nil {
 		stopNodes()
 		return nil, nil, err
@@ -190,10 +181,6 @@ func (c *Controller) Follow(_ context.Context) (known cache.InformerSynced, stop
 	known = func() bool { return nodesKnown() && servicesKnown() && slicesKnown() }
 	return known, func() { stopNodes(); stopServices(); stopSlices() }, nil
 }
-
-// Stuck returns an error that names a Service whose pass has lasted longer than
-// the limit.
-func (c *Controller) Stuck(limit time.Duration) error { return c.loop.Stuck(limit) }
 
 // Reconcile makes a pass over one Service. If a call about many Services includes this
 // Service and is under way, Reconcile does nothing, and a pass follows that call.
@@ -227,11 +214,7 @@ func (c *Controller) free(key string) {
 // again requests a pass, with the priority of the Service's next action.
 func (c *Controller) again(key string) {
 	o, err := c.observe(key)
-	if err != nil {
-		c.enqueue(key, low)
-		return
-	}
-	if p := decide(o); p.do == update || !p.isForOwner() {
+	if p := decide(o); err != nil || p.do == update || !p.isForOwner() {
 		c.enqueue(key, low)
 		return
 	}
@@ -298,7 +281,7 @@ func (c *Controller) onSlice(_ string, before, now *discoveryv1.EndpointSlice) {
 	}
 	key := kube.ServiceOf(cmp.Or(now, before))
 	if in, ok := c.backends.wakeIn(key); ok {
-		c.loop.AddLowAfter(key, in)
+		c.Loop.AddLowAfter(key, in)
 	}
 }
 
@@ -306,21 +289,23 @@ func (c *Controller) onSlice(_ string, before, now *discoveryv1.EndpointSlice) {
 // backends.
 func (c *Controller) onNewSet() {
 	c.metrics.observeSet(c.backends.newest())
-	all, err := c.lister.List(labels.Everything())
+	all, err := c.deps.Informer.Lister().List(labels.Everything())
 	if err != nil { // Listing a cache returns no error.
 		return
 	}
 	for _, service := range all {
-		c.enqueue(keyOf(service), c.policy.wakesForNodes(service))
+		if c.policy.concerns(service) {
+			c.enqueue(keyOf(service), low)
+		}
 	}
 }
 
 func (c *Controller) enqueue(key string, p priority) {
 	switch p {
 	case high:
-		c.loop.AddWithPriority(key, loop.High)
+		c.Loop.AddWithPriority(key, loop.High)
 	case low:
-		c.loop.AddWithPriority(key, loop.Low)
+		c.Loop.AddWithPriority(key, loop.Low)
 	case noPass:
 	}
 }

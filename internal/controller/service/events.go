@@ -344,12 +344,6 @@ func backendsInvalidEvent(refused string) message.Event {
 	return reasonBackendsInvalid.Event(fmt.Sprintf("The annotation %s has no effect: %s. The flag --service-backends decides.", AnnotationBackends, message.Value(refused)))
 }
 
-func cleanupHeldEvent(c message.Cause) message.Event { return reasonCleanupHeld.Event(c.Message) }
-
-func cleanupHeld(c message.Cause) metav1.Condition {
-	return newCondition(reasonUnserved, metav1.ConditionTrue, c.Message)
-}
-
 func newCondition(r message.Reason, status metav1.ConditionStatus, text string) metav1.Condition {
 	c := r.Cause(text)
 	return metav1.Condition{Type: r.Condition, Status: status, Reason: c.Reason, Message: c.Message}
@@ -379,8 +373,6 @@ func editedOftenCause() message.Cause {
 	return reasonEdits.Cause(fmt.Sprintf(
 		"The Service is edited all the time. After %d edits, the provider is called for edits only once in %v. The last edit waits for the next call.", editLimit.Burst, editLimit.Every))
 }
-
-func editedOftenEvent() message.Event { return reasonEditedOften.Event(editedOftenCause().Message) }
 
 // causeOfSuccessor returns the cause for a Service whose name another Service had
 // before. The load balancer of the previous Service has to be deleted first.

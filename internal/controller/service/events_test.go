@@ -39,7 +39,7 @@ func TestEventsInUpstreamsWords(t *testing.T) {
 		many[i] = "n"
 	}
 	for want, got := range map[string]string{
-		"Error syncing load balancer: failed to ensure load balancer: no":                                             callFailedEvent(failure{during: ensure, text: "no"}).Message,
+		"Error syncing load balancer: failed to ensure load balancer: no":                                             callFailedEvent(failure{during: ensure, text: outcomeOf(ensure, nodeSet{}, &cloud.Error{Call: "EnsureLoadBalancer", Kind: cloud.Failed, Err: no}, noon).text}).Message,
 		"Error syncing load balancer: failed to delete load balancer: no":                                             callFailedEvent(failure{during: remove, text: "no"}).Message,
 		"Error syncing load balancer: failed to add load balancer cleanup finalizer: no":                              writeFailedEvent(addFinalizer, no).Message,
 		"Error syncing load balancer: failed to update load balancer status: no":                                      writeFailedEvent(publish, no).Message,

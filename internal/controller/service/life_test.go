@@ -72,7 +72,7 @@ func begin(t *testing.T, cfg Config, objects ...runtime.Object) *life {
 func beginMany(t *testing.T, most int, cfg Config, objects ...runtime.Object) *life {
 	t.Helper()
 	l := &life{
-		t: t, config: cfg, cluster: fake.NewClientset(objects...), balancers: map[types.UID][]string{}, busy: map[string]bool{},
+		t: t, config: cfg, cluster: fake.NewSimpleClientset(objects...), balancers: map[types.UID][]string{}, busy: map[string]bool{},
 		takes: time.Second, address: "127.64.0.1", fail: func(string) error { return nil }, version: 1000, most: most,
 	}
 	l.cluster.PrependReactor("patch", "services", l.onPatch)

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"hash/fnv"
 	"sync"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 // from the informer, and everything else from memory.
 func (c *Controller) observe(key string) (observed, error) {
 	o := observed{now: c.clock.Now(), policy: c.policy}
-	service, err := c.services.Cached(key)
+	service, err := c.deps.Services.Cached(key)
 	switch {
 	case err == nil:
 		o.service = service
@@ -66,9 +65,7 @@ func (s *store) recall(key string, o *observed) {
 	defer s.mu.Unlock()
 	o.memory, o.shown, o.elsewhere = s.memories[key], s.shown[key], s.elsewhere
 	o.foreign = o.service != nil && s.foreign[key] == o.service.UID
-	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(o.memory.uid)) // A hash accepts all data.
-	o.jitter = float64(hash.Sum32()) / (1 << 32)
+	o.jitter = float64(mix(hashOf(string(o.memory.uid)))) / (1 << 64)
 }
 
 // memory returns the memory of a Service.
@@ -158,20 +155,15 @@ func (s *store) isQueued(key string) bool {
 	return ok
 }
 
-// noteQueued records the Services that wait behind others, by key. A Service that
-// waited before keeps the time at which its wait began.
+// noteQueued replaces the Services that wait behind others. The map has the times at
+// which they began to wait, by key.
 func (s *store) noteQueued(since map[string]time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key := range s.queued {
-		if _, ok := since[key]; !ok {
-			delete(s.queued, key)
-			s.report(key)
-		}
-	}
-	for key, at := range since {
-		if _, ok := s.queued[key]; !ok {
-			s.queued[key] = at
+	before := s.queued
+	s.queued = since
+	for _, keys := range []map[string]time.Time{before, since} {
+		for key := range keys {
 			s.report(key)
 		}
 	}

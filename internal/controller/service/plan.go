@@ -9,13 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/step"
-	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
 // Keys returns the keys of two kinds of Services: those of type LoadBalancer, and those
 // for which this controller might have something to do.
 func (c *Controller) Keys() []string {
-	all, err := c.lister.List(labels.Everything())
+	all, err := c.deps.Informer.Lister().List(labels.Everything())
 	if err != nil { // Listing a cache returns no error.
 		return nil
 	}
@@ -26,12 +25,6 @@ func (c *Controller) Keys() []string {
 		}
 	}
 	return keys
-}
-
-// Shadow calls the function look when a pass is due, and makes no pass. Follow must be
-// called first, and Run must not be called.
-func (c *Controller) Shadow(ctx context.Context, look loop.Reconcile) error {
-	return c.loop.RunAs(ctx, look)
 }
 
 // Plan returns the steps that the controller would take for a Service. The steps end at
@@ -81,7 +74,7 @@ func (p plan) written(service *corev1.Service) *corev1.Service {
 // one step. The step then has the action of the first plan that deletes something. If
 // no plan does, it has the action of the last plan that does anything.
 func (p plan) addTo(s *step.Step, o observed) {
-	s.Writes = append(s.Writes, p.writes.list(p.do, o.service.Annotations)...)
+	s.Writes = append(s.Writes, p.writes.list(o.service.Annotations)...)
 	if call := p.call(o); call != "" {
 		s.Calls = append(s.Calls, call)
 	}
@@ -138,12 +131,12 @@ func (o observed) nodes() string {
 	return fmt.Sprintf("%d nodes", o.hosts)
 }
 
-// list describes the writes of an action to the Service. The map now has the present
-// annotations of the Service.
-func (w writes) list(do action, now map[string]string) []string {
+// list describes the writes to the Service. The map now has the present annotations of
+// the Service.
+func (w writes) list(now map[string]string) []string {
 	var all []string
 	switch {
-	case do == addFinalizer:
+	case w.finalizer:
 		all = append(all, "finalizer "+Finalizer+" added")
 	case w.release:
 		all = append(all, "finalizer "+Finalizer+" removed")

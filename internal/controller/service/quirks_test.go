@@ -454,29 +454,44 @@ func TestDeletionHasTheNewestAddress(t *testing.T) {
 	}
 }
 
-// A new Service gets an early set, which is made before the nodes have settled. When
-// they have settled, the next set is the same as the one before the early set. The new
-// Service must get this set, too.
+// A new Service gets an early set, which is made before the nodes have settled. When they
+// have settled, the next set is the early one, or the one before it if a Node has come
+// back. Each Service must get this set.
 func TestServiceWithAnEarlySetFollowsTheNodes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := begin(t, Config{}, host("a"), host("b"), balanced(named("old")))
-		defer func() { l.stop() }()
-		l.after(time.Minute)
-		l.change(func() { l.takes = 100 * time.Millisecond })
-		l.create(host("c")) // This makes a set at once, so the next one waits for the nodes to settle.
-		l.after(500 * time.Millisecond)
-		if err := l.cluster.CoreV1().Nodes().Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		l.after(50 * time.Millisecond)
-		l.create(balanced())
-		l.after(400 * time.Millisecond)
-		l.create(host("b"))
-		l.after(time.Hour)
-		if got := l.balancers["u1"]; !slices.Equal(got, list("a", "b", "c")) {
-			t.Errorf("backends %v, want a, b and c", got)
-		}
-	})
+	for name, comesBack := range map[string]bool{"NodeComesBack": true, "NodeStaysAway": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := begin(t, Config{}, host("a"), host("b"), balanced(named("old")))
+				defer func() { l.stop() }()
+				l.after(time.Minute)
+				l.change(func() { l.takes = 50 * time.Millisecond })
+				l.create(host("c")) // This makes a set at once, so the next one waits for the nodes to settle.
+				l.after(500 * time.Millisecond)
+				if err := l.cluster.CoreV1().Nodes().Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				l.after(minQuiet - 400*time.Millisecond)
+				l.create(balanced())
+				l.after(200 * time.Millisecond)
+				early, want := list("a", "c"), list("a", "c")
+				l.change(func() {
+					if got := l.balancers["u1"]; !slices.Equal(got, early) {
+						t.Errorf("the new Service has the backends %v, want %v", got, early)
+					}
+				})
+				if comesBack {
+					l.create(host("b"))
+					want = list("a", "b", "c")
+				}
+				l.after(time.Hour)
+				for uid, got := range l.balancers {
+					if !slices.Equal(got, want) {
+						t.Errorf("%s has the backends %v, want %v", uid, got, want)
+					}
+				}
+			})
+		})
+	}
 }
 
 // While Ensure fails, an update is carried out, but its reply is lost. Then the set of

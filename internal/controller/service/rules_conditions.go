@@ -1,10 +1,7 @@
 package service
 
 import (
-	"bytes"
-	"maps"
-	"slices"
-	"strings"
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -129,14 +126,5 @@ func ownConditions(service *corev1.Service) []string {
 // managerOf returns the names of the field managers that own a field of the Service.
 // Messages show these names.
 func managerOf(service *corev1.Service, field string) string {
-	managers := map[string]bool{}
-	for _, entry := range service.ManagedFields {
-		if entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"`+field+`"`)) {
-			managers[entry.Manager] = true
-		}
-	}
-	if len(managers) == 0 {
-		return "unknown"
-	}
-	return strings.Join(slices.Sorted(maps.Keys(managers)), ", ")
+	return cmp.Or(showing.Managers(service, `"`+field+`"`), "unknown")
 }

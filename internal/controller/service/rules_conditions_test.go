@@ -105,19 +105,3 @@ func TestReasonOfAConditionIsNotRewrittenTooOften(t *testing.T) {
 		})
 	}
 }
-
-func TestManagerIsNamed(t *testing.T) {
-	s := balanced(func(s *corev1.Service) {
-		for manager, fields := range map[string]string{"them": `{"f:status":{"f:loadBalancer":{}}}`, "us": `{"f:spec":{}}`} {
-			f := metav1.FieldsV1{}
-			f.SetRawBytes([]byte(fields))
-			s.ManagedFields = append(s.ManagedFields, metav1.ManagedFieldsEntry{Manager: manager, FieldsV1: &f})
-		}
-	})
-	if got := managerOf(s, "f:loadBalancer"); got != "them" {
-		t.Errorf("manager %q, want the one that owns the field", got)
-	}
-	if got := managerOf(balanced(), "f:loadBalancer"); got != "unknown" {
-		t.Errorf("manager %q of nobody's field", got)
-	}
-}

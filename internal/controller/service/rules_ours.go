@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
@@ -133,7 +134,7 @@ func withClass(o observed, p plan) plan {
 		return p.within(pause)
 	case p.do == doNothing:
 		p.do, p.why, p.after = publish, "the annotation with the class of the load balancer has to be corrected", 0
-	case pause > 0, p.do != addFinalizer && !p.writes.patches():
+	case pause > 0, !p.writes.patches():
 		return p
 	}
 	if p.writes.class = &class; p.do != addFinalizer {
@@ -188,9 +189,9 @@ func leaveAlone(o observed) plan {
 	}
 	cause := unservedCause(o.service)
 	p.memory.recorded = o.memory.recorded.With(reasonCleanupHeld.Name, o.now)
-	p.writes.events = append(p.writes.events, cleanupHeldEvent(cause))
+	p.writes.events = append(p.writes.events, reasonCleanupHeld.Event(cause.Message))
 	if o.service.DeletionTimestamp != nil {
-		p.writes.conditions, _ = outdated(o, cleanupHeld(cause))
+		p.writes.conditions, _ = outdated(o, newCondition(reasonUnserved, metav1.ConditionTrue, cause.Message))
 	}
 	return p
 }

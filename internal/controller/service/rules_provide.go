@@ -62,7 +62,7 @@ func provide(o observed) plan {
 // back, at most once in showing.PutBackAfter. Until then the load balancer still gets new sets of
 // nodes, because an update makes nothing that the finalizer would have to keep.
 func keepFinalizer(o observed) plan {
-	p := plan{do: addFinalizer, why: "a load balancer is about to exist", memory: o.memory}
+	p := plan{do: addFinalizer, why: "a load balancer is about to exist", writes: writes{finalizer: true}, memory: o.memory}
 	if o.memory.service != nil && !o.memory.deleted {
 		if next := o.memory.repairedAt.Add(showing.PutBackAfter); o.now.Before(next) {
 			return offerBackends(o, plan{do: wait, why: "the finalizer was put back a short time ago", after: next.Sub(o.now), memory: o.memory})

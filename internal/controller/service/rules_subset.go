@@ -128,19 +128,19 @@ type place struct {
 // has ended, and readiness that comes and goes should cost no calls.
 type places map[string]place
 
-// next returns the places after the endpoints were read. found has the Nodes with endpoints,
-// and whether one of them is ready. If no endpoint is left, nobody can say where the next
-// one will be, so the places stay as they are. The second result is the time until the next
-// place may be dropped, or 0.
-func (p places) next(found map[string]bool, now time.Time) (next places, later time.Duration) {
+// located returns the seat after the endpoints of its Service were read. found has the Nodes
+// with endpoints, and whether one of them is ready. If no endpoint is left, nobody can say
+// where the next one will be, so the places stay as they are.
+func (s seat) located(found map[string]bool, now time.Time) seat {
+	s.later = 0
 	if len(found) == 0 {
-		return p, 0
+		return s
 	}
-	next = make(places, len(found))
+	next := make(places, len(found))
 	for name, ready := range found {
 		next[name] = place{ready: ready}
 	}
-	for name, was := range p {
+	for name, was := range s.places {
 		if _, is := found[name]; is {
 			continue
 		}
@@ -152,18 +152,12 @@ func (p places) next(found map[string]bool, now time.Time) (next places, later t
 			continue
 		}
 		next[name] = was
-		if later == 0 || left < later {
-			later = left
+		if s.later == 0 || left < s.later {
+			s.later = left
 		}
 	}
-	return next, later
-}
-
-// located returns the seat after the endpoints of its Service were read.
-func (s seat) located(found map[string]bool, now time.Time) seat {
-	before := s.places
-	if s.places, s.later = before.next(found, now); !maps.Equal(before, s.places) {
-		s.placed = now
+	if !maps.Equal(s.places, next) {
+		s.places, s.placed = next, now
 	}
 	return s
 }

@@ -166,7 +166,7 @@ func waitToEdit(o observed, after time.Duration) plan {
 	conditions, _ := outdated(o, waitingConditions(o, cause)...)
 	p = p.withConditions(conditions, o.now)
 	if e.shownAt = o.now; o.now.Sub(e.recordedAt) >= showing.RepeatAfter {
-		e.recordedAt, p.writes.events = o.now, []message.Event{editedOftenEvent()}
+		e.recordedAt, p.writes.events = o.now, []message.Event{reasonEditedOften.Event(cause.Message)}
 	}
 	return p
 }

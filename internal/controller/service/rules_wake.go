@@ -41,15 +41,6 @@ func (p Policy) wakes(c change) priority {
 	}
 }
 
-// wakesForNodes returns the priority of the pass over a Service after the set of
-// Nodes has changed.
-func (p Policy) wakesForNodes(service *corev1.Service) priority {
-	if p.concerns(service) {
-		return low
-	}
-	return noPass
-}
-
 // invalidates reports whether a new set has to be made after a change of a Node. Other
 // changes wait until a new set is made for another reason. A Node that may be a backend
 // again never waits, because nothing else might change for hours.

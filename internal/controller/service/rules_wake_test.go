@@ -48,23 +48,6 @@ func TestWakes(t *testing.T) {
 	}
 }
 
-func TestWakesForNodes(t *testing.T) {
-	for name, tt := range map[string]struct {
-		service *corev1.Service
-		want    priority
-	}{
-		"ServiceWithLoadBalancerHasLowPriority":  {balanced(finalized), low},
-		"ServiceWithoutLoadBalancerIsNotWoken":   {balanced(internal), noPass},
-		"ServiceOfAnotherClassIsNotWokenByANode": {balanced(class("theirs")), noPass},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := policy.wakesForNodes(tt.service); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
-	}
-}
-
 // variants are groups of edits of a Service. The edits of one group differ only in one
 // field that the function decide reads.
 var variants = [][]func(*corev1.Service){
@@ -191,7 +174,7 @@ func TestWhateverNodesChangeThePlanWakes(t *testing.T) {
 				continue
 			}
 			differ++
-			if policy.wakesForNodes(s) == noPass {
+			if !policy.concerns(s) {
 				t.Fatalf("not woken, although the plan changes: %s\n%+v", was, s)
 			}
 		}

@@ -279,7 +279,7 @@ func TestCostOfAServiceIsFlat(t *testing.T) {
 			for i := range size.services {
 				s := balanced(named(fmt.Sprint("s", i)), of(fmt.Sprint("ns-", i)), finalized, addressed, conditioned)
 				services[keyOf(s)] = s
-				if err := controller.informer.GetIndexer().Add(s); err != nil {
+				if err := controller.Informer.GetIndexer().Add(s); err != nil {
 					t.Fatal(err)
 				}
 				controller.store.remember(keyOf(s), known(s, func(m *memory) { m.backends = controller.backends.newest().id }))
@@ -291,7 +291,7 @@ func TestCostOfAServiceIsFlat(t *testing.T) {
 				}
 				controller.onNewSet()
 			}
-			if got := controller.loop.Waiting(-time.Second); len(got) != size.services {
+			if got := controller.Loop.Waiting(-time.Second); len(got) != size.services {
 				t.Errorf("%d Services wait for their update, want all %d, each once", len(got), size.services)
 			}
 			c.looks, lister.seen = 0, 0

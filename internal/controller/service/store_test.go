@@ -28,19 +28,19 @@ func TestWaitingServiceIsCountedOnce(t *testing.T) {
 			t.Errorf("%s: %v", when, err)
 		}
 	}
-	queued := map[string]time.Time{"ns/s": noon}
-	s.noteQueued(queued)
+	queued := func() map[string]time.Time { return map[string]time.Time{"ns/s": noon} }
+	s.noteQueued(queued())
 	expect("queued", "Queued")
 	s.remember("ns/s", known(balanced()).with(hasFailed(ensure, balanced(), 0)))
 	expect("failed", "CloudFailed")
-	s.noteQueued(queued)
+	s.noteQueued(queued())
 	expect("failed, and queued for its retry", "CloudFailed")
 	s.remember("ns/s", known(balanced()))
 	expect("in line", "")
-	s.noteQueued(queued)
+	s.noteQueued(queued())
 	s.noteQueued(nil)
 	expect("not queued any more", "")
-	s.noteQueued(queued)
+	s.noteQueued(queued())
 	s.forget("ns/s", false)
 	expect("forgotten", "")
 }

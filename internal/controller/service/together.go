@@ -49,15 +49,10 @@ type group struct {
 
 // join adds the update to the group that is forming, and returns errJoined. If no group
 // is forming, or if the group is full, join returns a new group that the caller leads.
-// It returns nil, nil if the update has to be made in a call of its own.
-func (t *together) join(key string, p plan) (lead *group, err error) {
-	most := t.cloud.MaxUpdates()
+func (t *together) join(key string, p plan, most int) (lead *group, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch f := t.forming; {
-	case most < 2:
-		return nil, nil //nolint:nilnil // see above
-	case f != nil && len(f.keys) < f.most:
+	if f := t.forming; f != nil && len(f.keys) < f.most {
 		f.keys, f.members = append(f.keys, key), append(f.members, p)
 		return nil, errJoined
 	}
@@ -77,15 +72,16 @@ func (t *together) closeGroup(g *group) {
 // update makes the update of a plan. If the update may share a call, it is made
 // together with others.
 func (c *Controller) update(ctx context.Context, key string, p plan) error {
-	if c.together == nil || !p.shared {
+	most := 1
+	if c.together != nil && p.shared {
+		most = c.together.cloud.MaxUpdates()
+	}
+	if most < 2 {
 		return c.call(ctx, key, p)
 	}
-	g, err := c.together.join(key, p)
+	g, err := c.together.join(key, p, most)
 	if err != nil {
 		return err
-	}
-	if g == nil {
-		return c.call(ctx, key, p)
 	}
 	c.gather(ctx, g)
 	if len(g.keys) == 1 {
@@ -120,8 +116,8 @@ func (c *Controller) gather(ctx context.Context, g *group) {
 		o, err := c.observe(key)
 		if p := decide(o); err == nil && p.do == update && p.shared {
 			g.keys, g.members = append(g.keys, key), append(g.members, p)
-		} else if c.claims.release(key) {
-			c.again(key)
+		} else {
+			c.free(key)
 		}
 	}
 }
@@ -169,8 +165,6 @@ type claims struct {
 	mu sync.Mutex
 	of map[string]bool // whether another claim of the Service was refused; guarded by mu
 }
-
-func newClaims() *claims { return &claims{of: map[string]bool{}} }
 
 // claim claims a Service and reports whether it was free.
 func (c *claims) claim(key string) bool {

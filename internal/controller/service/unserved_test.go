@@ -18,7 +18,7 @@ func TestUnserved(t *testing.T) {
 	}
 	blocked := balanced(held, class("theirs"), deletedFor(unservedAfter))
 	shown := blocked.DeepCopy()
-	shown.Status.Conditions = []metav1.Condition{cleanupHeld(unservedCause(blocked))}
+	shown.Status.Conditions = []metav1.Condition{newCondition(reasonUnserved, metav1.ConditionTrue, unservedCause(blocked).Message)}
 	told := func(ago time.Duration) memory {
 		return memory{recorded: showing.News{reasonCleanupHeld.Name: noon.Add(-ago)}}
 	}

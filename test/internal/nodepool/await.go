@@ -91,7 +91,7 @@ func (p *Pool) AwaitHeld(t *testing.T, members []*Member, reasons ...string) {
 	t.Helper()
 	var starts []string
 	for _, reason := range reasons {
-		starts = append(starts, "Warning NodeDeletionHeld: "+reason+": ")
+		starts = append(starts, "Warning NodeDeletionHeld: "+reason+": ", "Normal NodeDeletionHeld: "+reason+": ")
 	}
 	p.AwaitTold(t, time.Minute, members, starts...)
 }
