@@ -33,7 +33,7 @@ DEMO = $(BIN)/playground demo --simcloud $(BIN)/simcloud --ccm $(BIN)/cloud-cont
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check recording test unit e2e attack chaos shuffle test-browser test-skew examples bench bench-record cover fuzz check lint generate vuln chart image release build clean need-go need-linux always
+.PHONY: help demo demo-check recording test unit e2e attack chaos shuffle test-browser test-skew test-next examples bench bench-record cover fuzz check lint generate vuln chart image release build clean need-go need-linux always
 
 help: # This text.
 	@awk -F ':.*## ' '/^[a-z0-9\/-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ test-browser: build bin/npm/node_modules ## The simulated cloud's page in headle
 
 test-skew: build bin/kubectl ## The daemon on the two older minors of Kubernetes, and an older provider in it. Not part of .ci/run: each control plane compiles for ten minutes, once. PART=1.36 or PART=aws for a part.
 	tools/skew.sh $(PART)
+
+test-next: | need-go ## The unit tests with the next release of the k8s.io modules. Not part of .ci/run: it compiles for twenty minutes, once.
+	tools/skew.sh next
 
 examples: build ## The unchanged provider of AWS, linked and driven against a small EC2 of ours. It compiles for minutes, once.
 	cd examples/aws && $(GO) vet ./... && FAIRLEAD_BIN=$(BIN) $(TEST) -count=1 -parallel=8 -timeout=30m ./...

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tries what docs/reference/skew.md promises: skew.sh [MINOR | aws]…, for example skew.sh 1.36. Without arguments: everything.
+# Tries what docs/reference/skew.md promises: skew.sh [MINOR | aws | next]…, for example skew.sh 1.36. Without arguments: the older minors and aws.
 # RUN, a pattern for go test -run, chooses other end-to-end tests.
 #
 # The modfiles are made from today's go.mod each time, so none is ever stale.
@@ -28,12 +28,12 @@ pattern="^($(IFS='|' && echo "${heart[*]}"))\$"
 # newest DIR MODULE MINOR is the newest release of a minor that the module proxy knows.
 newest() { (cd "$1" && go list -m -f '{{.Version}}' "$2@v$3"); }
 
-# modfile DIR FILE SCRIPT makes FILE of DIR/go.mod, with other versions by a script for sed.
+# modfile DIR FILE SCRIPT [-e] makes FILE of DIR/go.mod, with other versions by a script for sed. With -e, modules that only tests of others need may be missing.
 modfile() {
 	mkdir -p "$(dirname "$2")"
 	sed "$3" "$1/go.mod" >"$2"
 	cp "$1/go.sum" "${2%.mod}.sum"
-	(cd "$1" && go mod tidy -modfile="$2")
+	(cd "$1" && go mod tidy ${4-} -modfile="$2")
 }
 
 # linked PROGRAM VERSION prints the modules in a program that have this version, after replacements.
@@ -74,10 +74,22 @@ aws() {
 	cd "$OLDPWD"
 }
 
+# next: the daemon with the libraries of the next release. The go command fetches the Go that they need.
+next() {
+	local dir=$PWD/bin/skew/next release=0.38.0-beta.0 merge=sigs.k8s.io/structured-merge-diff/v7
+	export GOTOOLCHAIN=go1.27.4
+	# The release requires v7.0.1 of $merge, which the module proxy does not serve, nor k8s.io/ktesting of the release.
+	modfile . "$dir/go.mod" "/\/\/ indirect\$/d; /^toolchain/d; s/^go .*/go 1.27.0/; s/\(k8s\.io.* v\)0\.$today\$/\1$release/; \$a replace $merge v7.0.1 => $merge v7.0.0" -e
+	echo "skew: today's daemon with $release"
+	# The list of gates is that of today's libraries.
+	go test -count=1 -vet=off -tags next -modfile="$dir/go.mod" -run "${RUN:-.}" -skip '^TestGatesWithoutEffect$' \
+		./ccm/... ./internal/{cloud,command,controller,daemon,dryrun,kube}/...
+}
+
 [ $# -gt 0 ] || set -- aws "1.$((minor - 1))" "1.$((minor - 2))"
 for part; do
 	case $part in
-	aws) aws ;;
+	aws | next) "$part" ;;
 	*) older "$part" ;;
 	esac
 done

@@ -27,7 +27,7 @@ func TestCommand(t *testing.T) {
 		{"MistypedCommand", "polcy", "", `"cloud-controller-manager" does not take any arguments, got ["polcy"]; did you mean policy?`},
 		{"ValueOfABoolNeedsAnEqualsSign", "--node-deletion false", "", `got ["false"]; a flag that is true or false needs =, as in --node-deletion=false`},
 		{"MistypedFlag", "--cluster-nam=x", "", "unknown flag: --cluster-nam; did you mean --cluster-name?\nAll flags: cloud-controller-manager --help"},
-		{"EmptyArgumentIsNone", " --version", "cloud-controller-manager v", ""},
+		{"EmptyArgumentIsNone", " --version", "cloud-controller-manager ", ""},
 		{"RawVersion", "--version=raw", "GitVersion:", ""},
 		{"HelpHasUpstreamsHeadings", "--help", "Cloud-node-controller flags:", ""},
 		{"UnknownFlag", "--nope", "", "unknown flag: --nope\nAll flags: cloud-controller-manager --help"},

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -39,18 +38,18 @@ type clients struct {
 }
 
 func newClients(s settings.Client, config *rest.Config) (clients, error) {
-	own := clientbuilder.SimpleControllerClientBuilder{ClientConfig: config}
-	held := &atomic.Pointer[lease.Lease]{}
+	c := clients{own: clientbuilder.SimpleControllerClientBuilder{ClientConfig: config}, lease: &atomic.Pointer[lease.Lease]{}}
 	if !s.EachItsOwn {
-		return clients{own, gated{own, held}, held}, nil
+		c.each = clientbuilder.SimpleControllerClientBuilder{ClientConfig: gated(rest.CopyConfig(config), c.lease)}
+		return c, nil
 	}
 	// The issuer reads and creates the service accounts, and requests their tokens.
 	issuer, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(config), settings.ManagerName))
 	if err != nil {
 		return clients{}, fmt.Errorf("client of the service accounts: %w", err)
 	}
-	each := clientbuilder.NewDynamicClientBuilder(rest.AnonymousClientConfig(config), issuer.CoreV1(), metav1.NamespaceSystem)
-	return clients{own, gated{each, held}, held}, nil
+	c.each = clientbuilder.NewDynamicClientBuilder(gated(rest.AnonymousClientConfig(config), c.lease), issuer.CoreV1(), metav1.NamespaceSystem)
+	return c, nil
 }
 
 // informers returns the client for informers.
@@ -70,61 +69,13 @@ func newRecorder(ctx context.Context, client kubernetes.Interface, component str
 	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
 }
 
-// gated makes clients whose changes wait while another replica may lead (promise S7).
-// Providers and the program's own controllers get their clients from it, so their
-// writes stop with ours.
-type gated struct {
-	clientbuilder.ControllerClientBuilder
-
-	lease *atomic.Pointer[lease.Lease]
-}
-
-// Config implements clientbuilder.ControllerClientBuilder, as the other methods do.
-func (g gated) Config(name string) (*rest.Config, error) {
-	config, err := g.ControllerClientBuilder.Config(name)
-	if err != nil {
-		return nil, err
-	}
-	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return gate{next, g.lease} })
-	return config, nil
-}
-
-// ConfigOrDie panics if there is no configuration. If a provider is the caller, that ends
-// the process with a message about the provider.
-func (g gated) ConfigOrDie(name string) *rest.Config { return orPanic(g.Config(name)) }
-
-// Client returns a client with this name.
-func (g gated) Client(name string) (kubernetes.Interface, error) {
-	config, err := g.Config(name)
-	if err != nil {
-		return nil, err
-	}
-	return kubernetes.NewForConfig(config)
-}
-
-// ClientOrDie panics if there is no client.
-func (g gated) ClientOrDie(name string) kubernetes.Interface { return orPanic(g.Client(name)) }
-
-// DiscoveryClient returns a client that finds out what the API server offers.
-func (g gated) DiscoveryClient(name string) (discovery.DiscoveryInterface, error) {
-	config, err := g.Config(name)
-	if err != nil {
-		return nil, err
-	}
-	return clientbuilder.SimpleControllerClientBuilder{ClientConfig: config}.DiscoveryClient(name)
-}
-
-// DiscoveryClientOrDie panics if there is no client.
-func (g gated) DiscoveryClientOrDie(name string) discovery.DiscoveryInterface {
-	return orPanic(g.DiscoveryClient(name))
-}
-
-func orPanic[T any](made T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return made
+// gated makes the changes of all clients with this configuration wait while another replica
+// may lead (promise S7). Providers and the program's own controllers get their clients from
+// upstream's builders with it, so their writes stop with ours. From 0.38 on, these builders
+// are also a TypedClientBuilder, which the contract lets providers expect.
+func gated(config *rest.Config, held *atomic.Pointer[lease.Lease]) *rest.Config {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return gate{next, held} })
+	return config
 }
 
 // gate lets a change pass only while this replica leads for sure. It ends with the

@@ -3,19 +3,21 @@ package daemon
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/controller-manager/pkg/clientbuilder"
 
+	"github.com/fairlead-k8s/fairlead/internal/daemon/settings"
 	"github.com/fairlead-k8s/fairlead/internal/lease"
 )
 
@@ -84,39 +86,47 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Each kind of client that the builder makes has the gate.
+// Each kind of client that providers get has the gate.
 func TestEachClientHasTheGate(t *testing.T) {
-	var asked atomic.Int32
-	config := &rest.Config{Host: "http://a", Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-		asked.Add(1)
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader("{}")), Request: r}, nil
-	})}
-	var held atomic.Pointer[lease.Lease]
-	held.Store(lease.New(time.Second))
-	g := gated{clientbuilder.SimpleControllerClientBuilder{ClientConfig: config}, &held}
-	for name, change := range map[string]func(context.Context) error{
-		"Client": func(ctx context.Context) error {
-			_, err := g.ClientOrDie("a").CoreV1().Nodes().Create(ctx, &corev1.Node{}, metav1.CreateOptions{})
-			return err
+	const name = "route-controller"
+	for kind, change := range map[string]func(context.Context, clientbuilder.ControllerClientBuilder) error{
+		"Client": func(ctx context.Context, b clientbuilder.ControllerClientBuilder) error {
+			return b.ClientOrDie(name).CoreV1().Nodes().Delete(ctx, "a", metav1.DeleteOptions{})
 		},
-		"Config": func(ctx context.Context) error {
-			client, err := rest.HTTPClientFor(g.ConfigOrDie("a"))
-			if err != nil {
-				return nil //nolint:nilerr // the test fails below
-			}
-			r, _ := http.NewRequestWithContext(ctx, http.MethodDelete, "http://a/api/v1/nodes/a", nil)
-			_, err = client.Do(r) //nolint:bodyclose // there is none
-			return err
+		"Config": func(ctx context.Context, b clientbuilder.ControllerClientBuilder) error {
+			return kubernetes.NewForConfigOrDie(b.ConfigOrDie(name)).CoreV1().Nodes().Delete(ctx, "a", metav1.DeleteOptions{})
 		},
-		"DiscoveryClient": func(ctx context.Context) error {
-			return g.DiscoveryClientOrDie("a").RESTClient().Post().AbsPath("/api/v1/nodes").Do(ctx).Error()
+		"DiscoveryClient": func(ctx context.Context, b clientbuilder.ControllerClientBuilder) error {
+			return b.DiscoveryClientOrDie(name).RESTClient().Delete().AbsPath("/api/v1/nodes/a").Do(ctx).Error()
 		},
 	} {
+		t.Run(kind, func(t *testing.T) { testGate(t, change) })
+	}
+}
+
+// testGate tests that a change with a client of the builder waits for the lease, whoever the
+// client acts as.
+func testGate(t *testing.T, change func(context.Context, clientbuilder.ControllerClientBuilder) error) {
+	for name, eachItsOwn := range map[string]bool{"AsTheProcess": false, "AsTheirServiceAccounts": true} {
 		t.Run(name, func(t *testing.T) {
+			api := &accounts{}
+			server := httptest.NewServer(api)
+			defer server.Close()
+			made, err := newClients(settings.Client{EachItsOwn: eachItsOwn}, &rest.Config{Host: server.URL})
+			if err != nil {
+				t.Fatal(err)
+			}
+			made.lease.Store(lease.New(time.Second))
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			if err := change(ctx); !errors.Is(err, context.DeadlineExceeded) || asked.Load() > 0 {
-				t.Errorf("%d requests reached the API server under an old lease: %v", asked.Load(), err)
+			err = change(ctx, made.each)
+			isChange := func(call string) bool { return strings.HasPrefix(call, http.MethodDelete) }
+			if !errors.Is(err, context.DeadlineExceeded) || slices.ContainsFunc(api.calls, isChange) {
+				t.Errorf("requests under an old lease: %v, error %v", api.calls, err)
+			}
+			made.lease.Store(nil)
+			if err := change(t.Context(), made.each); err != nil || !slices.ContainsFunc(api.calls, isChange) {
+				t.Errorf("requests without an election: %v, error %v", api.calls, err)
 			}
 		})
 	}

@@ -112,7 +112,7 @@ func (p *Program) factory(c clients) *provider.Factory {
 			if err != nil {
 				return nil, err
 			}
-			return informers.NewSharedInformerFactory(client, s.Controllers.ResyncPeriod()), nil
+			return informers.NewSharedInformerFactoryWithOptions(client, s.Controllers.ResyncPeriod(), informers.WithTweakListOptions(kube.NotOlder)), nil
 		},
 	}
 }

@@ -34,6 +34,7 @@ type Requests struct {
 func NewRequests(client kubernetes.Interface, signer string, resync time.Duration) *Requests {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, resync, informers.WithTransform(trimRequest),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			NotOlder(o)
 			o.FieldSelector = fields.OneTermEqualSelector("spec.signerName", signer).String()
 		}))
 	return &Requests{

@@ -18,7 +18,8 @@ import (
 
 // If the API server can stream a list, the informer does not request an ordinary list.
 // So neither the API server nor the daemon needs memory for a second copy of all Nodes.
-// If the API server cannot stream a list, the informer requests an ordinary one.
+// If the API server cannot stream a list, the informer requests an ordinary one, which
+// must not be older than the request.
 func TestNodesAreStreamedWhereTheAPIServerCan(t *testing.T) {
 	for name, streams := range map[string]bool{"Streams": true, "CannotStream": false} {
 		t.Run(name, func(t *testing.T) {
@@ -33,6 +34,9 @@ func TestNodesAreStreamedWhereTheAPIServerCan(t *testing.T) {
 				switch q := r.URL.Query(); {
 				case q.Get("watch") == "":
 					lists.Add(1)
+					if q.Has("resourceVersion") || q.Has("limit") {
+						t.Errorf("the list of %s may be old, or comes in parts", r.URL)
+					}
 					send(corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []corev1.Node{*node}})
 					return
 				case q.Get("sendInitialEvents") == "true" && !streams:

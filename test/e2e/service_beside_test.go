@@ -27,6 +27,7 @@ func TestServicesSideBySide(t *testing.T) {
 		{"CloudThatIsNeverDoneKeepsTheLease", testCloudThatIsNeverDoneKeepsTheLease},
 		{"CallPastItsDeadlineKeepsTheLease", testCallPastItsDeadlineKeepsTheLease},
 		{"LeaderIsKilledWhileTheCloudIsAtIt", testLeaderIsKilledWhileTheCloudIsAtIt},
+		{"LeaderIsCutOff", testLeaderIsCutOff},
 		{"LocalTrafficPolicy", testLocalTrafficPolicy},
 		{"ProvidedElsewhere", testProvidedElsewhere},
 		{"ContestedStatus", testContestedStatus},

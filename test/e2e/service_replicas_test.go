@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -78,6 +79,32 @@ func testLeaderIsKilledWhileTheCloudIsAtIt(t *testing.T, b *bed.Bed) {
 	trap.Cut()
 	s.AwaitServingWithin(t, crashHandOver+noise, name, s.Hosts...)
 	t.Logf("the leader was killed in the middle of an ensure: the Service was served by the other after %v", time.Since(died).Round(time.Millisecond))
+	noOverlap(t, leader, standby)
+	s.CreatedOnce(t)
+}
+
+// The leader is cut off from the API server while the cloud makes a load balancer. The call
+// does not return, but the leader ends before the other replica begins its first change.
+func testLeaderIsCutOff(t *testing.T, b *bed.Bed) {
+	s := newClass(t, b)
+	leader, standby := s.Replicas(t, daemon.Setup{})
+	trap := leader.Cloud.Trap(creations, 1, proxy.After)
+	name := s.Balanced(t, "cut")
+	bed.AwaitTrap(t, trap)
+	cut := time.Now()
+	if err := leader.API.Close(); err != nil {
+		t.Error(err)
+	}
+	leader.AwaitExit(t, crashHandOver)
+	ended := time.Now()
+	trap.Cut()
+	s.AwaitServingWithin(t, crashHandOver+noise, name, s.Hosts...)
+	for _, r := range slices.Concat(standby.API.Requests(mutations), standby.Cloud.Requests(ofBalancerChanges)) {
+		t.Logf("%v after the cut the leader has ended, after %v the other begins %s %s", ended.Sub(cut), r.Began.Sub(cut), r.Method, r.Path)
+		if r.Began.Before(ended) {
+			t.Error("S7: the other replica begins a change while the former leader runs")
+		}
+	}
 	noOverlap(t, leader, standby)
 	s.CreatedOnce(t)
 }

@@ -33,7 +33,7 @@ func rack(version int) string { return "r" + strconv.Itoa(version) }
 
 // something makes one random event happen.
 func (w *world) something() {
-	switch pick := w.r.IntN(20); {
+	switch pick := w.r.IntN(22); {
 	case pick < 8:
 		w.toService(serviceNames[w.r.IntN(len(serviceNames))])
 	case pick < 16:
@@ -53,6 +53,10 @@ func (w *world) something() {
 			w.happen("API server: %s", next.name)
 			w.refusal = next
 		})
+	case pick < 19:
+		w.locked(w.becomesLate)
+	case pick < 20:
+		w.locked(w.becomesPunctual)
 	case w.stop == nil:
 		w.start()
 	default:

@@ -43,7 +43,7 @@ type lie struct {
 // of TestWalk.
 func TestWalkOfLies(t *testing.T) { takePaths(t, lies) }
 
-func lies(t *testing.T, seed uint64) {
+func lies(t *testing.T, seed uint64) *world {
 	t.Helper()
 	w := newWorld(t, seed)
 	w.locked(func() {
@@ -60,6 +60,7 @@ func lies(t *testing.T, seed uint64) {
 		w.isRight()
 	}
 	w.finish()
+	return w
 }
 
 // settles creates a machine and its initialised Node. The caller holds mu.

@@ -26,7 +26,7 @@ const (
 	// long enough for the pause after failed questions about a Node, and for the
 	// deletion of many Nodes over the budget.
 	settlesWithin = 45 * time.Minute
-	idleFor       = 16 * time.Minute
+	idleFor       = time.Hour
 )
 
 // rests ends the faults: it makes the cloud and the API server work again. In some paths,
@@ -37,6 +37,7 @@ func (w *world) rests() {
 	w.locked(func() {
 		w.happen("the cloud works again, a webhook fails for Services: %v", stubborn)
 		w.weather, w.refusal = fair, accepts
+		w.becomesPunctual()
 		if stubborn {
 			w.refusal = refusal{resource: "services", err: failing}
 		}
@@ -71,6 +72,7 @@ func (w *world) ends() {
 	w.locked(func() {
 		w.happen("all is well")
 		w.weather, w.refusal = fair, accepts
+		w.becomesPunctual()
 		w.calmDown()
 		for _, n := range w.allNodes() {
 			if trail := w.nodes[n.UID]; trail.machine.gone && trail.machine.reporting {

@@ -193,6 +193,9 @@ func (w *world) checkWrite(before, after runtime.Object) {
 	switch now := after.(type) {
 	case *corev1.Service:
 		was, trail := before.(*corev1.Service), w.services[now.UID]
+		for _, c := range now.Status.Conditions {
+			w.reached[c.Reason] = true
+		}
 		if trail.foreign {
 			w.broken("S4 a: %s is written, although it has another class", now.UID)
 		}
@@ -200,6 +203,9 @@ func (w *world) checkWrite(before, after runtime.Object) {
 			w.broken("S2: the finalizer of %s is removed while the load balancer exists", now.UID)
 		}
 	case *corev1.Node:
+		for _, c := range now.Status.Conditions {
+			w.reached[c.Reason] = true
+		}
 		w.checkNodeWrite(before.(*corev1.Node), now)
 	}
 }

@@ -2,11 +2,19 @@ package walks_test
 
 import (
 	"flag"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/ipam"
+	"github.com/fairlead-k8s/fairlead/internal/controller/node"
+	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
+	"github.com/fairlead-k8s/fairlead/internal/controller/route"
+	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 )
 
 var (
@@ -21,9 +29,11 @@ var (
 // need several runs: go test ./test/walks -seed=N -paths=1 -count=20
 func TestWalk(t *testing.T) { takePaths(t, walk) }
 
-// takePaths takes as many random paths as the flags say.
-func takePaths(t *testing.T, take func(t *testing.T, seed uint64)) {
+// takePaths takes as many random paths as the flags say, and logs which reasons of events
+// and conditions none of them has reached.
+func takePaths(t *testing.T, take func(t *testing.T, seed uint64) *world) {
 	t.Helper()
+	reached := map[string]bool{}
 	count := *paths
 	switch {
 	case count > 0:
@@ -34,13 +44,20 @@ func takePaths(t *testing.T, take func(t *testing.T, seed uint64)) {
 	}
 	for i := range uint64(count) { // count is not negative
 		t.Run(strconv.FormatUint(*seed+i, 10), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { take(t, *seed+i) })
+			synctest.Test(t, func(t *testing.T) { maps.Copy(reached, take(t, *seed+i).reached) })
 		})
 	}
+	never := map[string]bool{}
+	for _, r := range slices.Concat(node.Reasons(), nodelifecycle.Reasons(), service.Reasons(), route.Reasons(), ipam.Reasons()) {
+		if !reached[r.Name] {
+			never[r.Name] = true
+		}
+	}
+	t.Logf("%d reasons are reached, never: %s", len(reached), strings.Join(slices.Sorted(maps.Keys(never)), ", "))
 }
 
 // walk runs the random path that the seed selects.
-func walk(t *testing.T, seed uint64) {
+func walk(t *testing.T, seed uint64) *world {
 	t.Helper()
 	w := newWorld(t, seed)
 	w.populate()
@@ -60,6 +77,7 @@ func walk(t *testing.T, seed uint64) {
 		w.ends()
 	}
 	w.finish()
+	return w
 }
 
 // finish stops the daemon. If the path has failed, it prints the path.

@@ -47,9 +47,11 @@ type world struct {
 	balance  map[types.UID]*balancer     // the cloud's load balancers by Service; guarded by mu
 	services map[types.UID]*serviceTrail // what the checks know of each Service; guarded by mu
 	nodes    map[types.UID]*nodeTrail    // what the checks know of each Node; guarded by mu
+	reached  map[string]bool             // the reasons of the events and conditions; guarded by mu
 	busy     map[types.UID]string        // the call under way about a Service; guarded by mu
 	weather  weather                     // of the cloud; guarded by mu
 	refusal  refusal                     // of the API server; guarded by mu
+	punctual chan struct{}               // closed unless the API server's watches are late; guarded by mu
 	luck     *rand.Rand                  // decides which calls and writes are lost; guarded by mu
 	hints    hints                       // of the provider; the set of fast paths that it offers does not change; guarded by mu
 	mood     *rand.Rand                  // chooses the hints; guarded by mu
@@ -66,13 +68,16 @@ func newWorld(t *testing.T, seed uint64) *world {
 		t: t, r: rand.New(rand.NewPCG(1, seed)), luck: rand.New(rand.NewPCG(2, seed)), // the test has to be repeatable
 		cluster: fake.NewSimpleClientset(), // a client with managed fields would take most of the time
 		began:   time.Now(), machines: map[string]*machine{}, balance: map[types.UID]*balancer{},
-		services: map[types.UID]*serviceTrail{}, nodes: map[types.UID]*nodeTrail{}, busy: map[types.UID]string{},
+		services: map[types.UID]*serviceTrail{}, nodes: map[types.UID]*nodeTrail{}, busy: map[types.UID]string{}, reached: map[string]bool{},
 		table: map[string]string{}, routing: map[string]string{}, version: 1000, weather: fair, refusal: accepts,
+		punctual: make(chan struct{}),
 	}
+	close(w.punctual)
 	w.mood = rand.New(rand.NewPCG(3, seed))
 	w.hints = w.newHints()
 	w.cluster.PrependReactor("*", "nodes", w.serve)
 	w.cluster.PrependReactor("*", "services", w.serve)
+	w.cluster.PrependWatchReactor("*", w.watch)
 	return w
 }
 
@@ -244,6 +249,7 @@ func (w *world) address() string {
 // Node implements the recorders of the controllers.
 func (w *world) Node(n *corev1.Node, _, reason, _ string) {
 	w.locked(func() {
+		w.reached[reason] = true
 		if trail := w.nodes[n.UID]; trail != nil {
 			trail.events = append(trail.events, reason)
 		}
@@ -253,6 +259,7 @@ func (w *world) Node(n *corev1.Node, _, reason, _ string) {
 // Service implements the recorder of the service controller.
 func (w *world) Service(s *corev1.Service, _, reason, _ string) {
 	w.locked(func() {
+		w.reached[reason] = true
 		if trail := w.services[s.UID]; trail != nil {
 			trail.events = append(trail.events, reason)
 		}

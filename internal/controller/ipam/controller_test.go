@@ -436,15 +436,14 @@ func TestReleaseBetweenDecisionAndWait(t *testing.T) {
 func TestNothingIsGivenBeforeAllNodesAreListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := prepare(t, named("a"), named("b", "10.0.0.0/23"), named("c", "10.0.1.0/24"))
-		failures := 5
+		lists := 0
 		var mu sync.Mutex
-		b.cluster.PrependReactor("list", "nodes", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		b.cluster.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
 			mu.Lock()
 			defer mu.Unlock()
-			if a.(clienttesting.ListActionImpl).ListOptions.ResourceVersion == "0" || failures == 0 {
-				return false, nil, nil // the list of the informer
+			if lists++; lists == 1 || lists > 6 {
+				return false, nil, nil // the list of the informer, or after five failures
 			}
-			failures--
 			return true, nil, errors.New("down")
 		})
 		b.start(family("10.0.0.0/16", 24))

@@ -41,14 +41,11 @@ var gatesWithoutEffect = []featuregate.Feature{
 // once in a process, because no gates can be added once the flag for the gates
 // exists.
 var addGates = sync.OnceValue(func() error {
-	gates := utilfeature.DefaultMutableFeatureGate
-	return errors.Join(
-		logsapi.AddFeatureGates(gates),
-		metricsfeatures.AddFeatureGates(gates),
-		gates.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
-			additionalLabels: {{Version: version.MustParse("1.37"), PreRelease: featuregate.Alpha}},
-		}),
-	)
+	gates, ours := utilfeature.DefaultMutableFeatureGate, map[featuregate.Feature]featuregate.VersionedSpecs{}
+	if _, exists := gates.GetAll()[additionalLabels]; !exists { // The libraries of 1.38 add it.
+		ours[additionalLabels] = featuregate.VersionedSpecs{{Version: version.MustParse("1.37"), PreRelease: featuregate.Alpha}}
+	}
+	return errors.Join(logsapi.AddFeatureGates(gates), metricsfeatures.AddFeatureGates(gates), gates.AddVersioned(ours))
 })
 
 // Features has the settings of the feature gates, which belong to the process.

@@ -4,21 +4,22 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httputil"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Past makes the proxy show one collection of the API server as it was, as an API server
-// does whose watch cache lags. Lists of all objects have the state at the version, and
-// watches report nothing. A request for a single object, also a list that selects one by
-// its name, has the present state. Watches that have begun earlier go on.
+// Past makes the proxy show collections of the API server as they were at a version, as an
+// API server does whose watch cache lags and that streams no lists. Lists that accept any
+// version have the old state, and watches report nothing. All other requests have the
+// present state. Watches that have begun earlier go on.
 //
-// The collection is a path, for example /api/v1/services. The API server keeps old
-// versions for some minutes. Past lasts until end is called: then watches end, and their
-// clients begin new ones.
-func (p *Proxy) Past(collection, version string) (end func()) {
-	v := &past{collection: collection, version: version, over: make(chan struct{})}
+// A collection is a path, for example /api/v1/services. The API server keeps old versions
+// for some minutes. Past lasts until end is called: then watches end, and their clients
+// begin new ones.
+func (p *Proxy) Past(version string, collections ...string) (end func()) {
+	v := &past{collections: collections, version: version, over: make(chan struct{})}
 	p.book.mu.Lock()
 	defer p.book.mu.Unlock()
 	p.book.past = v
@@ -32,13 +33,15 @@ func (p *Proxy) Past(collection, version string) (end func()) {
 
 // past is what Past was called with.
 type past struct {
-	collection, version string
-	over                chan struct{} // closed at the end
+	collections []string
+	version     string
+	over        chan struct{} // closed at the end
 }
 
 // concerns reports whether the request is answered from the past.
 func (v *past) concerns(r *http.Request) bool {
-	return v != nil && r.Method == http.MethodGet && r.URL.Path == v.collection && !r.URL.Query().Has("fieldSelector")
+	query := r.URL.Query()
+	return v != nil && r.Method == http.MethodGet && slices.Contains(v.collections, r.URL.Path) && (isWatch(r) || query.Get("resourceVersion") == "0")
 }
 
 // serve answers a request from the past.
@@ -52,7 +55,7 @@ func (v *past) serve(w http.ResponseWriter, r *http.Request, forward *httputil.R
 			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 			Status:   metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
 		})
-	case query.Get("watch") == "true", query.Get("watch") == "1":
+	case isWatch(r):
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusOK)
 		_ = http.NewResponseController(w).Flush()

@@ -124,7 +124,7 @@ func (b *book) enter(r *http.Request) (*Request, *Trap) {
 	defer b.mu.Unlock()
 	entry := &Request{
 		Method: r.Method, Path: r.URL.Path, UserAgent: r.UserAgent(), Began: b.clock.Now(),
-		Watch: slices.Contains(r.URL.Query()["watch"], "true") || slices.Contains(r.URL.Query()["watch"], "1"),
+		Watch: isWatch(r),
 	}
 	b.requests = append(b.requests, entry)
 	var caught *Trap
@@ -143,6 +143,11 @@ func (b *book) enter(r *http.Request) (*Request, *Trap) {
 		b.caught = append(b.caught, caught)
 	}
 	return entry, caught
+}
+
+func isWatch(r *http.Request) bool {
+	w := r.URL.Query().Get("watch")
+	return w == "true" || w == "1"
 }
 
 func (b *book) leave(r *Request) {
