@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/loop"
 )
 
@@ -33,7 +34,11 @@ func (e *everything) values(t *testing.T) (gauges map[string]float64, counted []
 		for _, m := range f.GetMetric() {
 			labels := []string{f.GetName()}
 			for _, l := range m.GetLabel() {
-				if l.GetName() != "reason" {
+				switch {
+				case l.GetName() == "reason":
+				case l.GetValue() == string(cloud.Unavailable): // Chance decides whether a call is made and fails, or is held back.
+					labels = append(labels, l.GetName()+"="+string(cloud.Failed))
+				default:
 					labels = append(labels, l.GetName()+"="+l.GetValue())
 				}
 			}

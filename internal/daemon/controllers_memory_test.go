@@ -41,7 +41,7 @@ func TestMemorySurvivesPassesWithoutWork(t *testing.T) {
 		}
 		var text strings.Builder
 		for _, path := range slices.Sorted(maps.Keys(e.remembered())) {
-			if aboutObject.MatchString(path) {
+			if aboutObject.MatchString(path) && !strings.HasSuffix(path, ".mayExist") { // Chance decides whether a call was held back.
 				text.WriteString(path + "\n")
 			}
 		}

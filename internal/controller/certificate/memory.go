@@ -26,7 +26,9 @@ func (c *Controller) remember(o observed, p plan) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range p.events {
-		c.remembered.told[e.node.Name] = c.remembered.told[e.node.Name].With(p.cause.Reason, o.now)
+		if c.isThere(e.node) {
+			c.remembered.told[e.node.Name] = c.remembered.told[e.node.Name].With(p.cause.Reason, o.now)
+		}
 	}
 	name := o.request.Name
 	if p.do != wait {
@@ -42,7 +44,16 @@ func (c *Controller) remember(o observed, p plan) {
 func (c *Controller) useQuestion(node *corev1.Node, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.remembered.questions[node.Name] = c.remembered.questions[node.Name].Used(questionLimit, now)
+	if c.isThere(node) {
+		c.remembered.questions[node.Name] = c.remembered.questions[node.Name].Used(questionLimit, now)
+	}
+}
+
+// isThere reports whether the Node has not been deleted while a pass was under way. Until
+// then forgetNode is still to be called. The caller holds mu.
+func (c *Controller) isThere(node *corev1.Node) bool {
+	_, err := c.nodes.Cached(node.Name)
+	return err == nil
 }
 
 // useApproval counts an approval.
