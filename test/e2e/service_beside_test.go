@@ -28,6 +28,7 @@ func TestServicesSideBySide(t *testing.T) {
 		{"CallPastItsDeadlineKeepsTheLease", testCallPastItsDeadlineKeepsTheLease},
 		{"LeaderIsKilledWhileTheCloudIsAtIt", testLeaderIsKilledWhileTheCloudIsAtIt},
 		{"LeaderIsCutOff", testLeaderIsCutOff},
+		{"LeaderCannotRenew", testLeaderCannotRenew},
 		{"LocalTrafficPolicy", testLocalTrafficPolicy},
 		{"ProvidedElsewhere", testProvidedElsewhere},
 		{"ContestedStatus", testContestedStatus},

@@ -1,15 +1,22 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/fairlead-k8s/fairlead/test/internal/bed"
 	"github.com/fairlead-k8s/fairlead/test/internal/daemon"
+	"github.com/fairlead-k8s/fairlead/test/internal/expect"
 	"github.com/fairlead-k8s/fairlead/test/internal/lbservice"
+	"github.com/fairlead-k8s/fairlead/test/internal/nodes"
 	"github.com/fairlead-k8s/fairlead/test/internal/proxy"
+	"github.com/fairlead-k8s/fairlead/test/internal/replicas"
 )
 
 const (
@@ -107,4 +114,39 @@ func testLeaderIsCutOff(t *testing.T, b *bed.Bed) {
 	}
 	noOverlap(t, leader, standby)
 	s.CreatedOnce(t)
+}
+
+// The leader reaches the API server, but can no longer renew its lease. A controller of the
+// vendor knows of no lease, and writes ten times a second in both replicas. None of its
+// writes reaches the API server after the other replica's first.
+func testLeaderCannotRenew(t *testing.T, b *bed.Bed) {
+	s := newClass(t, b)
+	node := nodes.New(b.Name("vendor"))
+	node.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: "true"}
+	b.Register(t, node)
+	writes := func(r proxy.Request) bool {
+		return r.Method == http.MethodPatch && r.Path == "/api/v1/nodes/"+node.Name
+	}
+	leader, standby := s.Replicas(t, daemon.Setup{Provider: "modern", Settings: "writes: " + node.Name + "\n"})
+	const some = 10
+	writesSome := func(r replicas.Replica) {
+		expect.Within(t, crashHandOver+noise, func(context.Context) error {
+			if n := len(r.API.Requests(writes)); n < some {
+				return fmt.Errorf("the vendor's controller has written %d times, want %d", n, some)
+			}
+			return nil
+		})
+	}
+	writesSome(leader)
+	for n := range 100 { // more renewals than the leader tries
+		defer leader.API.Trap(replicas.OfLeases, n+1, proxy.Before).Cut()
+	}
+	writesSome(standby)
+	last, first := leader.API.Requests(writes), standby.API.Requests(writes)[0]
+	t.Logf("the former leader's last of %d writes began %v before the other's first", len(last), first.Began.Sub(last[len(last)-1].Began))
+	for _, r := range last {
+		if !r.Began.Before(first.Began) {
+			t.Errorf("S7: the former leader writes %v after the other's first write", r.Began.Sub(first.Began))
+		}
+	}
 }

@@ -58,6 +58,8 @@ type config struct {
 	// Quirks are names of quirks in package quirks. With quirks, the provider offers none
 	// of Fairlead's own interfaces.
 	Quirks []string `json:"quirks"`
+	// Writes is the name of a Node to which a controller of the vendor writes.
+	Writes string `json:"writes"`
 }
 
 // cloud is the simulated provider with other interfaces and with faults.
@@ -70,6 +72,7 @@ type cloud struct {
 	operator *simulator.Client // its calls meet no faults and are not counted
 	memory   *memory
 	list     *keptList
+	writes   string // see config.Writes
 }
 
 // newQuirky is the provider's factory.
@@ -108,7 +111,7 @@ func newCloud(c config) (*cloud, error) {
 	client := simulator.NewClient(c.Endpoint)
 	return &cloud{
 		Interface: inner, ErrorClassifier: inner, kind: c.Provider, client: client, operator: client.Operator(),
-		memory: newMemory(), list: &keptList{clock: clock.RealClock{}, client: client},
+		memory: newMemory(), list: &keptList{clock: clock.RealClock{}, client: client}, writes: c.Writes,
 	}, nil
 }
 
