@@ -4,8 +4,8 @@ GO   ?= go
 BIN   = $(CURDIR)/bin
 LINT  = $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 
-# Go switches cgo off where it finds no C compiler, and the race detector needs one. With several processors it crashes in testing/synctest (golang/go#78156).
-RACE  = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race -cpu=1)
+# Go switches cgo off where it finds no C compiler, and the race detector needs one.
+RACE  = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
 # By default a program with the race detector waits for a second before it ends. Some tests start hundreds.
 export GORACE ?= atexit_sleep_ms=0
@@ -69,7 +69,7 @@ chaos: build bin/kubectl ## A thousand random lives of Services while everything
 	FAIRLEAD_BIN=$(BIN) $(TEST) -count=1 -timeout=0 -v ./test/e2e -run '^TestChaos$$' -chaos=$(or $(DURATION),10m) -chaos-seed=$(or $(SEED),0)
 
 shuffle: build bin/kubectl bin/scale/upstream ## All tests TIMES=10 times, each time in another order. AT_ONCE=2: two runs side by side, which keeps two cores busy. PATTERN=internal/cloud: only these folders.
-	@FAIRLEAD_BIN=$(BIN) RACE=$(firstword $(RACE)) AT_ONCE=$(AT_ONCE) tools/shuffle.sh $(or $(TIMES),10) $(PATTERN)
+	@FAIRLEAD_BIN=$(BIN) RACE=$(RACE) AT_ONCE=$(AT_ONCE) tools/shuffle.sh $(or $(TIMES),10) $(PATTERN)
 
 test-browser: build bin/npm/node_modules ## The simulated cloud's page in headless Chromium, and the demo's. PICTURE=FILE.png takes the picture of the page for the docs, DEMO_PICTURE=FILE.png that of the demo.
 	cd test/browser && FAIRLEAD_BIN=$(BIN) PICTURE=$(abspath $(PICTURE)) DEMO_PICTURE=$(abspath $(DEMO_PICTURE)) $(TEST) -count=1 -timeout=30m ./...

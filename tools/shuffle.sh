@@ -5,10 +5,10 @@
 # Each test program is linked once. "make test" links a hundred programs each time, and for most of them that takes longer than their tests.
 set -eu
 
-# one PROGRAM RUN PACKAGE [FLAG] runs the program once, in the folder of its package.
+# one PROGRAM RUN PACKAGE runs the program once, in the folder of its package.
 one() {
 	output=$1.$2
-	if (cd "$3" && "$1" -test.shuffle=on -test.timeout=90m ${4-}) >"$output" 2>&1; then
+	if (cd "$3" && "$1" -test.shuffle=on -test.timeout=90m) >"$output" 2>&1; then
 		rm "$output"
 		return
 	fi
@@ -18,10 +18,10 @@ one() {
 }
 
 if [ "$1" = --one ]; then # run calls it.
-	read -r package program cpu <<-EOF
+	read -r package program <<-EOF
 		$3
 	EOF
-	one "$program" "$2" "$package" "$cpu"
+	one "$program" "$2" "$package"
 	exit
 fi
 
@@ -48,7 +48,7 @@ link() {
 		esac
 		program=$programs/$(echo "$package" | tr / _)
 		(cd "$package" && go test -c -vet=off -ldflags=-w $race -o "$program" .)
-		echo "$package $program${race:+ -test.cpu=1}" # See RACE in the Makefile.
+		echo "$package $program"
 	done
 }
 
