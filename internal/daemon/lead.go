@@ -59,15 +59,14 @@ func (p *Process) cloudState() string {
 
 // initialize tells the provider that this replica leads, and opens the gateway. The
 // provider's goroutines end when stop is called: after the work, so that the last calls to
-// the cloud can end. If ctx ends before Initialize returns, they end at once, because
-// Initialize may wait for that.
+// the cloud can end. If ctx ends before initialize returns, they end at once, because the
+// provider may wait for that.
 func (p *Process) initialize(ctx context.Context) (stop func(), err error) {
 	p.initializing.Store(true)
 	defer p.initializing.Store(false)
 	providing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	initialized := context.AfterFunc(ctx, stop)
+	defer context.AfterFunc(ctx, stop)()
 	err = p.provider.Initialize(providing, p.clients.each)
-	initialized()
 	if err == nil {
 		err = p.open(ctx)
 	}

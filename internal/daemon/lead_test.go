@@ -294,35 +294,39 @@ func TestProviderThatHangs(t *testing.T) {
 	}
 }
 
-// The provider's goroutines go on until our last call has ended, but an Initialize that
-// waits for their end returns at once.
+// The provider's goroutines go on until our last call has ended, but a provider that waits
+// for their end before it has opened returns at once.
 func TestInitializeGetsTheEndOfTheLeadership(t *testing.T) {
-	for name, waits := range map[string]bool{"Returns": false, "WaitsForTheEnd": true} {
-		t.Run(name, func(t *testing.T) {
+	const goroutine, initialize, accessor = "Goroutine", "Initialize", "Accessor"
+	for waits, want := range map[string]time.Duration{goroutine: 2 * time.Minute, initialize: time.Minute, accessor: time.Minute} {
+		t.Run(waits, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var ended time.Time
-				worked := time.Now().Add(2 * time.Minute)
-				p, ctx := newTestProcess(t, &providertest.Cloud{OnInitialize: func(stop <-chan struct{}) {
-					end := func() {
+				var stop <-chan struct{}
+				var ended time.Duration
+				began := time.Now()
+				await := func(where string) {
+					if where == waits {
 						<-stop
-						ended = time.Now()
+						ended = time.Since(began)
 					}
-					if waits {
-						end()
-						return
-					}
-					go end()
-				}}, table{register("works", &fakeController{run: func(ctx context.Context) error {
+				}
+				p, ctx := newTestProcess(t, &providertest.Cloud{
+					OnInitialize: func(end <-chan struct{}) {
+						stop = end
+						go await(goroutine)
+						await(initialize)
+					},
+					OnAccessor: func() { await(accessor) },
+				}, table{register("works", &fakeController{run: func(ctx context.Context) error {
 					<-ctx.Done()
 					time.Sleep(time.Minute)
 					return nil
 				}})})
-				stopped := time.Now().Add(time.Minute)
 				time.AfterFunc(time.Minute, func() { p.fail(nil) })
 				p.lead(ctx)
 				synctest.Wait()
-				if want := map[bool]time.Time{true: stopped, false: worked}[waits]; !ended.Equal(want) {
-					t.Errorf("the provider's goroutines end at %v, want %v", ended, want)
+				if ended != want {
+					t.Errorf("the provider's goroutines end after %v, want %v", ended, want)
 				}
 			})
 		})

@@ -92,11 +92,11 @@ func hasValue(text, name string) bool {
 		if !found {
 			return false
 		}
-		end := strings.TrimLeft(strings.TrimLeft(after, "abcdefghijklmnopqrstuvwxyz"), "\"' \t\n\f\r\x00")
-		if end != "" && (end[0] == ':' || end[0] == '=') {
+		// What follows these letters follows each other name in them, too.
+		text = strings.TrimLeft(strings.TrimLeft(after, "abcdefghijklmnopqrstuvwxyz"), "\"' \t\n\f\r\x00")
+		if text != "" && (text[0] == ':' || text[0] == '=') {
 			return true
 		}
-		text = after
 	}
 }
 

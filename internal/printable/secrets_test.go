@@ -114,6 +114,7 @@ func TestEncodedSecrets(t *testing.T) {
 
 func FuzzWithoutSecrets(f *testing.F) {
 	f.Add(`{"url":"https:\/\/me:pw@api\/v1?a=b\u0026c"}`)
+	f.Add(`Check the credentials: they have 10 %. "tokens" : "abc", keykeys=def`)
 	f.Add("to=https%253a%252f%252fme%253apw%2540api Authorization: Bearer abc")
 	f.Fuzz(func(t *testing.T, text string) {
 		got := WithoutSecrets(text)
@@ -130,6 +131,7 @@ func BenchmarkWithoutSecrets(b *testing.B) {
 	for name, text := range map[string]string{
 		"Plain": "No route is kept for 10.244.1.128/25, because it overlaps with 10.244.1.0/24, which Node node-1 has.",
 		"Error": `Get "https://me:pw@api.example.com/v1/nodes?page=2": dial tcp 10.0.0.1:443: connect: connection refused`,
+		"Names": strings.Repeat("key", maxSearched/3),
 		"Long":  strings.Repeat("a:b%40?c=\\/", maxSearched/12),
 	} {
 		b.Run(name, func(b *testing.B) {
