@@ -462,6 +462,28 @@ func TestFlood(t *testing.T) {
 	})
 }
 
+// A Node is deleted while the cloud is asked about it. What the pass has asked and said of
+// it is not kept.
+func TestNothingIsRememberedOfANodeThatHasGoneMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, DefaultLimits(), node("a"))
+		l.cloud.answer(func(context.Context, *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
+			time.Sleep(5 * time.Second)
+			return nil, errors.New("E1017")
+		})
+		l.create(csr(t))
+		time.Sleep(time.Second)
+		if err := l.cluster.CoreV1().Nodes().Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if l.cloud.questions() == 0 || len(l.made.remembered.told)+len(l.made.remembered.questions) > 0 {
+			t.Errorf("after %d questions these are remembered: %v, %v", l.cloud.questions(), l.made.remembered.told, l.made.remembered.questions)
+		}
+	})
+}
+
 func TestOldRequestsDoNotKeepANewOneWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, DefaultLimits(), node("a"))
