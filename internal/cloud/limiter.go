@@ -217,10 +217,14 @@ func (l *limiter) record(c call, started time.Time, err error) (e effect) {
 	now := time.Now()
 	of := l.classOf(c, now)
 	of.used = now
+	m := meaningFor(c, err)
 	if of.hold.isOpen() && !started.Before(of.hold.probed) {
 		l.probes.underWay = false
+		if of.hold.probe(m) {
+			of.close(now)
+		}
 	}
-	switch m := meaningFor(c, err); m {
+	switch m {
 	case answered:
 		l.answer(of, c, started, now)
 	case returned:

@@ -474,6 +474,34 @@ func TestNodesThatAlwaysFailLeaveRoomForNewOnes(t *testing.T) {
 	}
 }
 
+// After an outage, the only call of a class can be one that always fails. It does not hold
+// its class back for ever: then it would be made every five seconds.
+func TestObjectThatAlwaysFailsAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const length, pause = time.Minute, 75 * time.Second
+		o := newOutage(func(m made) error {
+			switch {
+			case m.at < length:
+				return httpError(503)
+			case m.object == "odd":
+				return errors.New("no such server")
+			}
+			return nil
+		})
+		g := gateway(t, o.vendor(), Config{})
+		others := sync.WaitGroup{}
+		others.Go(func() { do(newNodes(t.Context(), g, 10)) })
+		defer others.Wait()
+		for end := time.Now().Add(time.Hour); time.Now().Before(end); {
+			_, err := g.Instances().Existence(t.Context(), node("odd"))
+			sleep.For(t.Context(), cmp.Or(HeldFor(err), pause))
+		}
+		if n := o.count(func(m made) bool { return m.at > length && m.object == "odd" }); n > int(time.Hour/pause)+10 {
+			t.Errorf("%d calls in an hour", n)
+		}
+	})
+}
+
 // The probe can be a question whether the instance of a Node exists. Even then, the
 // answer counts for that Node only: each Node without an error was asked about itself.
 func TestProbeIsEvidenceForNobodyElse(t *testing.T) {

@@ -15,10 +15,24 @@ type hold struct {
 	after          time.Time // the time that the cloud has named for the next call
 	kind           Kind      // Throttled, Denied or Unavailable
 	unread         bool      // nobody can read the errors
+	doubts         int       // of the last probes, how many failed with errors that nobody can read
 	err            error     // the error that began the hold; nil if its call was about a tenant's object
 }
 
 func (h *hold) isOpen() bool { return !h.opened.IsZero() }
+
+// probe records how a probe has ended, and reports whether it says that the reason of the
+// hold is over: the errors that began it could be read, and those of several probes in a row
+// cannot. They may be the errors of an object that always fails, and if nobody else calls,
+// no answer would ever end the hold.
+func (h *hold) probe(m meaning) (over bool) {
+	if m != unreadable || h.unread || h.kind == Throttled {
+		h.doubts = 0
+		return false
+	}
+	h.doubts++
+	return h.doubts >= few
+}
 
 // parks reports whether the call is kept although calls are held back: it waits for the
 // quota, or an outage of a few seconds is not to show on its object.
