@@ -157,9 +157,9 @@ type writes struct {
 	// condition replaces the condition of the same type; nil changes nothing.
 	condition *corev1.NodeCondition
 	// without is the type of the condition to remove; "" removes none.
-	without   corev1.NodeConditionType
-	change    change
-	events    []message.Event
+	without corev1.NodeConditionType
+	change  change
+	events  []message.Event
 }
 
 // change has the writes outside the status. A field that has the zero value changes
