@@ -109,7 +109,9 @@ func released(o observed) change {
 	}
 	maps.Copy(c.labels, differing(o.node.Labels, sizeLabels(i)))
 	maps.Copy(c.labels, differing(o.node.Labels, placeLabels(i)))
-	extra, record := additionalLabels(o.node, i.labels, o.policy)
+	policy := o.policy
+	policy.Overwrite = false
+	extra, record := additionalLabels(o.node, i.labels, policy)
 	maps.Copy(c.labels, extra)
 	if o.policy.Additional {
 		c.annotations = recordOf(record, o.node)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
@@ -100,7 +101,7 @@ func (n *Node) Config(claim ownership.Claim) node.Config {
 		Reads:      int(n.syncs),
 		Refreshers: int(n.refreshes()),
 		Refresh:    n.statusFrequency,
-		Labels:     node.LabelPolicy{Type: n.labels.instanceType, Additional: n.labels.additional, Remove: n.labels.remove},
+		Labels:     node.LabelPolicy{Type: n.labels.instanceType, Additional: n.labels.additional, Remove: n.labels.remove, Overwrite: utilfeature.DefaultFeatureGate.Enabled(additionalLabels)},
 		StrictIDs:  n.strictIDs,
 		AlwaysShow: n.condition == conditionAlways,
 		Claim:      claim,

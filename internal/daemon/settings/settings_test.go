@@ -11,7 +11,10 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 // TestUpstreamsFlags compares our flags with upstream's. All of upstream's flags must
@@ -247,6 +250,16 @@ func TestFlagValues(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestGateOfAdditionalLabelsOverwrites(t *testing.T) {
+	n := New(ours).Node
+	for _, on := range []bool{false, true} {
+		featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, additionalLabels, on)
+		if got := n.Config(ownership.Claim{}).Labels.Overwrite; got != on {
+			t.Errorf("gate %v: labels are overwritten: %v", on, got)
+		}
 	}
 }
 
