@@ -153,7 +153,7 @@ func TestSettingsReachTheirControllers(t *testing.T) {
 	check(sections.FlagSets["misc"].Lookup("node-status-update-frequency"))
 	// So far, the test has tried one value of each flag. With other values, these
 	// flags change more fields.
-	for _, arg := range []string{"--node-label-reconcile=additional,remove", "--node-label-reconcile=additional", "--service-remove-backends-on=deletion", "--load-balancer-class=-"} {
+	for _, arg := range []string{"--node-label-reconcile=additional,remove", "--node-label-reconcile=additional", "--service-remove-backends-on=deletion", "--service-remove-backends-on=condition:Terminating", "--load-balancer-class=-"} {
 		for _, path := range differing("", defaults, reflect.ValueOf(handOn(t, arg))) {
 			reached[path] = arg
 		}
