@@ -115,11 +115,10 @@ func (r Report) text() string {
 	for _, f := range r.Findings {
 		fmt.Fprintf(&b, "%s:%d: %s: %s\n  %s\n  %s\n\n", r.File, f.Line, f.Level, f.Text, f.Why, f.Do)
 	}
-	switch {
-	case r.count(Error) > 0:
-		fmt.Fprintf(&b, "With %d of the lines Fairlead cannot be linked. After the commands: go mod tidy\n", r.count(Error))
-	default:
-		fmt.Fprintln(&b, "No line has to go. Whether your code compiles with these versions, go build says.")
+	if n := r.count(Error); n > 0 {
+		fmt.Fprintf(&b, "With %d of the lines Fairlead cannot be linked. After the commands: go mod tidy\n", n)
+		return b.String()
 	}
+	b.WriteString("No line has to go. Whether your code compiles with these versions, go build says.\n")
 	return b.String()
 }
