@@ -54,7 +54,7 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 		if p.do == update {
 			return true, c.update(ctx, key, p)
 		}
-		c.record(o.subject(), p.writes.events)
+		c.record(p.service, p.writes.events)
 		return true, c.call(ctx, key, p)
 	}
 	return false, nil
