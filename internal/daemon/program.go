@@ -240,10 +240,10 @@ func (p *Program) controllerErrors() []error {
 	for _, option := range []struct {
 		name  string
 		names []string
-	}{{"Without", p.Options.Without}, {"With", p.Options.With}, {"ClientNames", slices.Sorted(maps.Keys(p.Options.ClientNames))}} {
+	}{{"Options.Without", p.Options.Without}, {"Options.With", p.Options.With}, {"Options.ClientNames", slices.Sorted(maps.Keys(p.Options.ClientNames))}} {
 		for _, name := range option.names {
 			if !slices.ContainsFunc(p.ours, func(r registration) bool { return r.called(name) }) {
-				errs = append(errs, fmt.Errorf("Options.%s names %q, but Fairlead has no such controller; it has %s", option.name, name, p.ours))
+				errs = append(errs, fmt.Errorf("%s names %q, but Fairlead has no such controller; it has %s", option.name, name, p.ours))
 			}
 		}
 	}

@@ -93,7 +93,7 @@ func (p project) replacement(r *modfile.Replace) Finding {
 	case fork && path == contract:
 		return Finding{Level: Error, Do: p.without(r), Why: "A fork of the skeleton. Fairlead takes the place of the skeleton, and needs the contract " + needed + " as it is"}
 	case p.behind[path] != "":
-		return Finding{Level: Error, Do: p.without(r), Why: fmt.Sprintf("Modules of Kubernetes work with the same release only, here %s", p.behind[path])}
+		return Finding{Level: Error, Do: p.without(r), Why: "Modules of Kubernetes work with the same release only, here " + p.behind[path]}
 	case needed == "":
 		return Finding{}
 	case fork:
