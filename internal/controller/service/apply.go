@@ -195,7 +195,7 @@ func (c *Controller) conclude(ctx context.Context, key string, p plan, call call
 		return
 	}
 	if r.result == failed {
-		logger.Info("Load balancer call failed", "err", call.err)
+		logger.Info("Load balancer call failed", "err", message.Cut(call.err)) // It may quote what a tenant has written, each time.
 		return
 	}
 	logger.Info("Load balancer call succeeded")
