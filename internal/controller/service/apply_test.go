@@ -53,7 +53,8 @@ func TestStateIsWrittenBeforeEvents(t *testing.T) {
 func TestErrorsAreCutInTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, balanced(), host("a"))
-		l.stop()
+		defer func() { l.stop() }()
+		l.after(time.Minute)
 		var log bytes.Buffer
 		ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log))))
 		err := errors.New("the annotation is wrong: " + strings.Repeat("a", 8000))
