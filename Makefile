@@ -27,7 +27,7 @@ FUZZ     ?= guided
 FIGURES = cd $(CURDIR)/test/scale && $(GO) test -count=1 ./internal/figures -run '^TestPages$$' -generate
 
 # The tests that compare a file with code, in the packages that use internal/golden.
-COMPARE = '^(TestReference|TestThirdParty|TestConfigz|TestTraces|TestExample|TestMemorySurvivesPassesWithoutWork|TestNothingIsLeftOfObjectsThatAreGone)$$'
+COMPARE = '^(TestReference|TestThirdParty|TestConfigz|TestTraces|TestExample|TestModules|TestMemorySurvivesPassesWithoutWork|TestNothingIsLeftOfObjectsThatAreGone)$$'
 
 DEMO = $(BIN)/playground demo --simcloud $(BIN)/simcloud --ccm $(BIN)/cloud-controller-manager
 
@@ -122,7 +122,7 @@ bin/go.work: Makefile $(addsuffix /go.mod,$(WORKSPACE) ./playground) | need-go
 	@mkdir -p bin && rm -f $@ && cd bin && $(GO) work init $(addprefix ../,$(WORKSPACE) ./playground)
 
 generate: | need-go ## Everything that a test compares with code or data: pages, golden files, what `fairlead new` writes. A test fails while it is stale, and names the source.
-	$(GO) test -count=1 -run $(COMPARE) ./internal/daemon ./internal/daemon/settings ./internal/docs ./internal/scaffold -generate
+	$(GO) test -count=1 -run $(COMPARE) ./internal/daemon ./internal/daemon/settings ./internal/docs ./internal/linkcheck ./internal/scaffold -generate
 	$(FIGURES)
 
 vuln: | need-go ## Known vulnerabilities in what our programs call. It asks vuln.go.dev, so it is not part of .ci/run.

@@ -73,6 +73,15 @@ type Options struct {
 	// A controller in Controllers may then have the same name and alias.
 	Without []string
 
+	// With lists controllers of Fairlead that are off by default. In this program, "*" in
+	// --controllers includes them. An example is node-ipam-controller, which the
+	// community's sample program runs by default.
+	With []string
+
+	// ClientNames has other client names for controllers of Fairlead, by the names of
+	// the controllers. See Controller.ClientName.
+	ClientNames map[string]string
+
 	// Controllers are the program's own controllers. They run beside Fairlead's.
 	Controllers []Controller
 
@@ -105,7 +114,7 @@ func NewCommand(o Options) *cobra.Command { return command.New(o.program()) }
 func (o Options) program() daemon.Options {
 	p := daemon.Options{
 		Name: o.Name, Version: o.Version, ProviderName: o.ProviderName, Defaults: o.Defaults, Classify: o.Classify,
-		Flags: o.Flags, Nodes: o.Nodes, Without: o.Without, Metrics: o.Metrics, Stopped: o.Stopped,
+		Flags: o.Flags, Nodes: o.Nodes, Without: o.Without, With: o.With, ClientNames: o.ClientNames, Metrics: o.Metrics, Stopped: o.Stopped,
 	}
 	if p.Name == "" {
 		p.Name = "cloud-controller-manager"

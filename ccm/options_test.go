@@ -24,7 +24,7 @@ func TestDaemonGetsEachOption(t *testing.T) {
 		Classify: provider.Classify,
 		Flags:    flags,
 		Nodes:    func(*corev1.Node) bool { return true },
-		Without:  []string{"route"},
+		Without:  []string{"route"}, With: []string{"nodeipam"}, ClientNames: map[string]string{"service": "acme"},
 		Controllers: []Controller{{
 			Name: "a", Alias: "b", ClientName: "c", OffByDefault: true, Flags: []string{"f"},
 			New: func(context.Context, ControllerDeps) (Runner, error) { return nil, Skip("not called") },

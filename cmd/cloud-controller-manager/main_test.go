@@ -217,7 +217,7 @@ func TestFirstAttempts(t *testing.T) {
 		"SchemeIsNone":             {[]string{linked, "--own-provider-id-schemes=hcloud://"}, `--own-provider-id-schemes: "hcloud://" is not the part of a provider ID before ://`},
 		"ThreeCIDRs":               {[]string{linked, "--controllers=route", "--cluster-cidr=10.0.0.0/8,fd00::/48,11.0.0.0/8"}, "--cluster-cidr has 3 CIDRs, and may have two at most"},
 		"AddressIsNoCIDR":          {[]string{linked, "--controllers=route", "--cluster-cidr=10.0.0.1"}, `--cluster-cidr: "10.0.0.1" is not a CIDR`},
-		"BackendsRemovedOn":        {[]string{linked, "--service-remove-backends-on=x"}, `--service-remove-backends-on: "x" is neither "taint" nor "deletion"`},
+		"BackendsRemovedOn":        {[]string{linked, "--service-remove-backends-on=x"}, `--service-remove-backends-on: "x" is none of "taint", "deletion" and condition:TYPE`},
 		"NoCipher":                 {[]string{linked, "--tls-cipher-suites=x"}, "--tls-cipher-suites: Cipher suite x not supported or doesn't exist"},
 		"NoTLSVersion":             {[]string{linked, "--tls-min-version=VersionTLS9"}, `--tls-min-version: unknown tls version "VersionTLS9"`},
 		"KeyMissing":               {[]string{linked, "--tls-cert-file=/dev/null"}, "--tls-cert-file and --tls-private-key-file must be set together"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-k8s/fairlead/internal/doctor"
 	"github.com/fairlead-k8s/fairlead/internal/explain"
+	"github.com/fairlead-k8s/fairlead/internal/linkcheck"
 	"github.com/fairlead-k8s/fairlead/internal/typo"
 	"github.com/fairlead-k8s/fairlead/internal/versions"
 )
@@ -22,6 +23,7 @@ Fairlead is a cloud-controller-manager. The daemon itself is
 another program: cloud-controller-manager, or the one that you build with your
 provider.`,
 		Example: `  fairlead new acme --module github.com/acme/acme-cloud-controller-manager
+  fairlead link-check .
   fairlead explain --waiting
   fairlead doctor
   fairlead completion bash`,
@@ -30,7 +32,7 @@ provider.`,
 		SilenceUsage:  true,
 	}
 	command.SetFlagErrorFunc(typo.FlagError)
-	command.AddCommand(newNew(v), doctor.New(), explain.New(explain.AllReasons()), newVersion())
+	command.AddCommand(newNew(v), doctor.New(), explain.New(explain.AllReasons()), linkcheck.New(wantOne), newVersion())
 	typo.Completion(command)
 	typo.Help(command)
 	return command

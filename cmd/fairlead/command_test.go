@@ -145,6 +145,8 @@ func TestFirstAttempts(t *testing.T) {
 		"doctor --kubeconfig=nope": {inspect.CannotLook, "--kubeconfig: stat nope: no such file or directory"},
 		"doctor --kubeconfig=kubeconfig --context=foo": {inspect.CannotLook, `--context: context "foo" does not exist in the kubeconfig file; kubectl config get-contexts lists the existing ones`},
 		"doctor --kubeconfig=kubeconfig --bundle=x":    {inspect.CannotLook, "the API server: Get "},
+		"link-check":                             {1, "want `fairlead link-check DIR`, got 0 arguments; --help says more"},
+		"link-check nowhere":                     {1, "DIR: open nowhere/go.mod: no such file or directory"},
 		"explain":                                {1, "want one object, such as node/worker-1, got 0; --waiting lists all that wait; --help says more"},
 		"explain node/a node/b":                  {1, "want one object, such as node/worker-1, got 2; --waiting lists all that wait; --help says more"},
 		"explain foo":                            {1, `"foo" is not node/NAME, service/NAMESPACE/NAME, route/CIDR, volume/NAME or request/NAME`},

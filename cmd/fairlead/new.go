@@ -63,7 +63,7 @@ before you publish the project:
 
   # In a checkout of Fairlead, with what was built there
   bin/fairlead new acme --module example.com/acme --dir ../acme --replace .`,
-		Args:              wantName,
+		Args:              wantOne,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(command *cobra.Command, args []string) error {
 			n.name = args[0]
@@ -87,7 +87,8 @@ before you publish the project:
 	return command
 }
 
-func wantName(command *cobra.Command, args []string) error {
+// wantOne is the cobra.PositionalArgs of a command with one argument.
+func wantOne(command *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("want `fairlead %s`, got %d arguments; --help says more", command.Use, len(args))
 	}

@@ -216,7 +216,7 @@ func TestRefusedServicesLeaveCallsAboutMany(t *testing.T) {
 					time.Sleep(recently)
 					_ = l.UpdateMany(t.Context(), all, nil)
 				}
-				if p := l.gateway.limiter.classes[0].failures.paused["namespace shop"]; p.times != 0 {
+				if p := l.gateway.limiter.classes[0].failures.paused["namespace shop"]; p.times > 0 {
 					t.Errorf("%d refused calls were not made up for by answers", p.times)
 				}
 				time.Sleep(lately)

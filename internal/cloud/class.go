@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -106,10 +107,14 @@ func (c *class) paused(by call, now time.Time) error {
 	if c.rate.perSecond > 0 || by.split { // Its objects were looked at one by one.
 		return nil
 	}
-	if wait := c.failures.wait(by.object(), now); wait > 0 {
-		return &Error{Call: by.method, Kind: Throttled, RetryAfter: wait, Err: errQuota}
+	if wait := c.failures.turn(by.object(), rand.Float64(), now); wait > 0 { //nolint:gosec // no secret
+		return pausedFor(by, wait)
 	}
 	return nil
+}
+
+func pausedFor(by call, wait time.Duration) *Error {
+	return &Error{Call: by.method, Kind: Throttled, RetryAfter: wait, Err: errQuota, unmade: true}
 }
 
 // failsAgain records that a call has failed once more for an object whose error may be its

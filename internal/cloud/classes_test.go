@@ -297,36 +297,49 @@ func failing(t *testing.T, fails func(made) bool, err error, f func(context.Cont
 }
 
 // If only the Services of one namespace are refused, these Services wait, and nobody else.
+// They use the quota, because a cluster may have no other Services.
 func TestTenantWhoseCallsAreRefusedWaitsAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := bucket(5, 5, 5)
-		calls := 0
-		g := gateway(t, vendor{balancer: balancer(func(_ context.Context, _ string, s *corev1.Service, _ []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
-			time.Sleep(30 * time.Millisecond)
-			if s.Namespace != "shop" {
-				return &corev1.LoadBalancerStatus{}, nil
-			}
-			if calls++; !q.take() {
-				return nil, httpError(429)
-			}
-			return &corev1.LoadBalancerStatus{}, nil
-		})}, Config{})
-		start := time.Now()
-		var group sync.WaitGroup
-		group.Go(func() { do(services(t.Context(), g, 50, inOneNamespace)) })
-		time.Sleep(3 * time.Second)
-		began := time.Now()
-		for n := range 5 {
-			s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: strconv.Itoa(n)}}
-			if _, err := g.LoadBalancers().Ensure(t.Context(), s, nil); err != nil {
-				t.Error(err)
-			}
-		}
-		took := time.Since(began)
-		group.Wait()
-		t.Logf("%d calls for 50 Services, %d refused, within %v; five of another namespace took %v", calls, q.throttled, time.Since(start), took)
-		if took > time.Second || q.throttled > 25 {
-			t.Errorf("five Services of another namespace took %v, want less than a second; %d calls were refused, want at most 25", took, q.throttled)
-		}
-	})
+	for name, row := range map[string]struct {
+		rate, burst float64
+		services    int
+		refused     int // at most
+		within      time.Duration
+	}{
+		"SmallQuota": {5, 5, 50, 25, 25 * time.Second},
+		"LargeQuota": {20, 20, 500, 50, 45 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				calls, q := 0, bucket(row.rate, row.burst, row.burst)
+				g := gateway(t, vendor{balancer: balancer(func(_ context.Context, _ string, s *corev1.Service, _ []*corev1.Node) (*corev1.LoadBalancerStatus, error) {
+					time.Sleep(30 * time.Millisecond)
+					if s.Namespace != "shop" {
+						return &corev1.LoadBalancerStatus{}, nil
+					}
+					if calls++; !q.take() {
+						return nil, httpError(429)
+					}
+					return &corev1.LoadBalancerStatus{}, nil
+				})}, Config{})
+				start := time.Now()
+				var group sync.WaitGroup
+				group.Go(func() { do(services(t.Context(), g, row.services, inOneNamespace)) })
+				time.Sleep(3 * time.Second)
+				began := time.Now()
+				for n := range 5 {
+					s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: strconv.Itoa(n)}}
+					if _, err := g.LoadBalancers().Ensure(t.Context(), s, nil); err != nil {
+						t.Error(err)
+					}
+				}
+				took := time.Since(began)
+				group.Wait()
+				t.Logf("%d calls, %d refused, within %v; five of another namespace took %v", calls, q.throttled, time.Since(start), took)
+				if took > time.Second || q.throttled > row.refused || time.Since(start) > row.within {
+					t.Errorf("five Services of another namespace took %v, want less than a second; %d calls were refused, want at most %d; it took %v, want at most %v",
+						took, q.throttled, row.refused, time.Since(start), row.within)
+				}
+			})
+		})
+	}
 }

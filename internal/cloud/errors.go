@@ -72,6 +72,8 @@ type Error struct {
 	// again after RetryAfter. The field parked means that the question waits in the
 	// gateway until the outage ends.
 	held, parked bool
+	// unmade means that the call was not made.
+	unmade bool
 	// each means that a call about several objects has returned an error for each of
 	// them. Those errors count, and this one does not.
 	each bool
@@ -116,6 +118,12 @@ func HeldFor(err error) time.Duration {
 		return e.RetryAfter
 	}
 	return 0
+}
+
+// WasNotMade reports whether err says that the gateway has not made the call.
+func WasNotMade(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.unmade
 }
 
 // IsUnderWay reports whether err is an error of this package with UnderWay set.

@@ -169,12 +169,18 @@ func (l *limiter) pauseOf(c call) time.Duration {
 	return max(of.rate.next.Sub(now), 0)
 }
 
-// paused returns the error of a call that is not made because calls for its tenant wait.
+// paused returns the error of an object that is left out of a call about many because calls
+// for its tenant wait. Unlike a call of its own, it takes no turn.
 func (l *limiter) paused(c call) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	return l.classOf(c, now).paused(c, now)
+	if of := l.classOf(c, now); of.rate.perSecond == 0 {
+		if wait := of.failures.wait(c.object(), now); wait > 0 {
+			return pausedFor(c, wait)
+		}
+	}
+	return nil
 }
 
 // answeredFor records that a call about many objects has answered about this one, too. How

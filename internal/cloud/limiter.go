@@ -218,12 +218,7 @@ func (l *limiter) record(c call, started time.Time, err error) (e effect) {
 	of := l.classOf(c, now)
 	of.used = now
 	m := meaningFor(c, err)
-	if of.hold.isOpen() && !started.Before(of.hold.probed) {
-		l.probes.underWay = false
-		if of.hold.probe(m) {
-			of.close(now)
-		}
-	}
+	l.probed(of, m, started, now)
 	switch m {
 	case answered:
 		l.answer(of, c, started, now)
@@ -249,6 +244,17 @@ func (l *limiter) record(c call, started time.Time, err error) (e effect) {
 	case saysNothing:
 	}
 	return e
+}
+
+// probed records how a call has ended, if it was a probe. The caller holds mu.
+func (l *limiter) probed(of *class, m meaning, started, now time.Time) {
+	if !of.hold.isOpen() || started.Before(of.hold.probed) {
+		return
+	}
+	l.probes.underWay = false
+	if of.hold.probe(m) {
+		of.close(now)
+	}
 }
 
 // answer records an answer of the cloud. The caller holds mu.

@@ -175,6 +175,9 @@ func do(all ...work) map[string]time.Duration {
 						return
 					}
 					wait := HeldFor(err)
+					if w.method == "EnsureLoadBalancer" {
+						wait = RetryAfter(err)
+					}
 					if wait == 0 {
 						wait = min(w.first<<min(failures, 10), w.longest)
 						failures++

@@ -19,8 +19,13 @@ type failures struct {
 // calls, and those of nobody else.
 type paused struct {
 	until, refused time.Time // refused is when it last was
-	times          int       // how many more calls were refused than answered
+	times          int       // how many more calls were refused than answered; below 0: the answers since
+	waiting        int       // grows with each call that is not made, and is halved when one is
 }
+
+// gap is the time between the beginnings of two calls. It shrinks with the answers, because
+// all objects of the class may have the same tenant, and the quota may allow more.
+func (p paused) gap() time.Duration { return slow * few / time.Duration(few+max(-p.times, 0)) }
 
 type failed struct {
 	first, last time.Time // zero first: no call has failed, but one was held back
@@ -66,15 +71,28 @@ func (f *failures) since(after time.Time, says ...meaning) []string {
 	return all
 }
 
-// wait returns how long a call for the tenant has to wait. For a minute after a refusal,
-// calls for the tenant do not begin together.
+// wait returns how long a call for the tenant has to wait, without counting it.
 func (f *failures) wait(tenant string, now time.Time) time.Duration {
-	p := f.paused[tenant]
-	wait := p.until.Sub(now)
-	if wait <= 0 && now.Sub(p.refused) < lately {
-		p.until = now.Add(slow)
-		f.paused[tenant] = p
+	return max(f.paused[tenant].until.Sub(now), 0)
+}
+
+// turn returns how long a call for the tenant has to wait; 0 means that it begins. For a
+// minute after a refusal, calls for the tenant do not begin together, and those that have
+// to wait are spread by luck, a number from 0 to 1.
+func (f *failures) turn(tenant string, luck float64, now time.Time) time.Duration {
+	wait := f.wait(tenant, now)
+	p, ok := f.paused[tenant]
+	switch {
+	case !ok:
+		return 0
+	case wait > 0:
+		wait += time.Duration(luck * float64(min(time.Duration(p.waiting)*p.gap(), recently)))
+		p.waiting++
+	case now.Sub(p.refused) < lately:
+		p.until = now.Add(p.gap())
+		p.waiting /= 2
 	}
+	f.paused[tenant] = p
 	return wait
 }
 
@@ -83,8 +101,12 @@ func (f *failures) pause(tenant string, after time.Duration, now time.Time) {
 	if f.paused == nil || len(f.paused) >= maxObjects {
 		f.paused = map[string]paused{}
 	}
-	times := f.paused[tenant].times
-	f.paused[tenant] = paused{now.Add(min(max(after, moment<<min(times, few)), recently)), now, times + 1}
+	p := f.paused[tenant]
+	if now.Sub(p.refused) >= moment { // Otherwise the call probably began before the last refusal.
+		p.times = max(p.times, 0) + 1
+	}
+	p.until, p.refused = now.Add(min(max(after, moment<<min(max(p.times-1, 0), few)), recently)), now
+	f.paused[tenant] = p
 }
 
 // answer records an answer about the object.
@@ -96,7 +118,7 @@ func (f *failures) answer(object string, now time.Time) {
 	case now.Sub(p.refused) >= lately:
 		delete(f.paused, object)
 	default:
-		p.times = max(p.times-1, 0)
+		p.times = max(p.times-1, -mostSamples)
 		f.paused[object] = p
 	}
 }

@@ -95,8 +95,8 @@ func TestOnlyTheFirstFailureOfAnObjectCounts(t *testing.T) {
 
 func TestTenantWaitsAfterItsRefusals(t *testing.T) {
 	refuse := func(f *failures, times int) {
-		for range times {
-			f.pause("a", 0, at(0))
+		for n := range times {
+			f.pause("a", 0, at(float64(n-times+1)))
 		}
 	}
 	for _, tt := range []struct {
@@ -109,15 +109,38 @@ func TestTenantWaitsAfterItsRefusals(t *testing.T) {
 		{"Refused", func(f *failures) { refuse(f, 1) }, 0, 1},
 		{"AnotherTenantIsRefused", func(f *failures) { f.pause("b", 0, at(0)) }, 0, 0},
 		{"RefusedThreeTimes", func(f *failures) { refuse(f, 3) }, 0, 4},
+		{"RefusedTogether", func(f *failures) { refuse(f, 1); f.pause("a", 0, at(0.5)) }, 0.5, 1},
 		{"RefusedOften", func(f *failures) { refuse(f, 20) }, 0, 8},
 		{"CloudNamesThePause", func(f *failures) { f.pause("a", 5*time.Second, at(0)) }, 0, 5},
 		{"CloudNamesALongPause", func(f *failures) { f.pause("a", time.Hour, at(0)) }, 0, 10},
 		{"AnswerToAnEarlierCallEndsNoPause", func(f *failures) { refuse(f, 1); f.answer("a", at(0.5)) }, 0.5, 0.5},
 		{"AnswerMakesUpForARefusal", func(f *failures) { refuse(f, 3); f.answer("a", at(5)); f.pause("a", 0, at(6)) }, 6, 4},
 		{"AfterThePause", func(f *failures) { refuse(f, 1) }, 1, 0},
-		{"TogetherWithAnotherCallAfterThePause", func(f *failures) { refuse(f, 1); f.wait("a", at(1)) }, 1, 0.25},
-		{"AfterAnotherCall", func(f *failures) { refuse(f, 1); f.wait("a", at(1)) }, 1.25, 0},
-		{"TogetherAMinuteLater", func(f *failures) { refuse(f, 1); f.wait("a", at(60)) }, 60, 0},
+		{"TogetherWithAnotherCallAfterThePause", func(f *failures) { refuse(f, 1); f.turn("a", 1, at(1)) }, 1, 0.25},
+		{"AfterAnotherCall", func(f *failures) { refuse(f, 1); f.turn("a", 1, at(1)) }, 1.25, 0},
+		{"TogetherAMinuteLater", func(f *failures) { refuse(f, 1); f.turn("a", 1, at(60)) }, 60, 0},
+		{"CallsThatWaitAreSpread", func(f *failures) {
+			refuse(f, 1)
+			for range 4 {
+				f.turn("a", 1, at(0))
+			}
+		}, 0, 1 + 4*0.25},
+		{"AnObjectOfACallAboutManyTakesNoTurn", func(f *failures) { refuse(f, 1); f.wait("a", at(1)) }, 1, 0},
+		{"FasterWithEachAnswer", func(f *failures) {
+			refuse(f, 1)
+			for range 1 + few {
+				f.answer("a", at(1))
+			}
+			f.turn("a", 1, at(1))
+		}, 1, 0.125},
+		{"SlowAgainAfterARefusal", func(f *failures) {
+			refuse(f, 1)
+			for range 1 + 6 {
+				f.answer("a", at(1))
+			}
+			f.pause("a", 0, at(2))
+			f.turn("a", 1, at(3))
+		}, 3, 0.25},
 		{"RefusedAgainAfterAnAnswerAMinuteLater", func(f *failures) { refuse(f, 9); f.answer("a", at(60)); f.pause("a", 0, at(61)) }, 61, 1},
 		{"TooManyTenantsAreForgottenTogether", func(f *failures) {
 			refuse(f, 1)
@@ -128,7 +151,7 @@ func TestTenantWaitsAfterItsRefusals(t *testing.T) {
 	} {
 		var f failures
 		tt.do(&f)
-		if got := max(f.wait("a", at(tt.at)), 0).Seconds(); got != tt.want {
+		if got := max(f.turn("a", 1, at(tt.at)), 0).Seconds(); got != tt.want {
 			t.Errorf("%s: waits %v s, want %v s", tt.name, got, tt.want)
 		}
 	}

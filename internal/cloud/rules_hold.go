@@ -49,7 +49,7 @@ func (h *hold) heldBack(c call, again time.Duration) *Error {
 	if h.err != nil && c.tenant == "" {
 		err = fmt.Errorf("%w: %w", err, h.err)
 	}
-	return &Error{Call: c.method, Kind: h.kind, RetryAfter: again, Err: err, held: true}
+	return &Error{Call: c.method, Kind: h.kind, RetryAfter: again, Err: err, held: true, unmade: true}
 }
 
 var (

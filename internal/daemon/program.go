@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -38,6 +40,8 @@ type Options struct {
 	Flags        cliflag.NamedFlagSets
 	Nodes        func(node *corev1.Node) bool
 	Without      []string
+	With         []string
+	ClientNames  map[string]string
 	Controllers  []Controller
 	Webhooks     []Webhook
 	Metrics      []prometheus.Gatherer
@@ -99,6 +103,7 @@ func New(o Options) *Program { return newProgram(o, ours()) }
 func newProgram(o Options, ours table) *Program {
 	p := &Program{Options: o, ours: ours}
 	for _, r := range ours {
+		r = o.changed(r)
 		if !slices.ContainsFunc(o.Without, r.called) && !r.yieldsTo(o.Controllers) {
 			p.controllers = append(p.controllers, r)
 		}
@@ -128,6 +133,17 @@ func newProgram(o Options, ours table) *Program {
 		Webhooks:    webhooks,
 	})
 	return p
+}
+
+// changed returns a controller of Fairlead as the program wants it.
+func (o Options) changed(r registration) registration {
+	r.OffByDefault = r.OffByDefault && !slices.ContainsFunc(o.With, r.called)
+	for name, client := range o.ClientNames {
+		if r.called(name) {
+			r.ClientName = client
+		}
+	}
+	return r
 }
 
 // Spectator makes a process that only reads. What the process and its provider would
@@ -221,9 +237,19 @@ func (p *Program) wrong(settings []error) error {
 
 func (p *Program) controllerErrors() []error {
 	errs := p.clashes()
-	for _, name := range p.Options.Without {
-		if !slices.ContainsFunc(p.ours, func(r registration) bool { return r.called(name) }) {
-			errs = append(errs, fmt.Errorf("Options.Without names %q, but Fairlead has no such controller; it has %s", name, p.ours))
+	for _, option := range []struct {
+		name  string
+		names []string
+	}{{"Without", p.Options.Without}, {"With", p.Options.With}, {"ClientNames", slices.Sorted(maps.Keys(p.Options.ClientNames))}} {
+		for _, name := range option.names {
+			if !slices.ContainsFunc(p.ours, func(r registration) bool { return r.called(name) }) {
+				errs = append(errs, fmt.Errorf("Options.%s names %q, but Fairlead has no such controller; it has %s", option.name, name, p.ours))
+			}
+		}
+	}
+	for name, client := range p.Options.ClientNames {
+		if len(validation.NameIsDNSSubdomain(client, false)) > 0 {
+			errs = append(errs, fmt.Errorf("Options.ClientNames: %q of %s cannot be the name of a service account", client, name))
 		}
 	}
 	for _, c := range p.Options.Controllers {

@@ -90,6 +90,9 @@ func TestWrongPrograms(t *testing.T) {
 		{"AliasIsOurs", programOf(Controller{Name: "acme-a", Alias: "service"}), `the program's controller "acme-a" is called "service" as Fairlead's own service-lb-controller is; `},
 		{"WithoutAnUnknownOne", Options{Name: "x", Without: []string{"services"}}, `Options.Without names "services", but Fairlead has no such controller; ` +
 			`it has cloud-node-controller, cloud-node-lifecycle-controller, service-lb-controller, node-route-controller`},
+		{"WithAnUnknownOne", Options{Name: "x", With: []string{"ipam"}}, `Options.With names "ipam", but Fairlead has no such controller; `},
+		{"ClientNameOfAnUnknownOne", Options{Name: "x", ClientNames: map[string]string{"ipam": "acme"}}, `Options.ClientNames names "ipam", but Fairlead has no such controller; `},
+		{"ClientNameThatNoServiceAccountHas", Options{Name: "x", ClientNames: map[string]string{"service": "Acme!"}}, `Options.ClientNames: "Acme!" of service cannot be the name of a service account`},
 		{"DefaultOfNoFlag", Options{Name: "x", Defaults: map[string]string{"nope": "1"}}, "the program has a default for --nope, and there is no such flag"},
 		{"DefaultOfAnotherType", Options{Name: "x", Defaults: map[string]string{"leader-elect": "often"}}, "the program's default of --leader-elect: "},
 		{"Twice", programOf(Controller{Name: "acme-a"}, Controller{Name: "acme-a"}), `the program has two controllers that are called "acme-a"`},
@@ -109,6 +112,22 @@ func TestWrongPrograms(t *testing.T) {
 				t.Errorf("got %v, want %s", err, tc.want)
 			}
 		})
+	}
+}
+
+func TestProgramChangesControllersOfOurs(t *testing.T) {
+	o := newProgram(Options{Name: "x", With: []string{"nodeipam"}, ClientNames: map[string]string{"service": "acme", "node-route-controller": "acme-routes"}}, ours())
+	parse(t, o, "--controllers=*,-cloud-node")
+	if err := o.Validate(); err != nil {
+		t.Error(err)
+	}
+	var got []string
+	for _, r := range o.enabled() {
+		got = append(got, r.Name+" "+r.ClientName)
+	}
+	want := []string{"cloud-node-lifecycle-controller node-controller", "service-lb-controller acme", "node-route-controller acme-routes", "node-ipam-controller node-controller"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

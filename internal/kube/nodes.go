@@ -80,6 +80,8 @@ type NodeStatusPatch struct {
 	Addresses []corev1.NodeAddress
 	// Condition, if not nil, replaces the condition of the same type.
 	Condition *corev1.NodeCondition
+	// Without, if not empty, is the type of a condition to remove.
+	Without corev1.NodeConditionType
 }
 
 // Cached returns the Node from the informer. If our own last write has not reached the
@@ -244,8 +246,15 @@ func (p NodeStatusPatch) body() object {
 		}
 		status["addresses"] = append(list, object{"$patch": "replace"})
 	}
+	var conditions []any
 	if p.Condition != nil {
-		status["conditions"] = []any{p.Condition}
+		conditions = append(conditions, p.Condition)
+	}
+	if p.Without != "" {
+		conditions = append(conditions, object{"$patch": "delete", "type": p.Without})
+	}
+	if conditions != nil {
+		status["conditions"] = conditions
 	}
 	return object{"metadata": object{"uid": p.UID}, "status": status}
 }

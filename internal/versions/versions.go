@@ -9,8 +9,8 @@
 // warning to standard error when it is initialised. It imports only the standard
 // library, so that Go initialises it before any package of Kubernetes.
 //
-// cmd/fairlead, cmd/simcloud, and internal/daemon with its settings import this
-// package.
+// cmd/fairlead, cmd/simcloud, internal/linkcheck, and internal/daemon with its settings
+// import this package.
 package versions
 
 import (
@@ -45,11 +45,11 @@ func Linked() []Behind {
 	if !ok {
 		return nil
 	}
-	return of(info.Deps)
+	return Among(info.Deps)
 }
 
-// of returns the modules that are too old, in the given order.
-func of(modules []*debug.Module) []Behind {
+// Among returns those of the modules that are too old, in the given order.
+func Among(modules []*debug.Module) []Behind {
 	newest, needed := 0, ""
 	for _, m := range modules {
 		if minor := minorOf(m); minor > newest {
@@ -73,6 +73,10 @@ func of(modules []*debug.Module) []Behind {
 // v0.37.2 of the other modules.
 const kubernetes = "k8s.io/kubernetes"
 
+// firstMinor is the first release whose modules had versions of their own. What has a
+// lower number, such as klog v0.1.0, does not belong to a release.
+const firstMinor = 15
+
 // minorOf returns the minor version of the Kubernetes release to which a module
 // belongs. It returns 0 if the module does not belong to Kubernetes, if a folder
 // replaces it, or if its version is not a release.
@@ -91,7 +95,7 @@ func minorOf(m *debug.Module) int {
 	}
 	text, _, _ := strings.Cut(rest, ".")
 	minor, err := strconv.Atoi(text)
-	if err != nil {
+	if err != nil || minor < firstMinor {
 		return 0
 	}
 	return minor

@@ -50,12 +50,12 @@ func TestModulesThatAreBehind(t *testing.T) {
 		{"ReplacedByAFolder", "k8s.io/api@v0.37.1 k8s.io/apiserver@v0.34.0=>", "[]"},
 		{
 			"OtherModulesHaveOtherNumbers",
-			"k8s.io/api@v0.37.1 k8s.io/klog/v2@v2.140.0 k8s.io/utils@v0.0.0-20260626114624-be93311217bd k8s.io/kube-openapi@v0.0.0-20260721132016-d427ff9ee9ad k8s.io/cloud-provider-aws@v1.34.3 k8s.io/cloud-provider-gcp/providers@v0.28.2 sigs.k8s.io/yaml@v1.6.0",
+			"k8s.io/api@v0.37.1 k8s.io/klog@v0.1.0 k8s.io/klog/v2@v2.140.0 k8s.io/utils@v0.0.0-20260626114624-be93311217bd k8s.io/kube-openapi@v0.0.0-20260721132016-d427ff9ee9ad k8s.io/cloud-provider-aws@v1.34.3 k8s.io/cloud-provider-gcp/providers@v0.28.2 sigs.k8s.io/yaml@v1.6.0",
 			"[]",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, fmt.Sprint(of(modules(tc.modules)))); diff != "" {
+			if diff := cmp.Diff(tc.want, fmt.Sprint(Among(modules(tc.modules)))); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

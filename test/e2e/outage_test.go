@@ -78,7 +78,7 @@ func TestOutageIsOutlived(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes more than a minute")
 	}
-	const times, outage = 3, 20 * time.Second
+	const times, outage = 3, time.Minute
 	s := lbservice.New(t, onOwn(t), 2)
 	leader := replicas.New(t, s.Bed, s.Cloud, daemon.Setup{Lease: daemon.LeaseName, Flags: []string{"--leader-elect-recovery-timeout=5m"}})
 	name := s.Balanced(t, "stays")

@@ -21,6 +21,7 @@ func main() {
 	ccm.MainWith(ccm.Options{
 		Name:         "azure-cloud-controller-manager",
 		ProviderName: "azure",
+		With:         []string{"node-ipam-controller"}, // The vendor's manifest has --controllers=* and --allocate-node-cidrs.
 		// The provider does not register itself, and uses a client of the cluster
 		// before Initialize is called.
 		Provider: func(_ context.Context, d ccm.ProviderDeps) (cloudprovider.Interface, error) {

@@ -8,8 +8,8 @@ import corev1 "k8s.io/api/core/v1"
 // Conditions on a Node.
 const (
 	// NodeInitialized is the condition that shows why a Node waits. It is False on a
-	// Node that has waited for more than a minute to be initialised. It becomes True when
-	// the Node is initialised.
+	// Node that has waited for more than a minute to be initialised. When the Node is
+	// initialised, it is removed or, with --node-condition=always, becomes True.
 	NodeInitialized corev1.NodeConditionType = "CloudInitialized"
 	// InstanceUnfound is True on a Node whose kubelet reports while the cloud says that
 	// there is no instance. It becomes False when the cloud knows the instance again.

@@ -56,8 +56,8 @@ type patcher interface {
 // patch writes the status first, and then the rest in one PATCH. The order matters: a
 // Node must not be released before it has its addresses (promise S6).
 func (w writes) patch(ctx context.Context, nodes patcher, node *corev1.Node) error {
-	if w.addresses != nil || w.condition != nil {
-		status := kube.NodeStatusPatch{UID: node.UID, Addresses: w.addresses, Condition: w.condition}
+	if w.addresses != nil || w.condition != nil || w.without != "" {
+		status := kube.NodeStatusPatch{UID: node.UID, Addresses: w.addresses, Condition: w.condition, Without: w.without}
 		if _, err := nodes.PatchStatus(ctx, node.Name, status); err != nil {
 			return err
 		}

@@ -111,7 +111,7 @@ type Config struct {
 	MarkIdentity bool
 	// AlwaysShow makes each Node show the condition ConditionInitialized once it is
 	// initialised. If AlwaysShow is false, only Nodes that have waited for a minute
-	// show it.
+	// show it, until they are initialised.
 	AlwaysShow bool
 	// Claim says which Nodes belong to this daemon.
 	Claim ownership.Claim

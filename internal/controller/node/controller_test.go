@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	cloudprovider "k8s.io/cloud-provider"
@@ -33,7 +34,10 @@ import (
 	"github.com/fairlead-k8s/fairlead/simulator"
 )
 
-func TestMain(m *testing.M) { testlog.Run(m) }
+func TestMain(m *testing.M) {
+	watch.DefaultChanSize = 10_000 // On a busy machine, the fake API server writes faster than an informer reads.
+	testlog.Run(m)
+}
 
 // life has a cluster, a simulated cloud, and a controller that uses both.
 type life struct {

@@ -38,8 +38,8 @@ type observed struct {
 	strictIDs bool
 	// marks means that this controller labels the Nodes whose provider IDs it writes.
 	marks bool
-	// always means that each initialised Node shows the condition ConditionInitialized,
-	// even if it has never shown that it waits.
+	// always means that each initialised Node shows the condition ConditionInitialized.
+	// Otherwise, only Nodes that wait show it.
 	always bool
 	claim  ownership.Claim
 }
@@ -111,10 +111,10 @@ type memory struct {
 	// said is the last key that aboutOwner returned.
 	said string
 	// released means that this process has initialised the Node, and might still have
-	// to write the condition. shownAt is the time at which the condition was last set
-	// to True.
+	// to write the condition. endedAt is the time at which the condition was last set to
+	// True or removed.
 	released bool
-	shownAt  time.Time
+	endedAt  time.Time
 	// twinsAt is the time at which labels were last written because of their twins.
 	twinsAt time.Time
 }
@@ -122,7 +122,7 @@ type memory struct {
 // afterWait returns the part of the memory that remains when the Node does not wait.
 // The allowance for questions remains, because a kubelet can make its Node wait again.
 func (m memory) afterWait() memory {
-	return memory{uid: m.uid, questions: m.questions, shownAt: m.shownAt, twinsAt: m.twinsAt}
+	return memory{uid: m.uid, questions: m.questions, endedAt: m.endedAt, twinsAt: m.twinsAt}
 }
 
 // action is the next thing that a pass does.
@@ -156,8 +156,10 @@ type writes struct {
 	addresses []corev1.NodeAddress
 	// condition replaces the condition of the same type; nil changes nothing.
 	condition *corev1.NodeCondition
-	change    change
-	events    []message.Event
+	// without is the type of the condition to remove; "" removes none.
+	without corev1.NodeConditionType
+	change  change
+	events  []message.Event
 }
 
 // change has the writes outside the status. A field that has the zero value changes

@@ -18,9 +18,8 @@ import (
 )
 
 // ConditionInitialized is the condition that shows why a Node waits. It is False on a
-// Node that has waited for more than a minute to be initialised. It becomes True when
-// the Node is initialised. A Node that was initialised within a minute gets the
-// condition only if Config.AlwaysShow is set.
+// Node that has waited for more than a minute to be initialised. When the Node is
+// initialised, it is removed or, if Config.AlwaysShow is set, becomes True.
 const ConditionInitialized = mark.NodeInitialized
 
 // ConditionUnfound is the condition that shows that the cloud does not know the instance
@@ -105,7 +104,7 @@ var (
 var (
 	initialized = message.Reason{
 		Name: "Initialized", On: "Node", Condition: string(ConditionInitialized),
-		When: "The Node is initialised. This is shown only if the Node waited for more than a minute, or if --node-condition=always is set.",
+		When: "The Node is initialised. This is shown only if --node-condition=always is set.",
 	}
 	providerIDMismatch = message.Reason{
 		Name: "ProviderIDMismatch", On: "Node", Condition: string(ConditionInitialized),

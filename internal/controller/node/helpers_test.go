@@ -115,7 +115,7 @@ type outcome struct {
 	Do          action
 	Why         string
 	Addresses   []corev1.NodeAddress
-	Condition   string // status, reason
+	Condition   string // status, reason, or that it is removed
 	ProviderID  string
 	Labels      map[string]*string
 	Annotations map[string]*string
@@ -130,6 +130,9 @@ func outcomeOf(p plan) outcome {
 	}
 	if p.condition != nil {
 		got.Condition = string(p.condition.Status) + " " + p.condition.Reason
+	}
+	if p.without != "" {
+		got.Condition += "removed"
 	}
 	if p.change.taints != nil {
 		got.Taints = *p.change.taints

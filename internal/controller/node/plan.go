@@ -107,6 +107,9 @@ func (w writes) list(o observed) []string {
 	if w.condition != nil {
 		all = append(all, step.Condition(w.condition.Type, w.condition.Status, w.condition.Reason))
 	}
+	if w.without != "" {
+		all = append(all, step.NoCondition(w.without))
+	}
 	if w.change.providerID != "" {
 		all = append(all, "provider ID: "+w.change.providerID)
 	}

@@ -472,9 +472,18 @@ func TestConditionOfEachNodeIsOneWrite(t *testing.T) {
 		q = beginQuirky(t, always, nil, initialized)
 		q.expectWrites("from before the flag was set", 1)
 		q.stop()
-		q = beginQuirky(t, Config{}, nil, fresh())
-		q.expectWrites("without the flag", 2)
+		initialized.Status.Conditions = []corev1.NodeCondition{{Type: ConditionInitialized, Status: corev1.ConditionTrue}}
+		q = beginQuirky(t, Config{}, nil, initialized)
+		q.expectWrites("from before the flag was taken away", 1)
 		q.stop()
+		for name, n := range map[string]*corev1.Node{"without the flag": fresh(), "without the flag, after a wait": fresh(shows(corev1.ConditionFalse, "CloudDenied", "", noon))} {
+			q = beginQuirky(t, Config{}, nil, n)
+			q.expectWrites(name, 2)
+			if c := nodefact.Condition(q.node("n1"), ConditionInitialized); c != nil {
+				t.Errorf("%s: condition %+v", name, c)
+			}
+			q.stop()
+		}
 	})
 }
 

@@ -86,6 +86,11 @@ func initialize(o observed) plan {
 	p.events = append([]message.Event{hasSynced()}, notices...)
 	_, p.memory.notices = newNotices(notices, "") // The first update does not repeat them.
 	p.memory.released = o.always                  // The condition comes after the removal of the taint.
+	// A write of the status is due anyway. If the release is refused, the addresses are
+	// written already at the next attempt, and the condition stays meanwhile.
+	if p.addresses != nil && !o.always && nodefact.Condition(o.node, ConditionInitialized) != nil {
+		p.without, p.memory.endedAt = ConditionInitialized, o.now
+	}
 	return p
 }
 
@@ -104,7 +109,9 @@ func released(o observed) change {
 	}
 	maps.Copy(c.labels, differing(o.node.Labels, sizeLabels(i)))
 	maps.Copy(c.labels, differing(o.node.Labels, placeLabels(i)))
-	extra, record := additionalLabels(o.node, i.labels, o.policy)
+	policy := o.policy
+	policy.Overwrite = false
+	extra, record := additionalLabels(o.node, i.labels, policy)
 	maps.Copy(c.labels, extra)
 	if o.policy.Additional {
 		c.annotations = recordOf(record, o.node)

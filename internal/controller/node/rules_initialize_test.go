@@ -138,7 +138,7 @@ func TestDecideInitialisation(t *testing.T) {
 			}),
 		},
 		{
-			name: "AdditionalLabelsAreRecordedWhereTheyFollow", node: fresh(), policy: follows, answer: machine(with(map[string]string{"a": "1", "keep": "cloud"})),
+			name: "AdditionalLabelsAreRecordedWhereTheyFollow", node: fresh(), policy: LabelPolicy{Type: true, Additional: true, Overwrite: true}, answer: machine(with(map[string]string{"a": "1", "keep": "cloud"})),
 			want: released(func(o *outcome) {
 				o.Labels["a"] = new("1")
 				o.Annotations = map[string]*string{AnnotationLabels: new(`{"a":"1"}`)}

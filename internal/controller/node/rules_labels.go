@@ -30,6 +30,9 @@ type LabelPolicy struct {
 	// (removeAfter) have left it out. Only labels that were set from the cloud are
 	// removed. Without Remove, no label is removed.
 	Remove bool
+	// Overwrite means that the provider's value of an additional label counts for more
+	// than one that somebody else has set after the initialisation.
+	Overwrite bool
 }
 
 // removeAfter is the number of answers in a row without a label after which the label
@@ -111,7 +114,7 @@ func additionalLabels(node *corev1.Node, offered map[string]string, policy Label
 		case reserved.MatchString(key), isInvalidLabel(key, value):
 			// The label stays in the record, so that it is updated once the cloud's
 			// value is valid.
-		case !exists, mine && current != value:
+		case !exists, (mine || policy.Overwrite) && current != value:
 			labels[key] = &value
 			record[key] = value
 		case current == value:

@@ -23,6 +23,7 @@ func TestAdditionalLabels(t *testing.T) {
 		{"MissingLabelIsSetAndRecorded", nil, nil, map[string]string{"a": "1"}, follows, map[string]*string{"a": new("1")}, new(`{"a":"1"}`)},
 		{"EqualLabelWithoutRecordIsAdopted", map[string]string{"a": "1"}, nil, map[string]string{"a": "1"}, follows, nil, new(`{"a":"1"}`)},
 		{"DifferingLabelWithoutRecordIsTheUsers", map[string]string{"a": "2"}, nil, map[string]string{"a": "1"}, follows, nil, nil},
+		{"DifferingLabelIsOverwritten", map[string]string{"a": "2"}, nil, map[string]string{"a": "1"}, LabelPolicy{Additional: true, Overwrite: true}, map[string]*string{"a": new("1")}, new(`{"a":"1"}`)},
 		{"RecordedLabelFollows", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{"a": "2"}, follows, map[string]*string{"a": new("2")}, new(`{"a":"2"}`)},
 		{"EditedLabelBecomesTheUsers", map[string]string{"a": "mine"}, record(`{"a":"1"}`), map[string]string{"a": "2"}, follows, nil, new("")},
 		{"LabelThatIsNoLongerOfferedStays", map[string]string{"a": "1"}, record(`{"a":"1"}`), map[string]string{}, follows, nil, nil},

@@ -21,18 +21,14 @@ func follow(o observed) plan {
 	p.memory.notices, p.memory.missing = o.memory.notices, o.memory.missing
 	p.memory.absences, p.memory.absentSince, p.memory.unfound = o.memory.absences, o.memory.absentSince, o.memory.unfound
 	p.memory.withoutIP, p.memory.withoutIPSince = o.memory.withoutIP, o.memory.withoutIPSince
-	if p.condition = recovered(o); p.condition != nil {
-		p.memory.shownAt = o.now
-	} else if isShownOtherwise(o) {
-		p.after = o.untilPutBack()
-	}
+	endOfWait(o, &p)
 	followTwins(o, &p)
 	if o.answer.given == described {
 		p.memory.withoutIP, p.memory.withoutIPSince = 0, time.Time{}
 		followInstance(o, &p)
 	}
 	followPresence(o, &p)
-	if p.addresses != nil || p.condition != nil || !p.change.empty() {
+	if p.addresses != nil || p.condition != nil || p.without != "" || !p.change.empty() {
 		p.do, p.why = update, difference(p)
 	}
 	return p
@@ -196,7 +192,7 @@ func difference(p plan) string {
 	}{
 		{"addresses", p.addresses != nil},
 		{"labels", len(p.change.labels)+len(p.change.annotations) > 0},
-		{"condition", p.condition != nil},
+		{"condition", p.condition != nil || p.without != ""},
 	} {
 		if part.differs {
 			parts = append(parts, part.what)

@@ -116,14 +116,14 @@ func TestDecideFollowing(t *testing.T) {
 			memory: memory{uid: "u1", notices: "CloudUpdateFailed: WriteRejected"}, want: outcome{Do: wait, Why: "because of that"},
 		},
 		{
-			name: "ConditionOfAWaitThatIsOverTurnsTrue", node: settled(shows(corev1.ConditionFalse, "CloudDenied", "because", noon)),
-			want: updates("condition", func(o *outcome) { o.Condition = "True Initialized" }),
+			name: "ConditionOfAWaitThatIsOverIsRemoved", node: settled(shows(corev1.ConditionFalse, "CloudDenied", "because", noon)),
+			want: updates("condition", func(o *outcome) { o.Condition = "removed" }),
 		},
-		{name: "ConditionThatIsTrueStays", node: settled(shows(corev1.ConditionTrue, "Initialized", "", noon)), want: calm},
+		{name: "ConditionThatIsTrueStaysUntilTheCloudHasAnswered", node: settled(shows(corev1.ConditionTrue, "Initialized", "", noon)), want: calm},
 		{
 			name: "DifferencesAreNamedTogether", node: settled(label(corev1.LabelFailureDomainBetaZone, "z9"), shows(corev1.ConditionFalse, "X", "", noon)),
 			want: updates("labels and condition", func(o *outcome) {
-				o.Labels, o.Condition = map[string]*string{corev1.LabelTopologyZone: new("z9")}, "True Initialized"
+				o.Labels, o.Condition = map[string]*string{corev1.LabelTopologyZone: new("z9")}, "removed"
 			}),
 		},
 	})

@@ -39,7 +39,7 @@ func waits(o observed, r message.Cause) plan {
 	}
 	if want := (showing.Condition{Type: ConditionInitialized, Status: corev1.ConditionFalse, Cause: r}); isDue(o, p.memory, shown) && want.IsDue(o.now, shown) {
 		p.condition = want.At(o.now, shown)
-		p.memory.shownAt = time.Time{}
+		p.memory.endedAt = time.Time{}
 	}
 	return p
 }
@@ -129,34 +129,30 @@ func isDue(o observed, m memory, shown *corev1.NodeCondition) bool {
 	return shown != nil || o.now.Sub(m.waitsSince) >= showing.After
 }
 
-// recovered returns the condition to write on a Node that does not wait, or nil if no
-// write is needed. A Node without the condition gets it only if all Nodes have to show
-// the condition.
-func recovered(o observed) *corev1.NodeCondition {
+// endOfWait adds to the plan for a Node that does not wait what has to be written about
+// the condition. The Node either shows that it is initialised or has no condition.
+func endOfWait(o observed, p *plan) {
 	shown := nodefact.Condition(o.node, ConditionInitialized)
-	if shown == nil && !isToShow(o) || shown != nil && shown.Status == corev1.ConditionTrue || o.untilPutBack() > 0 {
-		return nil
+	isTrue := shown != nil && shown.Status == corev1.ConditionTrue
+	pause := o.memory.endedAt.Add(showing.PutBackAfter).Sub(o.now)
+	switch {
+	case shown == nil && !o.always, isTrue && o.always, (shown == nil || isTrue) && !isOfThisCloud(o):
+	case pause > 0: // Somebody else, perhaps a kubelet, might change it again and again.
+		if shown != nil {
+			p.after = pause
+		}
+	case o.always:
+		p.condition = showing.Condition{Type: ConditionInitialized, Status: corev1.ConditionTrue, Cause: isInitialized()}.At(o.now, shown)
+		p.memory.endedAt = o.now
+	default:
+		p.without, p.memory.endedAt = ConditionInitialized, o.now
 	}
-	return showing.Condition{Type: ConditionInitialized, Status: corev1.ConditionTrue, Cause: isInitialized()}.At(o.now, shown)
 }
 
-// isToShow reports whether a Node without the condition should get it. The Node must be
-// known to belong to this cloud: this process has initialised it, or the cloud has just
-// described it.
-func isToShow(o observed) bool {
+// isOfThisCloud reports whether an initialised Node is known to belong to this cloud:
+// this process has initialised it, or the cloud has just described it. Without a wait,
+// the condition belongs to the daemon of the Node's cloud.
+func isOfThisCloud(o observed) bool {
 	isDescribed := o.answer.given == described && !isOther(o) && isKnown(o.node, o.answer.instance)
-	return o.always && (o.memory.released || isDescribed)
-}
-
-// isShownOtherwise reports whether the Node shows that it waits, although it does not.
-func isShownOtherwise(o observed) bool {
-	shown := nodefact.Condition(o.node, ConditionInitialized)
-	return shown != nil && shown.Status != corev1.ConditionTrue
-}
-
-// untilPutBack returns the time until the condition may be set to True again. It is
-// more than 0 only if this process has set it a short time ago, and somebody else has
-// removed or changed it since. A kubelet could do that again and again.
-func (o observed) untilPutBack() time.Duration {
-	return max(o.memory.shownAt.Add(showing.PutBackAfter).Sub(o.now), 0)
+	return o.memory.released || isDescribed
 }

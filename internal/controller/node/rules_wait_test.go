@@ -55,9 +55,11 @@ func TestWaiting(t *testing.T) {
 }
 
 // With --node-condition=always, the condition is written once on each Node of this
-// cloud, and only after the Node is initialised.
+// cloud, and only after the Node is initialised. Otherwise it is removed from each.
 func TestEachNodeShowsThatItIsInitialised(t *testing.T) {
+	const removed = corev1.ConditionStatus("removed")
 	shown := shows(corev1.ConditionTrue, "Initialized", "", noon)
+	waitsAgain := func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, uninitialized) }
 	for _, tt := range []struct {
 		name   string
 		node   *corev1.Node
@@ -67,6 +69,15 @@ func TestEachNodeShowsThatItIsInitialised(t *testing.T) {
 		off    bool
 		want   corev1.ConditionStatus
 	}{
+		{name: "NodeThatHasWaited", node: settled(shows(corev1.ConditionFalse, "CloudDenied", "", noon)), off: true, want: removed},
+		{name: "NodeThatHasWaitedIsReleased", node: fresh(shows(corev1.ConditionFalse, "CloudDenied", "", noon)), answer: machine(), off: true, want: removed},
+		{name: "NodeThatHasWaitedShowsItAfterItsRelease", node: fresh(shows(corev1.ConditionFalse, "CloudDenied", "", noon)), answer: machine()},
+		{name: "NotWhileAReleaseIsRefused", node: settled(waitsAgain, shows(corev1.ConditionFalse, "WriteRejected", "", noon)), answer: machine(), off: true},
+		{name: "NodeFromBeforeTheFlagWasTakenAway", node: settled(shown), answer: machine(), off: true, want: removed},
+		{name: "NotANodeOfAnotherCloud", node: settled(shown), answer: refusing("InstanceNotFound"), off: true},
+		{name: "NotWhileTheCloudHasSaidNothingOfANodeThatIsTrue", node: settled(shown), off: true},
+		{name: "WrittenByOthersIsNotRemovedAtOnce", node: settled(shown), answer: machine(), off: true, memory: memory{endedAt: noon.Add(-showing.PutBackAfter + time.Second)}},
+		{name: "WrittenByOthersIsRemoved", node: settled(shown), answer: machine(), off: true, memory: memory{endedAt: noon.Add(-showing.PutBackAfter)}, want: removed},
 		{name: "NodeThatWasInitialised", node: settled(), memory: memory{released: true}, want: corev1.ConditionTrue},
 		{name: "NodeThatTheCloudDescribes", node: settled(), answer: machine(), want: corev1.ConditionTrue},
 		{name: "NothingWithoutTheFlag", node: settled(), answer: machine(), memory: memory{released: true}, off: true},
@@ -76,11 +87,11 @@ func TestEachNodeShowsThatItIsInitialised(t *testing.T) {
 		{name: "NotAMachineWithoutProviderID", node: settled(func(n *corev1.Node) { n.Spec.ProviderID = "" }), answer: machine()},
 		{name: "NotBeforeTheTaintIsRemoved", node: fresh(), answer: machine()},
 		{name: "ShownOnce", node: settled(shown), answer: machine(), memory: memory{released: true}},
-		{name: "RemovedByOthersIsNotPutBackAtOnce", node: settled(), answer: machine(), memory: memory{shownAt: noon.Add(-showing.PutBackAfter + time.Second)}},
-		{name: "ChangedByOthersIsNotPutBackAtOnce", node: settled(shows(corev1.ConditionFalse, "Theirs", "", noon)), answer: machine(), memory: memory{shownAt: noon.Add(-showing.PutBackAfter + time.Second)}},
-		{name: "ChangedByOthersIsPutBack", node: settled(shows(corev1.ConditionFalse, "Theirs", "", noon)), answer: machine(), memory: memory{shownAt: noon.Add(-showing.PutBackAfter)}, want: corev1.ConditionTrue},
+		{name: "RemovedByOthersIsNotPutBackAtOnce", node: settled(), answer: machine(), memory: memory{endedAt: noon.Add(-showing.PutBackAfter + time.Second)}},
+		{name: "ChangedByOthersIsNotPutBackAtOnce", node: settled(shows(corev1.ConditionFalse, "Theirs", "", noon)), answer: machine(), memory: memory{endedAt: noon.Add(-showing.PutBackAfter + time.Second)}},
+		{name: "ChangedByOthersIsPutBack", node: settled(shows(corev1.ConditionFalse, "Theirs", "", noon)), answer: machine(), memory: memory{endedAt: noon.Add(-showing.PutBackAfter)}, want: corev1.ConditionTrue},
 		{name: "EndOfAWaitIsShownAtOnce", node: settled(shows(corev1.ConditionFalse, "CloudDenied", "", noon)), answer: machine(), want: corev1.ConditionTrue},
-		{name: "RemovedByOthersIsPutBack", node: settled(), answer: machine(), memory: memory{shownAt: noon.Add(-showing.PutBackAfter)}, want: corev1.ConditionTrue},
+		{name: "RemovedByOthersIsPutBack", node: settled(), answer: machine(), memory: memory{endedAt: noon.Add(-showing.PutBackAfter)}, want: corev1.ConditionTrue},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.memory.uid = "u1"
@@ -89,16 +100,19 @@ func TestEachNodeShowsThatItIsInitialised(t *testing.T) {
 			if p.condition != nil {
 				got = p.condition.Status
 			}
-			if got != tt.want {
-				t.Errorf("condition %v, want the status %q", p.condition, tt.want)
+			if p.without == ConditionInitialized {
+				got += removed
 			}
-			if wrote := p.memory.shownAt.Equal(noon); wrote != (tt.want != "") {
+			if got != tt.want {
+				t.Errorf("condition %q, want %q", got, tt.want)
+			}
+			if wrote := p.memory.endedAt.Equal(noon); wrote != (tt.want != "") {
 				t.Errorf("remembered as written: %v", wrote)
 			}
-			if isLater := tt.want == "" && !tt.memory.shownAt.IsZero() && len(tt.node.Status.Conditions) > 0; isLater != (p.after > 0) {
+			if isLater := tt.want == "" && !tt.memory.endedAt.IsZero() && len(tt.node.Status.Conditions) > 0; isLater != (p.after > 0) {
 				t.Errorf("the next look is after %v", p.after)
 			}
-			if p.memory.released != (p.do == release) {
+			if p.memory.released != (p.do == release && !tt.off) {
 				t.Errorf("released = %v after the action %s", p.memory.released, p.do)
 			}
 		})
@@ -191,7 +205,7 @@ func TestConditionKeepsItsTransitionTime(t *testing.T) {
 	if got, want := p.condition.LastTransitionTime.Time, noon.Add(-time.Hour); !got.Equal(want) {
 		t.Errorf("False after False has transition time %v, want %v", got, want)
 	}
-	p = decide(observed{now: noon, node: settled(shows(corev1.ConditionFalse, "CloudSlow", "because", noon.Add(-time.Hour)))})
+	p = decide(observed{now: noon, node: settled(shows(corev1.ConditionFalse, "CloudSlow", "because", noon.Add(-time.Hour))), always: true})
 	if got := p.condition.LastTransitionTime.Time; !got.Equal(noon) {
 		t.Errorf("True after False has transition time %v, want %v", got, noon)
 	}
@@ -200,13 +214,13 @@ func TestConditionKeepsItsTransitionTime(t *testing.T) {
 // That a wait is over is shown at once, even if the condition was True a short time before
 // the wait. Only what somebody else has written is put back slowly.
 func TestEndOfAWaitIsShownAtOnce(t *testing.T) {
-	before := memory{uid: "u1", waitsSince: noon.Add(-2 * time.Minute), shownAt: noon.Add(-time.Minute)}
+	before := memory{uid: "u1", waitsSince: noon.Add(-2 * time.Minute), endedAt: noon.Add(-time.Minute)}
 	waits := decide(observed{now: noon, node: fresh(shows(corev1.ConditionTrue, "Initialized", "", noon.Add(-time.Minute))), answer: refusing("CloudDenied"), memory: before})
 	if waits.condition == nil || waits.condition.Status != corev1.ConditionFalse {
 		t.Fatalf("the wait is not shown: %v", waits.condition)
 	}
 	over := decide(observed{now: noon.Add(time.Second), node: settled(shows(corev1.ConditionFalse, "CloudDenied", "", noon)), answer: machine(), memory: waits.memory, policy: follows})
-	if over.condition == nil || over.condition.Status != corev1.ConditionTrue {
-		t.Errorf("the end is not shown: %v, next look after %v", over.condition, over.after)
+	if over.without != ConditionInitialized {
+		t.Errorf("the condition stays, next look after %v", over.after)
 	}
 }

@@ -239,31 +239,92 @@ func (w *removalWorld) mayRemove(t *testing.T) {
 	}
 }
 
-// TestRemovalWalk tries all sequences of four turns, and checks that each deletion
-// keeps promise S1. After each sequence, the cloud keeps calling the Node absent, and
-// the Node must be deleted.
-func TestRemovalWalk(t *testing.T) {
-	const depth = 4
-	walks := 0
-	var walk func(w *removalWorld, depth int)
-	walk = func(w *removalWorld, depth int) {
-		if t.Failed() || w.removed {
-			return
-		}
-		if depth == 0 {
-			walks++
-			w.ends(t)
-			return
-		}
-		for _, next := range turns {
-			c := w.clone()
-			c.step(t, next)
-			walk(c, depth-1)
-		}
+// state is what the next turns depend on. Worlds with the same state have the same future,
+// so the search follows only one of them. Times are relative to now.
+type state struct {
+	evidence struct {
+		presence                                      presence
+		absences, checks                              int
+		from, since, asked, answered, checkedAt, next time.Duration
+		failed                                        bool
 	}
-	walk(newRemovalWorld(), depth)
-	if walks < 5000 {
-		t.Errorf("only %d walks", walks)
+	reason               string
+	firstsAt, firstsFull time.Duration
+	witness              struct {
+		presence                    presence
+		asked, tried, since         time.Duration
+		failed, confirmed, recalled bool
+	}
+	trail struct {
+		absences                         int
+		first, oneButLast, last, witness time.Duration
+		overBudget, denied               bool
+	}
+}
+
+// state returns the state of the world. Counts and times beyond all limits are equal.
+func (w *removalWorld) state() state {
+	ago := func(t time.Time) time.Duration {
+		if t.IsZero() {
+			return -1 << 60
+		}
+		return min(w.now.Sub(t), 2*time.Hour)
+	}
+	var s state
+	m := w.memory.of(w.node)
+	e, firsts := &s.evidence, m.firsts
+	e.presence, e.absences, e.checks, e.failed = m.evidence.presence, min(m.evidence.absences, 10), min(m.evidence.checks, 20), !m.evidence.failure.IsZero()
+	e.from, e.since, e.asked, e.answered = ago(m.evidence.from), ago(m.evidence.since), ago(m.evidence.asked), ago(m.evidence.answered)
+	e.checkedAt, e.next = ago(m.evidence.checkedAt), max(m.nextCheck.Sub(w.now), 0)
+	s.reason = m.holding.reason
+	s.firstsAt = max(firsts.Next(firstLimit).Sub(w.now), 0)
+	s.firstsFull = max(firsts.Used(firstLimit, w.now).Next(firstLimit).Sub(w.now), 0)
+	s.witness.presence, s.witness.failed, s.witness.confirmed, s.witness.recalled = w.recorded.presence, w.recorded.failed, w.recorded.confirmed, w.known["p"]
+	s.witness.asked, s.witness.tried, s.witness.since = ago(w.recorded.asked), ago(w.recorded.tried), ago(w.recorded.since)
+	if n := len(w.trail.absences); n > 0 {
+		s.trail.absences, s.trail.first, s.trail.oneButLast = min(n, 10), ago(w.trail.absences[0]), ago(w.trail.absences[max(n-2, 0)])
+	}
+	s.trail.last, s.trail.witness = ago(w.trail.lastWord), ago(w.trail.confirmed)
+	s.trail.overBudget, s.trail.denied = w.trail.overBudget, w.trail.denied
+	return s
+}
+
+// TestRemovalWalk searches all states that twelve turns reach, or eight with -short, and
+// checks that each deletion keeps promise S1. In each state that eight turns reach, the
+// cloud then keeps calling the Node absent, and the Node must be deleted.
+func TestRemovalWalk(t *testing.T) {
+	const short, long = 8, 12
+	depth := long
+	if testing.Short() {
+		depth = short
+	}
+	seen, deletions := map[state]bool{}, 0
+	level := []*removalWorld{newRemovalWorld()}
+	for n := range depth {
+		var next []*removalWorld
+		for _, w := range level {
+			for _, what := range turns {
+				c := w.clone()
+				c.step(t, what)
+				switch s := c.state(); {
+				case t.Failed():
+					return
+				case c.removed:
+					deletions++
+				case !seen[s]:
+					seen[s] = true
+					next = append(next, c)
+					if n < short {
+						c.clone().ends(t)
+					}
+				}
+			}
+		}
+		t.Logf("%d turns reach %d new states, %d deletions", n+1, len(next), deletions)
+		level = next
+	}
+	if len(seen) < 1000 || deletions < 500 {
+		t.Errorf("only %d states and %d deletions", len(seen), deletions)
 	}
 }
 

@@ -55,7 +55,7 @@ func (c *Controller) apply(ctx context.Context, key string, o observed, p plan) 
 		if p.do == update {
 			return true, c.update(ctx, key, p)
 		}
-		c.record(o.subject(), p.writes.events)
+		c.record(p.service, p.writes.events)
 		return true, c.call(ctx, key, p)
 	}
 	return false, nil
@@ -191,8 +191,8 @@ func (c *Controller) conclude(ctx context.Context, key string, p plan, call call
 	c.store.noteProvider(p, r, m)
 	c.store.remember(key, m)
 	logger := klog.FromContext(ctx).WithValues("service", key, "call", p.do, "why", p.why, "took", call.took)
-	if cloud.HeldFor(call.err) > 0 {
-		logger.V(4).Info("Load balancer call has to wait because the cloud is down", "err", call.err)
+	if cloud.HeldFor(call.err) > 0 || cloud.WasNotMade(call.err) {
+		logger.V(4).Info("Load balancer call has to wait", "err", call.err)
 		return
 	}
 	if r.result == failed {
@@ -246,7 +246,7 @@ func outcomeOf(do action, nodes nodeSet, err error, at time.Time) outcome {
 		theirs = ours.Err
 	}
 	r.result, r.cause, r.text, r.pause, r.lasts = failed, causeOf(err), message.Cut(theirs), cloud.RetryAfter(err), lasts(err)
-	if do == update {
+	if r.unmade = cloud.WasNotMade(err); do == update {
 		r.text = limitedNames(r.nodes.names(), theirs)
 	}
 	return r

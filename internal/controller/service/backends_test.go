@@ -45,6 +45,25 @@ func TestNodesThatJoinTogetherAreOneUpdateForEachLoadBalancer(t *testing.T) {
 	})
 }
 
+func TestNodeThatShowsItsEndLeavesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{Backends: BackendPolicy{LeaveOn: []corev1.NodeConditionType{"Terminating"}}}, balanced(), host("a"), host("b"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.change(func() { l.calls, l.events = nil, nil })
+		node := host("b", ending(corev1.ConditionTrue))
+		node.ResourceVersion = "2"
+		if _, err := l.cluster.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l.after(time.Second)
+		l.expect("the end", list("update s"), list("s UpdatedLoadBalancer"))
+		if got := l.balancers["u1"]; !slices.Equal(got, list("a")) {
+			t.Errorf("backends %v, want the other one", got)
+		}
+	})
+}
+
 func TestNewestNodeSetWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := begin(t, Config{}, host("a"), host("b"))

@@ -46,6 +46,11 @@ type shownAddress struct {
 	status corev1.LoadBalancerStatus
 }
 
+// isOrphaned reports whether the Service that the memory is about no longer exists.
+func (o observed) isOrphaned() bool {
+	return o.service == nil || o.memory.uid != "" && o.memory.uid != o.service.UID
+}
+
 // subject returns the Service on which events are recorded.
 func (o observed) subject() *corev1.Service {
 	if o.service == nil {
@@ -139,7 +144,7 @@ func (w writes) patches() bool {
 // action, until nothing is left to do.
 func decide(o observed) plan {
 	switch {
-	case o.service == nil, o.memory.uid != "" && o.memory.uid != o.service.UID:
+	case o.isOrphaned():
 		return removeOrphan(o)
 	case !o.isOurs():
 		return leaveAlone(o)

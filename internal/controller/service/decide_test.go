@@ -157,7 +157,7 @@ func TestDecide(t *testing.T) {
 		{name: "NothingIsKnownOfAnUnknownKey", want: "forget: there is no such Service"},
 		{
 			name: "OrphanComesBeforeTheClassOfItsSuccessor", service: balanced(replaced, class("theirs")), memory: known(ready),
-			want: "remove: another Service has the name now, and the load balancer of the previous one may still exist",
+			want: "remove: another Service has the name now, and the load balancer of the previous one may still exist | event DeletingLoadBalancer",
 		},
 		{
 			name: "ClassComesBeforeTheDeletion", service: balanced(held, terminating, class("theirs")),

@@ -69,6 +69,11 @@ var (
 		When: "The nodes behind the load balancer could not be changed. The daemon calls EnsureLoadBalancer next.",
 		Do:   "Nothing at first. If it lasts, read the cause in the condition LoadBalancerProvisioning.",
 	}
+	reasonDeleteFailed = message.Reason{
+		Name: "DeleteLoadBalancerFailed", On: "Service", Type: corev1.EventTypeWarning,
+		When: "The load balancer of a Service that no longer exists could not be deleted.",
+		Do:   "Read the message, and check the cloud. Another Service with the name waits.",
+	}
 	reasonContested = message.Reason{
 		Name: "LoadBalancerStatusContested", On: "Service", Type: corev1.EventTypeWarning,
 		When: "Somebody else has removed the finalizer or changed the address.",
@@ -233,7 +238,7 @@ var causes = map[cloud.Kind]message.Cause{
 func Reasons() []message.Reason {
 	return []message.Reason{
 		reasonEnsuring, reasonEnsured, reasonUpdated, reasonUnavailable, reasonDeleting, reasonDeleted,
-		reasonSyncFailed, reasonUpdateFailed, reasonContested, reasonQueued, reasonEditedOften, reasonNeverMade, reasonBackendsInvalid, reasonCleanupHeld,
+		reasonSyncFailed, reasonUpdateFailed, reasonDeleteFailed, reasonContested, reasonQueued, reasonEditedOften, reasonNeverMade, reasonBackendsInvalid, reasonCleanupHeld,
 		reasonReady, reasonNotProvisioned, reasonNoAddress, reasonNoNodes,
 		reasonProvisioned, reasonFirstCall, reasonInProgress, reasonEdits, reasonPending, reasonDenied, reasonThrottled, reasonCloudDown,
 		reasonRejected, reasonConflict, reasonQuota, reasonTimedOut, reasonSlow, reasonPanicked, reasonNotImplemented, reasonCloudFailed,
@@ -258,6 +263,12 @@ func updatedEvent() message.Event {
 
 func noNodesEvent() message.Event {
 	return reasonUnavailable.Event("There are no available nodes for LoadBalancer")
+}
+
+// orphanKeptEvent is the event for a removal that has failed although the Service no
+// longer exists.
+func orphanKeptEvent(f failure) message.Event {
+	return reasonDeleteFailed.Event("Error deleting load balancer: " + f.text)
 }
 
 func callFailedEvent(f failure) message.Event {

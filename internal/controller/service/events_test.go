@@ -41,6 +41,7 @@ func TestEventsInUpstreamsWords(t *testing.T) {
 	for want, got := range map[string]string{
 		"Error syncing load balancer: failed to ensure load balancer: no":                                             callFailedEvent(failure{during: ensure, text: outcomeOf(ensure, nodeSet{}, &cloud.Error{Call: "EnsureLoadBalancer", Kind: cloud.Failed, Err: no}, noon).text}).Message,
 		"Error syncing load balancer: failed to delete load balancer: no":                                             callFailedEvent(failure{during: remove, text: "no"}).Message,
+		"Error deleting load balancer: no":                                                                            orphanKeptEvent(failure{during: remove, text: "no"}).Message,
 		"Error syncing load balancer: failed to add load balancer cleanup finalizer: no":                              writeFailedEvent(addFinalizer, no).Message,
 		"Error syncing load balancer: failed to update load balancer status: no":                                      writeFailedEvent(publish, no).Message,
 		"Error updating load balancer with new hosts [a b] [node names limited, total number of nodes: 2], error: no": updateFailedEvent(limitedNames(list("a", "b"), no)).Message,

@@ -138,7 +138,7 @@ func (m memory) withFailure(p plan, r outcome) memory {
 		f.delays++
 	}
 	f.until = r.at.Add(delay)
-	m.failure, m.uncertain = f, true
+	m.failure, m.uncertain = f, m.uncertain || !r.unmade
 	return m
 }
 

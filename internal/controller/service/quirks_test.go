@@ -21,13 +21,32 @@ import (
 // changes.
 func unaddressed(s *corev1.Service) { s.Status.LoadBalancer = corev1.LoadBalancerStatus{} }
 
+// lose deletes the Service by force: the finalizer is ignored.
+func lose(l *life) {
+	if err := l.cluster.CoreV1().Services("ns").Delete(l.t.Context(), "s", metav1.DeleteOptions{}); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// The events of a Service that is gone are upstream's, in upstream's order.
+func TestServiceThatIsGoneHasEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		l.calls, l.events = nil, nil
+		l.failsEach("delete s")
+		lose(l)
+		l.after(2 * time.Second)
+		l.expect("failed", list("delete s"), list("s DeletingLoadBalancer", "s DeleteLoadBalancerFailed"))
+		l.failsEach()
+		l.after(time.Minute)
+		l.expect("retried", list("delete s"), list("s DeletedLoadBalancer"))
+	})
+}
+
 // Linode's provider deletes the load balancer whose address is in the status.
 func TestLoadBalancerThatIsFoundByItsAddressIsNotLeftBehind(t *testing.T) {
-	lose := func(l *life) {
-		if err := l.cluster.CoreV1().Services("ns").Delete(t.Context(), "s", metav1.DeleteOptions{}); err != nil { // by force: the finalizer is ignored
-			t.Fatal(err)
-		}
-	}
 	for name, end := range map[string]func(*life){
 		"Deleted":               func(l *life) { l.update(terminating) },
 		"DeletedByForce":        lose,

@@ -210,6 +210,9 @@ type BackendPolicy struct {
 	// begins to be deleted. If a field is false, such a change has no effect until a
 	// change of another kind makes a new set, as in upstream.
 	WakeOnTaint, WakeOnDeletion bool
+	// LeaveOn has the types of conditions. A Node of which one is True is not behind load
+	// balancers, and the change makes a new set.
+	LeaveOn []corev1.NodeConditionType
 	// Claim says which Nodes belong to this daemon. If OwnOnly is set, only these
 	// Nodes are behind load balancers.
 	Claim   ownership.Claim
@@ -225,7 +228,7 @@ func (b BackendPolicy) isBackend(node *corev1.Node) bool {
 	switch {
 	case node.DeletionTimestamp != nil, isExcluded(node), nodefact.HasTaint(node, nodefact.TaintToBeDeleted):
 		return false
-	case b.isDisowned(node):
+	case b.isDisowned(node), b.showsEnd(node):
 		return false
 	default:
 		return !b.SkipUninitialized || !nodefact.IsUninitialized(node)
@@ -239,10 +242,18 @@ func (b BackendPolicy) isDisowned(node *corev1.Node) bool {
 	return b.OwnOnly && disowned
 }
 
+// showsEnd reports whether a condition says that the Node is to leave load balancers.
+func (b BackendPolicy) showsEnd(node *corev1.Node) bool {
+	return slices.ContainsFunc(b.LeaveOn, func(kind corev1.NodeConditionType) bool {
+		shown := nodefact.Condition(node, kind)
+		return shown != nil && shown.Status == corev1.ConditionTrue
+	})
+}
+
 // isLeaving reports whether the Node's deletion, the autoscaler's taint or a missing
 // initialisation keeps the Node from being a backend. A kubelet cannot switch these
-// three on and off. It can do so with the label that excludes its Node, so this label
-// does not count here.
+// three on and off. It can do so with the label that excludes its Node, and with
+// conditions, so these do not count here.
 func (b BackendPolicy) isLeaving(node *corev1.Node) bool {
 	return node.DeletionTimestamp != nil || nodefact.HasTaint(node, nodefact.TaintToBeDeleted) || b.SkipUninitialized && nodefact.IsUninitialized(node)
 }

@@ -28,6 +28,12 @@ func reports(n *corev1.Node) {
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
 }
 
+func ending(status corev1.ConditionStatus) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Status.Conditions = []corev1.NodeCondition{{Type: "Terminating", Status: status}}
+	}
+}
+
 func withIPs(ips ...string) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: n.Name}}
@@ -73,6 +79,7 @@ func TestReplacedMachineIsNoticed(t *testing.T) {
 
 func TestBackends(t *testing.T) {
 	ours := BackendPolicy{SkipUninitialized: true}
+	ends := BackendPolicy{LeaveOn: []corev1.NodeConditionType{"Draining", "Terminating"}}
 	for _, tt := range []struct {
 		name   string
 		policy BackendPolicy
@@ -93,6 +100,9 @@ func TestBackends(t *testing.T) {
 		{name: "TaintOfTheAutoscalerWakesIfAskedFor", policy: BackendPolicy{WakeOnTaint: true}, edit: tainted(nodefact.TaintToBeDeleted), wakes: true},
 		{name: "NodeThatIsBeingDeletedIsExcluded", edit: leaving, wakesBack: true},
 		{name: "DeletionWakesIfAskedFor", policy: BackendPolicy{WakeOnDeletion: true}, edit: leaving, wakes: true},
+		{name: "ConditionRemovesIfAskedFor", policy: ends, edit: ending(corev1.ConditionTrue), wakes: true},
+		{name: "ConditionThatIsNotKnownStays", policy: ends, edit: ending(corev1.ConditionUnknown), is: true},
+		{name: "ConditionThatNobodyAskedForStays", edit: ending(corev1.ConditionTrue), is: true},
 		{name: "UninitializedNodeWaits", policy: ours, edit: tainted(api.TaintExternalCloudProvider), wakes: true},
 		{name: "UninitializedNodeIsABackendIfAnotherDaemonInitialisesNodes", edit: tainted(api.TaintExternalCloudProvider), is: true},
 		{name: "AnotherProviderIDWakes", edit: func(n *corev1.Node) { n.Spec.ProviderID = "p://2" }, is: true, wakes: true},

@@ -21,12 +21,8 @@ func cleanUp(o observed) plan {
 		p.writes.events = []message.Event{neverMadeEvent(o.memory.failure)}
 		return p
 	case owned && !o.memory.deleted:
-		p := withBackoff(o, plan{do: remove, why: reasonToLeave(o.service), service: o.withLastStatus(o.builtFrom())})
+		p := announced(withBackoff(o, plan{do: remove, why: reasonToLeave(o.service), service: o.withLastStatus(o.builtFrom())}))
 		p = withSearch(o, p)
-		if shape := shapeFor(o.service); p.do == remove && o.memory.announced != shape {
-			p.memory.announced = shape
-			p.writes.events = []message.Event{deletingEvent()}
-		}
 		if isGivenAway(o.service) {
 			p.writes.conditions = nil
 		}
@@ -77,7 +73,17 @@ func removeOrphan(o observed) plan {
 	if o.service != nil {
 		why = "another Service has the name now, and the load balancer of the previous one may still exist"
 	}
-	return withBackoff(o, plan{do: remove, why: why, service: o.withLastStatus(o.memory.service), orphaned: true})
+	return announced(withBackoff(o, plan{do: remove, why: why, service: o.withLastStatus(o.memory.service), orphaned: true}))
+}
+
+// announced adds to the first plan of a removal the event that announces it.
+func announced(p plan) plan {
+	if p.do != remove || p.memory.announced == removalOf(p.service) {
+		return p
+	}
+	p.memory.announced = removalOf(p.service)
+	p.writes.events = []message.Event{deletingEvent()}
+	return p
 }
 
 // withLastStatus returns the Service with the last known address, because some

@@ -40,27 +40,27 @@ func TestCleanUp(t *testing.T) {
 		},
 		{
 			name: "LoadBalancerIsRemovedAlthoughTheObjectWasLost", memory: known(ready),
-			want: "remove: the Service is gone and its load balancer may still exist",
+			want: "remove: the Service is gone and its load balancer may still exist | event DeletingLoadBalancer",
 		},
 		{name: "LostObjectIsForgottenOnceItsLoadBalancerIsGone", memory: known(ready, func(m *memory) { m.deleted = true }), want: "forget: there is no such Service"},
 		{
 			name: "LoadBalancerOfThePreviousServiceIsRemovedFirst", service: balanced(replaced), memory: known(ready),
-			want: "remove: another Service has the name now, and the load balancer of the previous one may still exist",
+			want: "remove: another Service has the name now, and the load balancer of the previous one may still exist | event DeletingLoadBalancer",
 		},
 		{
 			name: "SuccessorThatWaitsShowsConditions", service: balanced(replaced), memory: known(ready).with(hasFailed(remove, ready, 2*time.Second)),
-			want: "wait: because | after 3s | LoadBalancerProvisioning True CloudFailed | LoadBalancerServing False NotProvisioned | event SyncLoadBalancerFailed",
+			want: "wait: because | after 3s | LoadBalancerProvisioning True CloudFailed | LoadBalancerServing False NotProvisioned | event DeleteLoadBalancerFailed",
 		},
 		{
 			name: "SuccessorShowsConditionsThatThePreviousServiceHadAMomentAgo", service: balanced(replaced),
 			memory: known(ready, func(m *memory) {
 				m.written, m.writtenAt = map[string]metav1.ConditionStatus{ConditionProvisioning: metav1.ConditionTrue}, noon
 			}).with(hasFailed(remove, ready, 2*time.Second)),
-			want: "wait: because | after 3s | LoadBalancerProvisioning True CloudFailed | LoadBalancerServing False NotProvisioned | event SyncLoadBalancerFailed",
+			want: "wait: because | after 3s | LoadBalancerProvisioning True CloudFailed | LoadBalancerServing False NotProvisioned | event DeleteLoadBalancerFailed",
 		},
 		{
 			name: "SuccessorOfAnotherTypeShowsNoConditions", service: balanced(replaced, internal), memory: known(ready).with(hasFailed(remove, ready, 2*time.Second)),
-			want: "wait: because | after 3s | event SyncLoadBalancerFailed",
+			want: "wait: because | after 3s | event DeleteLoadBalancerFailed",
 		},
 		{name: "PreviousServiceIsForgottenOnceItsLoadBalancerIsGone", service: balanced(replaced), memory: known(ready, func(m *memory) { m.deleted = true }), want: "forget: there is no such Service"},
 	})

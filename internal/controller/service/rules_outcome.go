@@ -32,6 +32,8 @@ type outcome struct {
 	pause time.Duration
 	// lasts means that the call has failed for a reason that does not end by itself.
 	lasts bool
+	// unmade means that the call was not made, so nothing is half-made.
+	unmade bool
 	// exists means that the cloud was asked for the load balancer and has found it.
 	exists bool
 }
@@ -81,7 +83,7 @@ func (m memory) ensured(p plan, r outcome) (memory, []message.Event) {
 	case failed:
 	}
 	m = m.withFailure(p, r)
-	if m.offered = ""; r.nodes.id != m.backends && m.backends != "" {
+	if m.offered = ""; !r.unmade && r.nodes.id != m.backends && m.backends != "" {
 		m.backends = unknownSet
 	}
 	return m, nil
@@ -112,7 +114,7 @@ func (m memory) withStatus(given corev1.LoadBalancerStatus, r outcome) memory {
 
 // updated returns the memory after Update, and the events to record. After a failed
 // update, Ensure is called, as in upstream, because the load balancer may no longer
-// exist. If Ensure has failed before, an update changes neither that failure nor the
+// exist. An update that was not made is only delayed. If Ensure has failed before, an update changes neither that failure nor the
 // time of the retry.
 func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 	m.mayExist = true
@@ -133,6 +135,9 @@ func (m memory) updated(p plan, r outcome) (memory, []message.Event) {
 		m.backends = r.nodes.id
 		return m, nil
 	case failed:
+	}
+	if r.unmade && !m.uncertain {
+		return m.withFailure(p, r), nil
 	}
 	if r.nodes.id != m.backends && m.backends != "" {
 		m.backends = unknownSet

@@ -67,6 +67,7 @@ func TestOutcome(t *testing.T) {
 	fromBefore := memory{uid: "u1"}.with(hasFailed(ensure, ready, 2*time.Second))
 	noNodes := func(_ *plan, r *outcome) { r.nodes.nodes = nil }
 	routine := func(p *plan, _ *outcome) { p.routine = true }
+	unmade := func(_ *plan, r *outcome) { r.unmade = true }
 	for _, tt := range []struct {
 		name   string
 		do     action
@@ -132,6 +133,12 @@ func TestOutcome(t *testing.T) {
 		{
 			"SetIsOfferedAgainAfterEnsureHasFailedAgain", ensure, offeredInVain, failed, nil,
 			"in line | nodes unknown | uncertain | published | ensure failed with CloudFailed, retry in 10s | recorded CloudFailed update",
+		},
+		{"EnsureThatWasNotMadeIsOnlyDelayed", ensure, inLine, failed, tweaks(unmade), "in line | nodes old | published | ensure failed with CloudFailed, retry in 5s"},
+		{"UpdateThatWasNotMadeIsOnlyDelayed", update, inLine, failed, tweaks(unmade), "in line | nodes old | published | ensure failed with CloudFailed, retry in 5s"},
+		{
+			"UpdateThatWasNotMadeWhileEnsureFails", update, ensureFails, failed, tweaks(unmade),
+			"in line | nodes unknown | uncertain | published | ensure failed with CloudFailed, retry in 3s | offered new | recorded CloudFailed update | event UpdateLoadBalancerFailed",
 		},
 		{"RemovedLoadBalancerIsForgotten", remove, inLine, succeeded, nil, "shape unknown | nodes old | deleted | status unknown | event DeletedLoadBalancer"},
 		{"RemovedElsewhereIsRemoved", remove, inLine, elsewhere, nil, "shape unknown | nodes old | deleted | status unknown | event DeletedLoadBalancer"},

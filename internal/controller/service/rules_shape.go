@@ -61,7 +61,9 @@ func othersOf(annotations map[string]string) map[string]string {
 // because a deletion does not depend on the shape.
 func shapeFor(service *corev1.Service) string {
 	if service.DeletionTimestamp != nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer {
-		return "gone " + string(service.UID)
+		return removalOf(service)
 	}
 	return shapeOf(service)
 }
+
+func removalOf(service *corev1.Service) string { return "gone " + string(service.UID) }

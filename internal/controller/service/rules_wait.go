@@ -64,7 +64,11 @@ func waitFor(o observed, after time.Duration) plan {
 	p := plan{do: wait, why: cause.Message, after: after, awaited: isAwaited(o), memory: o.memory}
 	if reason := f.recordedAs(); o.memory.recorded.IsNew(reason, o.now) {
 		p.memory.recorded = o.memory.recorded.With(reason, o.now)
-		p.writes.events = []message.Event{callFailedEvent(f)}
+		event := callFailedEvent(f)
+		if o.isOrphaned() {
+			event = orphanKeptEvent(f)
+		}
+		p.writes.events = []message.Event{event}
 	}
 	conditions, later := outdated(o, waitingConditions(o, cause)...)
 	p = p.withConditions(conditions, o.now)

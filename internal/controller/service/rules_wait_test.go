@@ -39,7 +39,7 @@ func TestWait(t *testing.T) {
 		},
 		{
 			name: "FailedDeletionIsRecordedAlthoughTheSameReasonWas", memory: memory{recorded: showing.News{"CloudFailed": noon.Add(-time.Minute)}}.with(hasFailed(remove, fresh, 2*time.Second)),
-			want: "wait: because | after 3s | event SyncLoadBalancerFailed",
+			want: "wait: because | after 3s | event DeleteLoadBalancerFailed",
 		},
 		{
 			name: "CallIsRetriedAfterTheDelay", service: balanced(finalized), memory: memory{uid: "u1", announced: shapeOf(fresh)}.with(hasFailed(ensure, fresh, 5*time.Second)),
@@ -55,7 +55,7 @@ func TestWait(t *testing.T) {
 		},
 		{
 			name: "DeletionOfALostObjectIsTriedAtOnce", memory: known(ready).with(hasFailed(ensure, ready, time.Second)),
-			want: "remove: the Service is gone and its load balancer may still exist",
+			want: "remove: the Service is gone and its load balancer may still exist | event DeletingLoadBalancer",
 		},
 	})
 }

@@ -52,6 +52,7 @@ func (b BackendPolicy) invalidates(before, now *corev1.Node) bool {
 		before.Spec.ProviderID != now.Spec.ProviderID ||
 		isExcluded(before) != isExcluded(now) ||
 		b.isDisowned(before) != b.isDisowned(now) ||
+		b.showsEnd(before) != b.showsEnd(now) ||
 		b.SkipUninitialized && nodefact.IsUninitialized(before) != nodefact.IsUninitialized(now) ||
 		b.WakeOnTaint && nodefact.HasTaint(before, nodefact.TaintToBeDeleted) != nodefact.HasTaint(now, nodefact.TaintToBeDeleted) ||
 		b.WakeOnDeletion && before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero()

@@ -203,13 +203,14 @@ func TestWhateverChangesTheSetInvalidatesIt(t *testing.T) {
 		{name: "owner", edit: func(n *corev1.Node) { n.Labels = map[string]string{ownership.LabelProvider: "another"} }},
 		{name: "uninitialized", edit: tainted(api.TaintExternalCloudProvider)},
 		{name: "shutdown", edit: tainted(api.TaintNodeShutdown)},
+		{name: "condition", edit: ending(corev1.ConditionTrue)},
 		{name: "unschedulable", edit: func(n *corev1.Node) { n.Spec.Unschedulable = true }},
 		{name: "autoscaler", edit: tainted(nodefact.TaintToBeDeleted), waits: func(b BackendPolicy) bool { return !b.WakeOnTaint }},
 		{name: "deletion", edit: func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{Time: noon} }, waits: func(b BackendPolicy) bool { return !b.WakeOnDeletion }},
 	}
 	differ := 0
 	for bits := range 16 {
-		b := BackendPolicy{SkipUninitialized: bits&1 > 0, WakeOnTaint: bits&2 > 0, WakeOnDeletion: bits&4 > 0, OwnOnly: bits&8 > 0}
+		b := BackendPolicy{SkipUninitialized: bits&1 > 0, WakeOnTaint: bits&2 > 0, WakeOnDeletion: bits&4 > 0, OwnOnly: bits&8 > 0, LeaveOn: []corev1.NodeConditionType{"Terminating"}}
 		id := func(n *corev1.Node) string {
 			if n == nil {
 				return membershipOf(b).set.id

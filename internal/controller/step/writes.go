@@ -26,6 +26,9 @@ func Condition[T, S ~string](kind T, status S, reason string) string {
 	return fmt.Sprintf("condition %s=%s (%s)", kind, status, reason)
 }
 
+// NoCondition returns the description of a write that removes a condition.
+func NoCondition[T ~string](kind T) string { return fmt.Sprintf("condition %s removed", kind) }
+
 // Entries describes the writes that change labels or annotations. The parameter what is
 // "label" or "annotation". The map now has the present entries, and the map change has
 // the new values. A nil value removes the entry.

@@ -13,8 +13,9 @@ import (
 	_ "k8s.io/controller-manager/pkg/features/register" // the gates of controller managers
 )
 
-// additionalLabels is a gate without effect. It is accepted so that manifests with
-// it keep working. The flag --node-label-reconcile replaces it.
+// additionalLabels is a gate of 1.38. What it turns on there, the flag
+// --node-label-reconcile does here by default. With the gate, labels that somebody else
+// has set are overwritten, too.
 const additionalLabels featuregate.Feature = "CloudNodeAdditionalLabelsReconciliation"
 
 const flagGates = "feature-gates"
@@ -25,7 +26,7 @@ var gatesWithoutEffect = []featuregate.Feature{
 	"APIResponseCompression", "APIServerIdentity", "APIServerWebhookAuthenticationToken", "APIServingWithRoutine",
 	"AggregatedDiscoveryRemoveBetaType", "AllowParsingUserUIDFromCertAuth", "AllowUnsafeMalformedObjectDeletion",
 	"CBORServingAndStorage", "CloudControllerManagerWatchBasedRoutesReconciliation", "CloudControllerManagerWebhook",
-	"CloudNodeAdditionalLabelsReconciliation", "ConcurrentWatchObjectDecode", "ConsistentListFromCacheSkipTimeoutFallback",
+	"ConcurrentWatchObjectDecode", "ConsistentListFromCacheSkipTimeoutFallback",
 	"ConstrainedImpersonation", "ControllerManagerReleaseLeaderElectionLockOnExit", "CoordinatedLeaderElection",
 	"DeclarativeValidationBeta", "DeclarativeValidationTakeover", "DeclarativeValidation", "DetectCacheInconsistency",
 	"EtcdRangeStream", "ExcludeAdmissionWebhookVirtualResources", "KMSv1", "ListFromCacheSnapshot",

@@ -119,7 +119,7 @@ func another(t *testing.T, f *pflag.Flag) string {
 // there must be a flag that changes it, unless package app sets the field.
 func TestSettingsReachTheirControllers(t *testing.T) {
 	elsewhere := []string{ // fields that no flag sets
-		"Node.Metrics", "Node.Clock", "Node.MarkIdentity", "Certificate.Metrics", "Certificate.Clock", "Lifecycle.Metrics", "Lifecycle.Clock", "Service.Metrics", "Route.Metrics", "Route.Clock",
+		"Node.Metrics", "Node.Clock", "Node.Labels.Overwrite", "Node.MarkIdentity", "Certificate.Metrics", "Certificate.Clock", "Lifecycle.Metrics", "Lifecycle.Clock", "Service.Metrics", "Route.Metrics", "Route.Clock",
 		"Route.Lease.Namespace", "Route.Lease.Name", "IPAM.Metrics", "IPAM.Clock", "IPAM.Lease.Namespace", "IPAM.Lease.Name", "Service.Backends.SkipUninitialized", "Service.Backends.Subset.Limit", "Service.Backends.Subset.Choice.Most",
 	}
 	several := []string{ // flags that change several fields, or a field that another flag also changes
@@ -153,7 +153,7 @@ func TestSettingsReachTheirControllers(t *testing.T) {
 	check(sections.FlagSets["misc"].Lookup("node-status-update-frequency"))
 	// So far, the test has tried one value of each flag. With other values, these
 	// flags change more fields.
-	for _, arg := range []string{"--node-label-reconcile=additional,remove", "--node-label-reconcile=additional", "--service-remove-backends-on=deletion", "--load-balancer-class=-"} {
+	for _, arg := range []string{"--node-label-reconcile=additional,remove", "--node-label-reconcile=additional", "--service-remove-backends-on=deletion", "--service-remove-backends-on=condition:Terminating", "--load-balancer-class=-"} {
 		for _, path := range differing("", defaults, reflect.ValueOf(handOn(t, arg))) {
 			reached[path] = arg
 		}

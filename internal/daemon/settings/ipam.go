@@ -82,7 +82,7 @@ func (i *IPAM) unused() string {
 	if !i.route.allocate || !i.ours() || i.Runs() {
 		return ""
 	}
-	return "Only the controller " + IPAMController + " reads it, which --controllers has to name. Otherwise kube-controller-manager gives the CIDRs."
+	return "Only the controller " + IPAMController + " reads it, which --controllers has to choose. Otherwise kube-controller-manager gives the CIDRs."
 }
 
 // validate reports errors of the flags if the controller runs.

@@ -56,7 +56,7 @@ func TestAllocationNeedsBothFlags(t *testing.T) {
 			}
 			var want []Ignored
 			if tt.told {
-				want = []Ignored{{"--allocate-node-cidrs", "Only the controller node-ipam-controller reads it, which --controllers has to name. Otherwise kube-controller-manager gives the CIDRs."}}
+				want = []Ignored{{"--allocate-node-cidrs", "Only the controller node-ipam-controller reads it, which --controllers has to choose. Otherwise kube-controller-manager gives the CIDRs."}}
 			}
 			if diff := cmp.Diff(want, s.Ignored()); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)

@@ -33,7 +33,7 @@ func TestJudge(t *testing.T) {
 		{"DifferenceIsSaid", []string{"--cloud-config=/nowhere"}, "--cloud-config=/nowhere: used: The file is watched, see --cloud-config-watch. Upstream reads it once."},
 		{"OtherDefaultIsNot", []string{"--kube-api-qps=20"}, "--kube-api-qps=20: used"},
 		{"ChangesNothing", []string{"--external-cloud-volume-plugin=x"}, "--external-cloud-volume-plugin=x: changes nothing: No cloud-controller-manager has read it since volumes moved to CSI drivers."},
-		{"ChangesNothingWithoutAnotherFlag", []string{"--allocate-node-cidrs"}, "--allocate-node-cidrs: changes nothing: Only the controller node-ipam-controller reads it, which --controllers has to name. Otherwise kube-controller-manager gives the CIDRs."},
+		{"ChangesNothingWithoutAnotherFlag", []string{"--allocate-node-cidrs"}, "--allocate-node-cidrs: changes nothing: Only the controller node-ipam-controller reads it, which --controllers has to choose. Otherwise kube-controller-manager gives the CIDRs."},
 		{"ReadWithTheOtherFlag", []string{"--allocate-node-cidrs", "--controllers=*,node-ipam-controller", "--cluster-cidr=10.0.0.0/16"}, "--allocate-node-cidrs: used: Upstream's skeleton ignores it; its sample program brings a controller for it, which runs by default.\n" +
 			"--controllers=*,node-ipam-controller: used\n--cluster-cidr=10.0.0.0/16: used: " + flagSet(New(ours)).Lookup("cluster-cidr").Annotations[annotationDeviation][0]},
 		{"DeprecatedAndIgnored", []string{"--node-sync-period=1m"}, "--node-sync-period=1m: changes nothing: Upstream ignores it, too, and warns."},

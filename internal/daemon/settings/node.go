@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
@@ -61,7 +62,7 @@ func (n *Node) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.BoolVar(&n.strictIDs, "node-strict-provider-ids", n.strictIDs,
 		"Leave a node alone if the provider answers with another provider ID than the node's. Without the flag, a node is left alone only if another node has that ID, because some providers spell the same ID in several ways.")
 	fs.StringVar(&n.condition, "node-condition", n.condition,
-		"Which nodes show the condition CloudInitialized: 'waiting' (nodes that wait for more than a minute, which then keep it), or 'always' (also every other node once it is initialised, for rules that wait for the condition).")
+		"Which nodes show the condition CloudInitialized: 'waiting' (nodes that wait for more than a minute, until they are initialised), or 'always' (also every node that is initialised, for rules that wait for the condition).")
 
 	fs = sections.FlagSet("misc")
 	fs.DurationVar(&n.statusFrequency, "node-status-update-frequency", n.statusFrequency,
@@ -100,7 +101,7 @@ func (n *Node) Config(claim ownership.Claim) node.Config {
 		Reads:      int(n.syncs),
 		Refreshers: int(n.refreshes()),
 		Refresh:    n.statusFrequency,
-		Labels:     node.LabelPolicy{Type: n.labels.instanceType, Additional: n.labels.additional, Remove: n.labels.remove},
+		Labels:     node.LabelPolicy{Type: n.labels.instanceType, Additional: n.labels.additional, Remove: n.labels.remove, Overwrite: utilfeature.DefaultFeatureGate.Enabled(additionalLabels)},
 		StrictIDs:  n.strictIDs,
 		AlwaysShow: n.condition == conditionAlways,
 		Claim:      claim,

@@ -145,6 +145,7 @@ var cell = strings.NewReplacer(" \n", "<br>", "\n", "<br>", "|", "\\|", "*", "\\
 var effectiveGates = map[featuregate.Feature]string{
 	"AllAlpha":            "Turns on all gates that are alpha.",
 	"AllBeta":             "Turns all gates that are beta on or off.",
+	additionalLabels:      "`additional` of --node-label-reconcile also overwrites labels of a Node that somebody else has set after its initialisation.",
 	"ComponentFlagz":      "Serves /flagz, the values of all flags, on the secure port.",
 	"ComponentStatusz":    "Serves /statusz, the version and the paths of the process, on the secure port.",
 	"ContextualLogging":   "Log entries have the name of the part that they come from, and its values.",

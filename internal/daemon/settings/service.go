@@ -3,9 +3,11 @@ package settings
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	cliflag "k8s.io/component-base/cli/flag"
 
@@ -19,6 +21,7 @@ const (
 	flagBackends     = "service-backends"
 	wakeOnTaint      = "taint"
 	wakeOnDeletion   = "deletion"
+	leaveOnCondition = "condition:" // and its type
 	backendsOfAll    = "all"
 	noClass          = "-" // in --load-balancer-class: Services without a class are left to others
 	backendsOfOwn    = "own"
@@ -54,8 +57,8 @@ func (s *Service) addFlags(sections *cliflag.NamedFlagSets) {
 	fs.StringSliceVar(&s.retired, flagRetired, s.retired,
 		"Values of spec.loadBalancerClass that were served here in the past. Services of these classes lose their load balancer and the finalizer when they are deleted or get another type.")
 	fs.StringSliceVar(&s.removeOn, "service-remove-backends-on", s.removeOn,
-		"What else removes a node from load balancers at once: 'taint' (ToBeDeletedByClusterAutoscaler), 'deletion' (the Node is being deleted). "+
-			"Otherwise such a node is removed with the next change of the node set.")
+		"What else removes a node from load balancers at once: 'taint' (ToBeDeletedByClusterAutoscaler), 'deletion' (the Node is being deleted), 'condition:TYPE' (this condition is True). "+
+			"Without it, a condition removes no node; for the others, a node is removed with the next change of the node set.")
 	fs.StringVar(&s.backends, flagBackends, s.backends,
 		"How many of these nodes are behind one load balancer: 'all'; 'endpoints', those with endpoints of the Service; or a number. With a number, a Service with externalTrafficPolicy Local gets those with endpoints.")
 	fs.StringVar(&s.of, "service-backends-of", s.of,
@@ -76,8 +79,14 @@ func (s *Service) validate() []error {
 	}
 	errs = append(errs, invalidClasses(flagRetired, s.retired)...)
 	for _, what := range s.removeOn {
-		if what != wakeOnTaint && what != wakeOnDeletion {
-			errs = append(errs, fmt.Errorf("--service-remove-backends-on: %q is neither %q nor %q", what, wakeOnTaint, wakeOnDeletion))
+		kind, isCondition := strings.CutPrefix(what, leaveOnCondition)
+		switch {
+		case isCondition && kind == string(corev1.NodeReady):
+			errs = append(errs, fmt.Errorf("--service-remove-backends-on=%s would remove each node that is ready", what))
+		case isCondition && len(validation.IsQualifiedName(kind)) > 0:
+			errs = append(errs, fmt.Errorf("--service-remove-backends-on: %q names no condition, as in %sTerminating", what, leaveOnCondition))
+		case !isCondition && what != wakeOnTaint && what != wakeOnDeletion:
+			errs = append(errs, fmt.Errorf("--service-remove-backends-on: %q is none of %q, %q and %sTYPE", what, wakeOnTaint, wakeOnDeletion, leaveOnCondition))
 		}
 	}
 	if s.of != backendsOfAll && s.of != backendsOfOwn {
@@ -125,7 +134,7 @@ func (s *Service) Config(declared int) service.Config {
 		Syncs:  s.concurrency(declared),
 		Policy: s.Policy(),
 		Backends: service.BackendPolicy{
-			WakeOnTaint: s.wakes(wakeOnTaint), WakeOnDeletion: s.wakes(wakeOnDeletion), OwnOnly: s.of == backendsOfOwn,
+			WakeOnTaint: s.wakes(wakeOnTaint), WakeOnDeletion: s.wakes(wakeOnDeletion), LeaveOn: s.conditions(), OwnOnly: s.of == backendsOfOwn,
 			Subset: service.Subset{Choice: choice},
 		},
 	}
@@ -152,3 +161,13 @@ func (s *Service) concurrency(declared int) int {
 }
 
 func (s *Service) wakes(what string) bool { return slices.Contains(s.removeOn, what) }
+
+// conditions returns the types of the conditions that remove a node.
+func (s *Service) conditions() (kinds []corev1.NodeConditionType) {
+	for _, what := range s.removeOn {
+		if kind, ok := strings.CutPrefix(what, leaveOnCondition); ok {
+			kinds = append(kinds, corev1.NodeConditionType(kind))
+		}
+	}
+	return kinds
+}

@@ -11,7 +11,10 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/featuregate"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 )
 
 // TestUpstreamsFlags compares our flags with upstream's. All of upstream's flags must
@@ -143,7 +146,10 @@ func TestValidation(t *testing.T) {
 		{"NoClassIsNotRetired", "--load-balancer-class-cleanup=-", `--load-balancer-class-cleanup: "-" is not a load balancer class, such as example.com/internal`},
 		{"ClassHasAName", "--load-balancer-class=a,", `--load-balancer-class: "" is not a load balancer class, such as example.com/internal`},
 		{"ClassIsOneThatAServiceCanHave", "--load-balancer-class=a/b/c", `--load-balancer-class: "a/b/c" is not a load balancer class, such as example.com/internal`},
-		{"BackendsAreRemovedForKnownReasons", "--service-remove-backends-on=cordon", `--service-remove-backends-on: "cordon" is neither "taint" nor "deletion"`},
+		{"BackendsAreRemovedForKnownReasons", "--service-remove-backends-on=cordon", `--service-remove-backends-on: "cordon" is none of "taint", "deletion" and condition:TYPE`},
+		{"BackendsAreRemovedForANamedCondition", "--service-remove-backends-on=taint,condition:", `--service-remove-backends-on: "condition:" names no condition, as in condition:Terminating`},
+		{"BackendsThatAreReadyStay", "--service-remove-backends-on=condition:Ready", `--service-remove-backends-on=condition:Ready would remove each node that is ready`},
+		{"BackendsAreRemovedForConditions", "--service-remove-backends-on=condition:Terminating,condition:example.com/Draining", ""},
 		{"ChangesNeedTime", "--cloud-mutation-timeout=0s", "--cloud-mutation-timeout must be positive, but got 0s"},
 		{"RateOfCallsIsNotNegative", "--cloud-api-qps=-1", "--cloud-api-qps must be 0 for no maximum or a positive number, but got -1"},
 		{"RateOfCallsIsANumber", "--cloud-api-qps=NaN", "--cloud-api-qps must be 0 for no maximum or a positive number, but got NaN"},
@@ -247,6 +253,16 @@ func TestFlagValues(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestGateOfAdditionalLabelsOverwrites(t *testing.T) {
+	n := New(ours).Node
+	for _, on := range []bool{false, true} {
+		featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, additionalLabels, on)
+		if got := n.Config(ownership.Claim{}).Labels.Overwrite; got != on {
+			t.Errorf("gate %v: labels are overwritten: %v", on, got)
+		}
 	}
 }
 
