@@ -63,7 +63,7 @@ e2e: build bin/kubectl bin/scale/upstream ## The daemon against a real control p
 	FAIRLEAD_BIN=$(BIN) $(TEST) -count=1 -timeout=60m ./test/e2e/...
 
 attack: build bin/kubectl bin/scale/upstream ## The attacks of the threat model on a running daemon, with what each of them costs: memory, log, routes, the wait of others. Two minutes; part of e2e, too.
-	FAIRLEAD_BIN=$(BIN) $(TEST) -count=1 -timeout=10m -v ./test/e2e -run '^(TestAttacks|TestRouteOfAPartOfAnotherNodesCIDR|TestHiddenNodesKeepNoRoutes)$$'
+	FAIRLEAD_BIN=$(BIN) $(TEST) -count=1 -timeout=10m -v ./test/e2e -run '^(TestAttacks|TestRouteOfAPartOfAnotherNodesCIDR|TestHiddenNodesKeepNoRoutes|TestLateClaimsGetNoRoutes)$$'
 
 chaos: build bin/kubectl ## A thousand random lives of Services while everything fails, DURATION=10m. SEED=N repeats the events of a run. A minute of it is part of e2e.
 	FAIRLEAD_BIN=$(BIN) $(TEST) -count=1 -timeout=0 -v ./test/e2e -run '^TestChaos$$' -chaos=$(or $(DURATION),10m) -chaos-seed=$(or $(SEED),0)

@@ -123,18 +123,32 @@ func TestAttacks(t *testing.T) {
 // bound gives the daemon so much memory, where this machine lets the test.
 func bound(t *testing.T, d *daemon.Daemon, limit int) {
 	t.Helper()
-	group := filepath.Join("/sys/fs/cgroup", "fairlead-"+strconv.Itoa(d.PID()))
+	all, file := "/sys/fs/cgroup", "memory.max"
+	if _, err := os.Stat(filepath.Join(all, "memory")); err == nil { // the first version of control groups
+		all, file = filepath.Join(all, "memory"), "memory.limit_in_bytes"
+	}
+	group, pid := filepath.Join(all, "fairlead-"+strconv.Itoa(d.PID())), strconv.Itoa(d.PID())
 	err := os.Mkdir(group, 0o700)
 	if err == nil {
-		t.Cleanup(func() { _ = os.Remove(group) })
-		err = os.WriteFile(filepath.Join(group, "memory.max"), []byte(strconv.Itoa(limit)), 0o600)
+		t.Cleanup(func() { _, _ = writeTo(all, "cgroup.procs", pid), os.Remove(group) })
+		err = writeTo(group, file, strconv.Itoa(limit))
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(d.PID())), 0o600)
+		err = writeTo(group, "cgroup.procs", pid)
 	}
 	if err != nil {
 		t.Logf("the memory is measured, and not bounded: %v", err)
 	}
+}
+
+// writeTo writes to a file of a control group, which the kernel has made.
+func writeTo(group, file, text string) error {
+	f, err := os.OpenFile(filepath.Join(group, file), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 // usage returns the memory of the daemon now.

@@ -124,7 +124,7 @@ func TestTenantsShareTheCloud(t *testing.T) {
 func attack(t *testing.T, s lbservice.Services, service *corev1.Service) {
 	t.Helper()
 	repeatedly(t, 20*time.Millisecond, func(ctx context.Context, n int) error {
-		body := fmt.Appendf(nil, `{"metadata":{"annotations":{"edited":"%d"}}}`, n)
+		body := fmt.Appendf(nil, `{"metadata":{"annotations":{"edited":"%d","fairlead.dev/load-balancer-backends":"%d"}}}`, n, 1+n%2)
 		_, err := s.Admin.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, body, metav1.PatchOptions{})
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
+	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
 	"github.com/fairlead-k8s/fairlead/internal/loop"
@@ -212,7 +213,7 @@ func (c *Controller) reportForeign(ctx context.Context, p conditionPatch) error 
 		return err
 	}
 	manager := showing.Managers(node, `"NetworkUnavailable\"`)
-	klog.FromContext(ctx).Info("Another writer's condition keeps pods away", "node", p.node.Name, "reason", p.condition.Reason, "manager", manager)
+	klog.FromContext(ctx).Info("Another writer's condition keeps pods away", "node", p.node.Name, "reason", message.Value(p.condition.Reason), "manager", manager)
 	e := foreign(*p.condition, manager)
 	c.deps.Events.Node(p.node, e.Type, e.Reason, e.Message)
 	c.mu.Lock()

@@ -205,6 +205,7 @@ func (c *Controller) onNode(_ string, before, now *corev1.Node) {
 		if isReplaced(before, now) {
 			c.nodeDeleted(before)
 		}
+		c.nodeChanged(before, now)
 		c.wake(wakeOf(c.cfg.Claim, before, now))
 	}
 }
@@ -213,6 +214,12 @@ func (c *Controller) nodeDeleted(node *corev1.Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.memory.nodeDeleted(node, c.cfg.Clock.Now())
+}
+
+func (c *Controller) nodeChanged(before, now *corev1.Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.memory.nodeChanged(before, now, c.cfg.Clock.Now())
 }
 
 // wake requests a pass.

@@ -269,6 +269,16 @@ func podCIDRs(name string, cidrs ...string) func(*observed) {
 	return node(name, func(n *corev1.Node) { n.Spec.PodCIDRs = cidrs })
 }
 
+// cidrsSince lets a Node get its CIDRs at this time. Later changes of the Node do not count.
+func cidrsSince(i int, seconds float64) func(*observed) {
+	return remember(func(m *memory) {
+		before, now := newNode(i), newNode(i)
+		before.Spec.PodCIDRs = nil
+		m.nodeChanged(before, now, at(seconds))
+		m.nodeChanged(now, now, at(seconds+1000))
+	})
+}
+
 // pruning asks for the removal of duplicates.
 func pruning(o *observed) { o.limits.RemoveDuplicates = true }
 

@@ -23,6 +23,7 @@ type memory struct {
 	removed  map[identity]time.Time         // removals that the listing may lack
 	strays   map[identity]time.Time         // the time of the answer that first showed the route as stray
 	deleted  map[string]deletedNode         // Nodes whose deletion was seen, by name
+	given    map[types.UID]time.Time        // when Nodes without CIDRs were seen to get some
 	failures map[netip.Prefix]failure       // the failure of the last job for a CIDR
 	recorded map[claim]showing.News         // the events about a CIDR of a Node, by kind; the zero CIDR stands for the Node's condition
 	pending  map[netip.Prefix]pendingJob    // the jobs that are queued or under way
@@ -32,7 +33,7 @@ type memory struct {
 
 func newMemory() memory {
 	return memory{
-		created: map[claim]time.Time{}, removed: map[identity]time.Time{}, strays: map[identity]time.Time{}, deleted: map[string]deletedNode{},
+		created: map[claim]time.Time{}, removed: map[identity]time.Time{}, strays: map[identity]time.Time{}, deleted: map[string]deletedNode{}, given: map[types.UID]time.Time{},
 		failures: map[netip.Prefix]failure{}, recorded: map[claim]showing.News{}, pending: map[netip.Prefix]pendingJob{},
 		patched: map[types.UID]patched{}, foreign: map[types.UID]foreignCondition{},
 	}

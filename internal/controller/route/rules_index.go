@@ -31,7 +31,7 @@ type index struct {
 // entry has the known facts about one CIDR.
 type entry struct {
 	cidr      netip.Prefix
-	claimants []*corev1.Node // the oldest first
+	claimants []*corev1.Node // the one with the oldest claim first
 	owner     *corev1.Node   // the claimant that gets the route; nil if there is none
 	rejection *rejection     // why the owner gets no route; nil if it gets one
 	routes    []judged
@@ -76,7 +76,7 @@ func newIndex(o observed) *index {
 	x.sort()
 	x.common = x.commonLengths()
 	for _, e := range x.sorted {
-		e.owner = ownerOf(e)
+		e.owner = x.ownerOf(e)
 	}
 	for _, e := range x.sorted {
 		x.judge(e)

@@ -118,10 +118,18 @@ func (m *memory) mustShow(at time.Time) bool { return !m.listing.at.Before(at.Ad
 // nodeDeleted records in the memory that a Node was deleted.
 func (m *memory) nodeDeleted(node *corev1.Node, now time.Time) {
 	m.deleted[node.Name] = deletedNode{at: now, cidrs: append(m.deleted[node.Name].cidrs, cidrsOf(node)...)}
+	delete(m.given, node.UID)
 	delete(m.patched, node.UID)
 	delete(m.foreign, node.UID)
 	for _, cidr := range append(cidrsOf(node), netip.Prefix{}) { // the zero CIDR stands for the condition of the Node
 		delete(m.recorded, claim{cidr, node.UID})
+	}
+}
+
+// nodeChanged records in the memory that a Node has got its CIDRs. Later they cannot change.
+func (m *memory) nodeChanged(before, now *corev1.Node, at time.Time) {
+	if before.UID == now.UID && len(before.Spec.PodCIDRs) == 0 && len(now.Spec.PodCIDRs) > 0 {
+		m.given[now.UID] = at
 	}
 }
 

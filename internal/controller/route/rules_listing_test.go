@@ -42,9 +42,10 @@ func TestListing(t *testing.T) { check(t, listingRows()) }
 func TestDeletedNodesAreRemembered(t *testing.T) {
 	m := newMemory()
 	m.patched["uid-1"] = patched{corev1.ConditionFalse, "RouteCreated", at(0)}
+	m.given["uid-1"] = at(0)
 	m.nodeDeleted(newNode(1), at(0))
-	if len(m.patched) != 0 {
-		t.Error("the condition of a deleted Node is remembered")
+	if len(m.patched)+len(m.given) != 0 {
+		t.Error("the condition of a deleted Node is remembered, or since when it had its CIDRs")
 	}
 	again := newNode(2) // under the same name, with another CIDR
 	again.Name = "node-1"

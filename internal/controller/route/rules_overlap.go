@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -86,17 +87,33 @@ func leadsTo(node *corev1.Node, routes []judged) bool {
 // its route. It is the Node whose CIDR has a length that is common among the Nodes, because
 // such a CIDR was assigned. Otherwise a kubelet could write a part of another Node's CIDR,
 // and its more specific route would take the traffic of that Node's pods, or a CIDR that
-// contains those of many Nodes. Of CIDRs that are alike in this, the older Node's counts.
+// contains those of many Nodes. Two kubelets can make a length common. So of CIDRs that are
+// alike in this, the one that has a route counts, and otherwise the one that a Node has had
+// for longer.
 func (x *index) precedes(a, b *entry) bool {
 	if isCommon := x.isCommon(a.cidr); isCommon != x.isCommon(b.cidr) {
 		return isCommon
 	}
-	return byAge(a.owner, b.owner) < 0
+	if leads := leadsTo(a.owner, a.routes); leads != leadsTo(b.owner, b.routes) {
+		return leads
+	}
+	return x.memory.byAge(a.owner, b.owner) < 0
 }
 
-// byAge compares the ages of two Nodes. The older one comes first.
-func byAge(a, b *corev1.Node) int {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+// byAge compares the times for which two Nodes have had their CIDRs. The Node that has had
+// them for longer comes first.
+func (m *memory) byAge(a, b *corev1.Node) int {
+	return cmp.Or(m.since(a).Compare(m.since(b)), cmp.Compare(a.Name, b.Name))
+}
+
+// since returns the time since which a Node has its CIDRs, as far as this process knows. A
+// kubelet can register its Node without CIDRs, and write later those that another Node was
+// given.
+func (m *memory) since(node *corev1.Node) time.Time {
+	if given, seen := m.given[node.UID]; seen {
+		return given
+	}
+	return node.CreationTimestamp.Time
 }
 
 // length is the length of a CIDR of one family.

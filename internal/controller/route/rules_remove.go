@@ -86,8 +86,8 @@ func (x *index) judge(e *entry) {
 
 // ownerOf returns the Node that gets the route of a CIDR. No two Nodes should claim the
 // same CIDR. If two do, the Node that has a working route keeps the CIDR.
-func ownerOf(e *entry) *corev1.Node {
-	slices.SortFunc(e.claimants, byAge)
+func (x *index) ownerOf(e *entry) *corev1.Node {
+	slices.SortFunc(e.claimants, x.memory.byAge)
 	if len(e.claimants) == 0 {
 		return nil
 	}

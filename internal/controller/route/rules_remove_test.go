@@ -52,6 +52,10 @@ func removeRows() []row {
 			append([]string{"create 10.244.1.0/24 for node-1: there is no route for its CIDR"}, taken("node-2", "10.244.1.0/24", "node-1", "10.244.1.0/24")...),
 		},
 		{
+			"OfTwoClaimantsTheOneThatHasHadItForLongerGetsTheRoute", given(2, unlisted("r1"), node("node-2", withCIDR("10.244.1.0/24")), cidrsSince(1, 999), cidrsSince(2, 998)),
+			append([]string{"create 10.244.1.0/24 for node-2: there is no route for its CIDR"}, taken("node-1", "10.244.1.0/24", "node-2", "10.244.1.0/24")...),
+		},
+		{
 			"OfTwoClaimantsABlackholeDoesNotCount", given(2, unlisted("r1"), listed(blackhole(moved)), node("node-2", withCIDR("10.244.1.0/24"))),
 			append([]string{"create 10.244.1.0/24 for node-1: the route of its CIDR leads nowhere"}, taken("node-2", "10.244.1.0/24", "node-1", "10.244.1.0/24")...),
 		},
@@ -78,6 +82,11 @@ func removeRows() []row {
 			given(4, podCIDRs("node-1", "10.244.3.0/25"), podCIDRs("node-2", "10.244.9.0/25"), unlisted("r1"), unlisted("r2"),
 				listed(newRoute("p1", "node-1", "10.244.3.0/25"), newRoute("p2", "node-2", "10.244.9.0/25")), strayFor(newRoute("r3", "node-3", "10.244.3.0/24"), time.Minute)),
 			append([]string{"remove r3: its CIDR overlaps with 10.244.3.0/25 of Node node-1"}, taken("node-3", "10.244.3.0/24", "node-1", "10.244.3.0/25")...),
+		},
+		{
+			"OfTwoCommonLengthsTheNodeWithTheRouteKeepsIt",
+			given(4, podCIDRs("node-1", "10.244.3.0/25"), podCIDRs("node-2", "10.244.9.0/25"), unlisted("r1"), unlisted("r2"), listed(newRoute("p2", "node-2", "10.244.9.0/25"))),
+			taken("node-1", "10.244.3.0/25", "node-3", "10.244.3.0/24"),
 		},
 		{
 			"RouteOfAPartOfAnExcludedNodesCIDRGoes", given(3, podCIDRs("node-2", "10.244.1.128/25"), unlisted("r2"), listed(part), strayFor(part, time.Minute), node("node-1", label("true"))),

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/cloud"
 	"github.com/fairlead-k8s/fairlead/internal/controller/message"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
+	"github.com/fairlead-k8s/fairlead/internal/printable"
 )
 
 // apply carries out one action and reports whether another action may follow. An action
@@ -195,7 +196,7 @@ func (c *Controller) conclude(ctx context.Context, key string, p plan, call call
 		return
 	}
 	if r.result == failed {
-		logger.Info("Load balancer call failed", "err", call.err)
+		logger.Info("Load balancer call failed", "err", printable.Cut(call.err.Error(), message.MaxErrorBytes)) // It may quote what a tenant has written, each time.
 		return
 	}
 	logger.Info("Load balancer call succeeded")

@@ -1,8 +1,10 @@
 package service
 
 import (
+	"bytes"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 )
 
 func TestStateIsWrittenBeforeEvents(t *testing.T) {
@@ -42,6 +46,22 @@ func TestStateIsWrittenBeforeEvents(t *testing.T) {
 		l.after(1200 * time.Millisecond)
 		l.change(func() { l.writes = l.writes[:min(len(l.writes), 3)] }) // Later writes are retries of the patch.
 		expect("the patch is rejected", "EnsuringLoadBalancer", "patch", "SyncLoadBalancerFailed")
+	})
+}
+
+// An error may quote what a tenant has written, at each call.
+func TestErrorsAreCutInTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(t, Config{}, balanced(), host("a"))
+		defer func() { l.stop() }()
+		l.after(time.Minute)
+		var log bytes.Buffer
+		ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log))))
+		err := errors.New("the annotation is wrong: " + strings.Repeat("a", 8000))
+		l.controller.conclude(ctx, "ns/s", plan{do: ensure, service: balanced()}, called{outcomeOf(ensure, nodeSet{}, err, time.Now()), err, time.Second, nil})
+		if text := log.String(); !strings.Contains(text, "the annotation is wrong") || len(text) > 1500 {
+			t.Errorf("%d bytes of log: %s", len(text), text)
+		}
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/fairlead-k8s/fairlead/internal/controller/showing"
 )
 
@@ -21,6 +23,9 @@ func TestOfferBackends(t *testing.T) {
 	*findCondition(withCondition, ConditionProvisioning) = provisioning(reasonCloudFailed.Cause("because"))
 	brokenWithCondition := withCondition.DeepCopy()
 	edited(brokenWithCondition)
+	chosen := withCondition.DeepCopy()
+	chosen.Annotations[AnnotationBackends] = "1"
+	called := func(of *corev1.Service) func(*memory) { return func(m *memory) { m.service = of } }
 	offered := "update: the set of nodes has changed while the load balancer cannot be ensured"
 	runRows(t, []row{
 		{
@@ -39,6 +44,18 @@ func TestOfferBackends(t *testing.T) {
 		{
 			name: "RefusedConditionDoesNotHoldTheSetBack", service: ready,
 			memory: known(ready, old).with(hasFailed(ensure, ready, time.Second), shown, func(m *memory) { m.unwritten = true }), want: offered,
+		},
+		{
+			name: "NewestSetIsOfferedToTheServiceOfTheLastCall", service: chosen,
+			memory: known(ready, old).with(hasFailed(ensure, chosen, time.Second), shown, called(chosen)), want: offered,
+		},
+		{
+			name: "SetThatAnEditHasChosenWaitsForEnsure", service: chosen,
+			memory: known(ready, old).with(hasFailed(ensure, chosen, time.Second), shown, called(ready)), want: "wait: because | after 4s",
+		},
+		{
+			name: "SetThatAnEditedTrafficPolicyHasChosenWaitsForEnsure", service: withCondition,
+			memory: known(ready, old).with(hasFailed(ensure, ready, time.Second), shown, called(balanced(local))), want: "wait: because | after 4s",
 		},
 		{
 			name: "SetThatTheLoadBalancerHasIsNotOffered", service: withCondition,

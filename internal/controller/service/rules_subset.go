@@ -96,6 +96,12 @@ func (by Subset) chosen(service *corev1.Service, known bool) (c Choice, refused 
 	return c, ""
 }
 
+// choosesOtherwise reports whether other members may be chosen for one version of a Service
+// than for another one, although the Nodes and endpoints are the same.
+func choosesOtherwise(a, b *corev1.Service) bool {
+	return a.Annotations[AnnotationBackends] != b.Annotations[AnnotationBackends] || a.Spec.ExternalTrafficPolicy != b.Spec.ExternalTrafficPolicy
+}
+
 // seat is what is known about the members of one load balancer. Everything except the
 // field places follows from the Nodes, the Service and its endpoints, so another process
 // chooses the same members.

@@ -187,10 +187,15 @@ func waitToEdit(o observed, after time.Duration) plan {
 //
 // If the update with a set fails, the same set is tried again only after the next
 // failure of Ensure. So the update needs no delay of its own.
+//
+// A set that differs because its owner has edited the Service waits for the Ensure, as every
+// edit does. Otherwise the calls for edits would have no limit.
 func offerBackends(o observed, p plan) plan {
 	m := o.memory
 	switch {
 	case p.do != wait && !isRepeated(o), !isProvided(o), m.backends == o.backends, m.offered == o.backends:
+		return p
+	case m.service != nil && choosesOtherwise(m.service, o.service):
 		return p
 	case p.do == wait && (p.writes.patches() && !m.unwritten || len(p.writes.events) > 0):
 		p.after, p.awaited = yieldDelay, false
