@@ -196,6 +196,9 @@ type Listener struct {
 	Protocol corev1.Protocol
 	Port     int32
 	NodePort int32
+	// Direct means that packets reach the machines with the address of the load balancer and
+	// with Port. They need no node port, so NodePort does not count.
+	Direct bool
 }
 
 // Holder is a world that can keep new load balancers from becoming ready.
