@@ -33,6 +33,8 @@ type Machine struct {
 	// ProviderID is empty if the world does not know it. The suite then asks the
 	// provider.
 	ProviderID string
+	// Addresses is empty if the world does not know them. The suite then asks the provider
+	// for those of the Nodes of load balancers and routes.
 	Addresses  []corev1.NodeAddress
 	SystemUUID string
 }
