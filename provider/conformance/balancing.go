@@ -135,8 +135,7 @@ func (b *balancing) deleted(s *corev1.Service) {
 // nodes returns the Nodes of n new machines.
 func (b *balancing) nodes(n int) []*corev1.Node {
 	all := make([]*corev1.Node, n)
-	for i := range n {
-		m := b.machine(fmt.Sprintf("node%d", i))
+	for i, m := range b.members(roles(n)...) {
 		b.known[m.ID] = m.ProviderID
 		all[i] = joined(m)
 	}
@@ -171,23 +170,23 @@ func (b *balancing) byProviderID(backends []string) []string {
 
 // only waits until the check has exactly one load balancer in the cloud and f accepts
 // it by returning nil.
-func (b *balancing) only(when string, f func(LoadBalancer) error) LoadBalancer {
-	var found LoadBalancer
-	b.eventually(func() error {
-		made := b.made()
-		if len(made) != 1 {
-			return fmt.Errorf("the cloud has %s %s; want exactly one", balancersText(made), when)
-		}
-		found = made[0]
-		if f == nil {
-			return nil
-		}
-		if err := f(found); err != nil {
-			return fmt.Errorf("load balancer %s: %w %s", found.Name, err, when)
-		}
-		return nil
-	})
+func (b *balancing) only(when string, f func(LoadBalancer) error) (found LoadBalancer) {
+	b.eventually(func() (err error) { found, err = b.single(when, f); return err })
 	return found
+}
+
+// single is only without the wait. It returns what is wrong.
+func (b *balancing) single(when string, f func(LoadBalancer) error) (LoadBalancer, error) {
+	made := b.made()
+	if len(made) != 1 {
+		return LoadBalancer{}, fmt.Errorf("the cloud has %s %s; want exactly one", balancersText(made), when)
+	}
+	if f != nil {
+		if err := f(made[0]); err != nil {
+			return made[0], fmt.Errorf("load balancer %s: %w %s", made[0].Name, err, when)
+		}
+	}
+	return made[0], nil
 }
 
 // backends requires that the backends agree with these nodes: sameSet requires exactly

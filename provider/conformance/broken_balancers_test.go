@@ -188,10 +188,14 @@ func (l *loadBalancers) wanted(cluster string, s *corev1.Service, nodes []*corev
 	w := balancer{cluster: cluster, uid: s.UID, service: s.Name}
 	w.Name = balancerName(cluster, s.UID)
 	for _, p := range s.Spec.Ports {
-		if p.NodePort == 0 {
+		made := conformance.Listener{Protocol: p.Protocol, Port: p.Port, NodePort: p.NodePort}
+		switch {
+		case l.cloud.habit == direct || l.has("own-port"):
+			made.NodePort, made.Direct = p.Port, l.cloud.habit == direct
+		case p.NodePort == 0:
 			return w, invalidf("spec.ports: port %d has no node port", p.Port)
 		}
-		w.Listeners = append(w.Listeners, conformance.Listener{Protocol: p.Protocol, Port: p.Port, NodePort: p.NodePort})
+		w.Listeners = append(w.Listeners, made)
 	}
 	w.SourceRanges = s.Spec.LoadBalancerSourceRanges
 	if text := s.Annotations[corev1.AnnotationLoadBalancerSourceRangesKey]; text != "" && len(w.SourceRanges) == 0 {
@@ -230,8 +234,13 @@ func (l *loadBalancers) families(s *corev1.Service) error {
 	if len(s.Spec.IPFamilies) == 1 {
 		return invalidf("spec.ipFamilies: there is no IPv6")
 	}
-	l.cloud.mu.Lock()
-	defer l.cloud.mu.Unlock()
-	l.cloud.warnings[s.UID] = []string{"there is no IPv6: the load balancer has an IPv4 address only"}
+	l.cloud.warn(s, "there is no IPv6: the load balancer has an IPv4 address only")
 	return nil
+}
+
+// warn records a warning about the Service.
+func (c *brokenCloud) warn(s *corev1.Service, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.warnings[s.UID] = append(c.warnings[s.UID], text)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +22,8 @@ const brokenPageSize = 3
 
 // brokenCloud is a cloud in memory. It is also the world that the suite uses.
 type brokenCloud struct {
-	flaw string
+	flaw  string
+	habit habit
 
 	mu       sync.Mutex
 	machines []*machine
@@ -80,10 +82,11 @@ type fault struct {
 
 // newBroken returns a cloud whose provider keeps the whole contract, except for the flaw. A
 // flaw has the ID of the check that must find it. If the argument is empty, the provider has
-// no flaw.
-func newBroken(flaw string) *brokenCloud {
+// no flaw. After a plus sign, the argument may name a habit.
+func newBroken(name string) *brokenCloud {
+	flaw, habits, _ := strings.Cut(name, "+")
 	return &brokenCloud{
-		flaw: flaw, labels: map[string]string{"broken.example/rack": "r1"}, busy: make(chan struct{}, 1),
+		flaw: flaw, habit: habit(habits), labels: map[string]string{"broken.example/rack": "r1"}, busy: make(chan struct{}, 1),
 		warnings: map[types.UID][]string{}, memory: map[types.UID]*remembered{}, ended: map[string]ended{},
 	}
 }
@@ -313,10 +316,11 @@ func (c *brokenCloud) CreateMachine(_ context.Context, name string) (conformance
 		addresses: []string{fmt.Sprintf("10.0.%d.%d", c.created/250, c.created%250+1), fmt.Sprintf("203.0.113.%d", c.created%250+1)},
 	}
 	c.machines = append(c.machines, m)
-	return conformance.Machine{
-		Name: name, ID: m.id, ProviderID: providerID(m.id),
-		Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.addresses[0]}},
-	}, nil
+	made := conformance.Machine{Name: name, ID: m.id, ProviderID: providerID(m.id)}
+	if c.habit != addressed {
+		made.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.addresses[0]}}
+	}
+	return made, nil
 }
 
 func (c *brokenCloud) TerminateMachine(_ context.Context, m conformance.Machine) error {

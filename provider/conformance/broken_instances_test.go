@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,11 +26,35 @@ func brokenLegacyProviderID(id string) string { return scheme + ":///zone-a/" + 
 type instances struct {
 	cloud *brokenCloud
 	start int
+	cache *cache
+}
+
+// cache is the last list of instances that a provider has read.
+type cache struct {
+	mu     sync.Mutex
+	all    []machine // guarded by mu
+	loaded time.Time // guarded by mu
+}
+
+func (c *cache) store(all []machine) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all, c.loaded = slices.Clone(all), time.Now()
+}
+
+// load returns the list if it is new enough.
+func (c *cache) load() (all []machine, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.all), time.Since(c.loaded) < cacheTime
 }
 
 func (i instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
-	found, err := i.find(ctx, node)
 	byID := node.Spec.ProviderID != ""
+	if i.cloud.habit == needsID && !byID {
+		return false, errors.New("the Node has no provider ID")
+	}
+	found, err := i.find(ctx, node)
 	var answered *apiError
 	switch {
 	case errors.Is(err, cloudprovider.InstanceNotFound):
@@ -162,6 +188,13 @@ func (i instances) lookUp(ctx context.Context, node *corev1.Node) (machine, erro
 }
 
 func (i instances) byID(ctx context.Context, id, name string) (found machine, err error) {
+	if i.cloud.caches() {
+		all, err := i.all(ctx)
+		at := slices.IndexFunc(all, func(m machine) bool { return m.id == id })
+		if err != nil || at >= 0 {
+			return append(all, machine{})[max(0, at)], err
+		}
+	}
 	if i.cloud.has("instances/short-list") {
 		return i.only(ctx, func(m machine) bool { return m.id == id })
 	}
@@ -181,6 +214,30 @@ func (i instances) byID(ctx context.Context, id, name string) (found machine, er
 	return found, err
 }
 
+// all lists all instances.
+func (i instances) all(ctx context.Context) (all []machine, err error) {
+	if all, ok := i.cache.load(); ok && i.cloud.caches() {
+		return all, nil
+	}
+	return i.read(ctx)
+}
+
+// read reads the list of all instances.
+func (i instances) read(ctx context.Context) (all []machine, err error) {
+	for after := ""; ; {
+		page, next, err := i.cloud.page(ctx, after)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if next == "" || i.cloud.has("instances/pages") {
+			i.cache.store(all)
+			return all, nil
+		}
+		after = next
+	}
+}
+
 func (i instances) named(ctx context.Context, name string) (machine, error) {
 	return i.only(ctx, func(m machine) bool { return m.name == name })
 }
@@ -188,25 +245,19 @@ func (i instances) named(ctx context.Context, name string) (machine, error) {
 // only returns the only wanted instance. It returns an error if there is none, or if
 // there are several.
 func (i instances) only(ctx context.Context, wanted func(machine) bool) (machine, error) {
-	var all []machine
-	for after := ""; ; {
-		page, next, err := i.cloud.page(ctx, after)
-		switch {
-		case isNotFound(err) && i.cloud.has("instances/denied-as-404"):
-			return machine{}, cloudprovider.InstanceNotFound
-		case err != nil:
+	all, err := i.all(ctx)
+	switch {
+	case isNotFound(err) && i.cloud.has("instances/denied-as-404"):
+		return machine{}, cloudprovider.InstanceNotFound
+	case err != nil:
+		return machine{}, err
+	}
+	if i.cloud.habit == refreshes && !slices.ContainsFunc(all, wanted) {
+		if all, err = i.read(ctx); err != nil {
 			return machine{}, err
 		}
-		for _, m := range page {
-			if wanted(m) {
-				all = append(all, m)
-			}
-		}
-		if next == "" || i.cloud.has("instances/pages") {
-			break
-		}
-		after = next
 	}
+	all = slices.DeleteFunc(all, func(m machine) bool { return !wanted(m) })
 	switch {
 	case len(all) == 0:
 		return machine{}, cloudprovider.InstanceNotFound

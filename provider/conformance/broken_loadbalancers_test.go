@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
 
@@ -92,6 +93,9 @@ func (l *loadBalancers) EnsureLoadBalancer(ctx context.Context, cluster string, 
 	}
 	if l.has("arguments") && s.Annotations != nil {
 		s.Annotations["broken.example/id"] = "lb"
+	}
+	if l.cloud.habit == warns {
+		l.cloud.warn(s, fmt.Sprintf("load balancer %s of Service %s has no type", balancerName(cluster, s.UID), s.Name))
 	}
 	m := l.memory(s.UID)
 	if l.full(s.UID) {
@@ -182,7 +186,11 @@ func (l *loadBalancers) change(is, wanted conformance.LoadBalancer, same bool) c
 func (l *loadBalancers) ready(ctx context.Context, id string) error {
 	for !l.cloud.provision(id) {
 		if !l.has("not-blocking") || ctx.Err() != nil {
-			return api.NewRetryError("the load balancer is not ready", time.Second)
+			err := api.NewRetryError("the load balancer is not ready", time.Second)
+			if l.cloud.habit == packs {
+				return utilerrors.NewAggregate([]error{err})
+			}
+			return err
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -269,12 +277,15 @@ func (l *loadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, 
 	return l.cloud.updateBalancer(ctx, is.ID, func(b *balancer) { b.Backends = wanted })
 }
 
+func isExternal(a corev1.NodeAddress) bool { return a.Type == corev1.NodeExternalIP }
+
 // backends returns the provider IDs of the nodes that can be backends.
 func (l *loadBalancers) backends(nodes []*corev1.Node) ([]string, error) {
 	var ids []string
 	for _, node := range nodes {
 		id := node.Spec.ProviderID
 		switch {
+		case l.cloud.habit == addressed && !slices.ContainsFunc(node.Status.Addresses, isExternal):
 		case strings.HasPrefix(id, scheme+"://"):
 			ids = append(ids, id)
 		case id == "" && l.has("no-provider-id"), id != "" && l.has("foreign-node"):

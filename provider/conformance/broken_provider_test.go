@@ -5,17 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/fairlead-k8s/fairlead/provider/conformance"
 )
 
 // brokenProvider is the provider of a brokenCloud.
 type brokenProvider struct {
 	cloud         *brokenCloud
 	start         int // 1 for the first provider of the cloud
+	cache         *cache
+	targets       *cache // of routes, for the flaw routes/knows-one
 	loadBalancers *loadBalancers
 }
 
@@ -30,20 +36,22 @@ func (c *brokenCloud) Provider(ctx context.Context) (cloudprovider.Interface, er
 		return nil, err
 	}
 	balancers := &loadBalancers{cloud: c, number: c.starts, answers: map[types.UID]int{}, slots: map[types.UID]bool{}}
-	return &brokenProvider{cloud: c, start: c.starts, loadBalancers: balancers}, nil
+	return &brokenProvider{cloud: c, start: c.starts, cache: &cache{}, targets: &cache{}, loadBalancers: balancers}, nil
 }
 
 func (p *brokenProvider) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
 
 func (p *brokenProvider) InstancesV2() (cloudprovider.InstancesV2, bool) {
-	return instances{p.cloud, p.start}, true
+	return instances{p.cloud, p.start, p.cache}, true
 }
 
 func (p *brokenProvider) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 	return p.loadBalancers, true
 }
 
-func (p *brokenProvider) Routes() (cloudprovider.Routes, bool) { return &routes{p.cloud}, true }
+func (p *brokenProvider) Routes() (cloudprovider.Routes, bool) {
+	return &routes{p.cloud, p.targets}, true
+}
 
 func (p *brokenProvider) Instances() (cloudprovider.Instances, bool) { return nil, false }
 
@@ -109,6 +117,19 @@ func (c *brokenCloud) configure(key, value string) error {
 func (c *brokenCloud) begin(ctx context.Context) error {
 	if c.starts > 1 && c.has("process/twice-in-one-process") {
 		panic("duplicate metrics collector registration attempted")
+	}
+	switch c.habit {
+	case once:
+		http.Handle("/broken", http.NotFoundHandler()) // panics the second time
+	case exits:
+		time.AfterFunc(conformance.Settling/4, func() {
+			defer func() {
+				if recover() != nil {
+					os.Exit(3)
+				}
+			}()
+			http.Handle("/broken", http.NotFoundHandler())
+		})
 	}
 	if c.has("process/stop") {
 		ctx = context.WithoutCancel(ctx)

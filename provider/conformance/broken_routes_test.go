@@ -45,7 +45,10 @@ func (c *brokenCloud) createRoute(ctx context.Context, wanted entry) error {
 }
 
 // routes implements cloudprovider.Routes.
-type routes struct{ cloud *brokenCloud }
+type routes struct {
+	cloud   *brokenCloud
+	targets *cache
+}
 
 func (r *routes) has(flaw string) bool { return r.cloud.has("routes/" + flaw) }
 
@@ -63,7 +66,7 @@ func (r *routes) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovid
 	var all []*cloudprovider.Route
 	for _, e := range found {
 		listed := e.Route
-		listed.Blackhole = r.isGone(e.machine) || r.has("live-is-no-blackhole") && !machines[e.machine]
+		listed.Blackhole = r.isGone(e.machine) || r.has("live-is-no-blackhole") && !machines[e.machine] || r.isUnknown(e.machine)
 		if r.has("round-trip") {
 			listed.TargetNode = ""
 		}
@@ -76,19 +79,22 @@ func (r *routes) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovid
 // a real provider asks the cloud about each missing machine. This provider calls isGone
 // instead, which reads the cloud's memory.
 func (r *routes) machines(ctx context.Context) (map[string]bool, error) {
-	ids := map[string]bool{}
-	for after := ""; ; {
-		page, next, err := r.cloud.page(ctx, after)
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range page {
-			ids[m.id] = true
-		}
-		if after = next; next == "" {
-			return ids, nil
-		}
+	all, err := (instances{cloud: r.cloud, cache: &cache{}}).all(ctx)
+	if err != nil {
+		return nil, err
 	}
+	ids := map[string]bool{}
+	for _, m := range all {
+		ids[m.id] = true
+	}
+	return ids, nil
+}
+
+// isUnknown reports whether the provider has the flaw knows-one, and has created routes, but
+// none to the machine.
+func (r *routes) isUnknown(id string) bool {
+	known, _ := r.targets.load()
+	return len(known) > 0 && !slices.ContainsFunc(known, func(m machine) bool { return m.id == id })
 }
 
 func (r *routes) isGone(id string) bool {
@@ -106,6 +112,14 @@ func (r *routes) CreateRoute(ctx context.Context, cluster, _ string, route *clou
 	}
 	if r.has("two-hundred-at-once") && strings.HasPrefix(route.DestinationCIDR, "10.200.") && r.creation() > 150 {
 		return nil
+	}
+	if r.cloud.habit == addressed && len(route.TargetNodeAddresses) == 0 {
+		return invalidf("node %s has no address", route.TargetNode)
+	}
+	if r.has("knows-one") {
+		known, _ := r.targets.load()
+		found, _ := (instances{cloud: r.cloud, cache: &cache{}}).named(ctx, string(route.TargetNode))
+		r.targets.store(append(known, found))
 	}
 	wanted := entry{Route: *route, cluster: cluster}
 	err := r.cloud.createRoute(ctx, wanted)

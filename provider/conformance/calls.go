@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/api"
 
@@ -85,6 +87,12 @@ func (t *trial) metadata(n *corev1.Node) *cloudprovider.InstanceMetadata {
 	return got
 }
 
+// awaitMetadata waits until the provider describes the Node's instance.
+func (t *trial) awaitMetadata(n *corev1.Node) (got *cloudprovider.InstanceMetadata) {
+	t.eventually(func() (err error) { got, err = t.described(n); return err })
+	return got
+}
+
 // is returns an error unless the metadata of a Node has the provider ID of the machine.
 func (t *trial) is(n *corev1.Node, m Machine) error {
 	got, err := t.described(n)
@@ -152,8 +160,15 @@ func (t *trial) together(n, most int, what string, f func(int) error) []error {
 // longer than the target allows.
 func (t *trial) repeated(f func() error) error { return t.retry(time.Millisecond, f, t.asksAgain) }
 
-// asksAgain reports whether an error means that the same call may succeed later.
+// asksAgain reports whether an error means, for the daemon, that the same call may succeed
+// later. The daemon also looks into the Aggregates of apimachinery.
 func (t *trial) asksAgain(err error) bool {
+	var all utilerrors.Aggregate
+	return t.saysWhen(err) || errors.As(err, &all) && slices.ContainsFunc(all.Errors(), t.asksAgain)
+}
+
+// saysWhen reports the same, but for any caller.
+func (t *trial) saysWhen(err error) bool {
 	var retry *api.RetryError
 	kind := t.kind(err)
 	return errors.As(err, &retry) || kind == provider.Throttled || kind == provider.Conflict

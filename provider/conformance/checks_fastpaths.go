@@ -26,8 +26,8 @@ var fastInstanceChecks = []Check{
 		Cost:   costWrongNode,
 		run: func(t *trial) {
 			t.offersBatch()
-			nodes := []*corev1.Node{joined(t.machine("a")), named(t.machine("b")), joined(t.machine("c"))}
-			slices.Reverse(nodes)
+			m := t.machines(roles(3)...)
+			nodes := []*corev1.Node{joined(m[2]), named(m[1]), joined(m[0])}
 			t.sameAsSingle(nodes)
 		},
 	},
@@ -73,10 +73,11 @@ var fastInstanceChecks = []Check{
 		Cost:   costWrongNode,
 		run: func(t *trial) {
 			lister := offered[provider.InstanceLister](t, t.instances())
-			machines, gone := append(t.machines(), t.machine("d")), t.machine("gone")
+			machines := t.machines(roles(5)...)
+			gone := machines[4]
 			t.terminate(gone)
 			listed := t.listAll(lister)
-			for _, m := range machines {
+			for _, m := range machines[:4] {
 				alone := t.metadata(joined(m))
 				if is, ok := listed[m.ProviderID]; !ok || !reflect.DeepEqual(is, *alone) {
 					t.failf("the pages of ListInstances have %+v for machine %s (is there: %v), and InstanceMetadata = %+v; want the same", is, m.ProviderID, ok, *alone)

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -67,8 +66,7 @@ var identityChecks = []Check{
 		Cost:  "Nodes lose their instances with the next start of the daemon.",
 		run: func(t *trial) {
 			m := t.machine("a")
-			t.awaitPresent(named(m))
-			before := t.metadata(named(m)).ProviderID
+			before := t.awaitMetadata(named(m)).ProviderID
 			if !namesInstance(before) {
 				t.failf("InstanceMetadata(%s) has the provider ID %q; want <scheme>://<ID>", show(named(m)), before)
 			}
@@ -143,8 +141,9 @@ var identityChecks = []Check{
 		Title: "Each of two Nodes gets its own answer",
 		Cost:  costConfused,
 		run: func(t *trial) {
-			machines := []Machine{t.machine("a"), t.machine("b")}
-			t.awaitPresent(named(machines[0]), named(machines[1]))
+			machines := t.machines("a", "b")
+			t.awaitMetadata(named(machines[0]))
+			t.awaitMetadata(named(machines[1]))
 			for n := range 24 {
 				m := machines[n%2]
 				if err := t.is(both(m)[n/2%2], m); err != nil {
@@ -162,11 +161,7 @@ var identityChecks = []Check{
 			if size == 0 {
 				t.notRunf("needs Target.PageSize, the size of the cloud's pages")
 			}
-			all := make([]Machine, 2*size+1)
-			for n := range all {
-				all[n] = t.machine(fmt.Sprint("m", n))
-			}
-			for _, m := range all {
+			for _, m := range t.machines(roles(2*size + 1)...) {
 				t.eventually(func() error { return errors.Join(t.is(named(m), m), t.is(joined(m), m)) })
 			}
 		},

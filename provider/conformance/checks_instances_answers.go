@@ -110,17 +110,18 @@ var answerChecks = []Check{
 		Cost:  "The daemon crashes, or a Node gets the answer about another Node.",
 		run: func(t *trial) {
 			const callers = 16
-			machines := t.machines()
-			for _, m := range machines {
+			var questions [][]func() error // for each machine those that one caller gets the right answer to
+			for _, m := range t.machines(roles(3)...) {
 				t.metadataOf(m)
+				questions = append(questions, t.answered(m))
 			}
 			var wait sync.WaitGroup
 			for caller := range callers {
 				wait.Go(func() {
 					defer t.recovered("sixteen callers at once")
-					m := machines[caller%len(machines)]
+					all := questions[caller%len(questions)]
 					for n := range 30 {
-						if err := t.questions(m)[n%3](both(m)[n/3%2]); err != nil {
+						if err := all[n%len(all)](); err != nil {
 							t.errorf("%d callers at once: %v", callers, err)
 							return
 						}
@@ -140,6 +141,22 @@ func (t *trial) questions(m Machine) []func(*corev1.Node) error {
 		func(n *corev1.Node) error { return t.is(n, m) },
 		func(n *corev1.Node) error { return t.down(n, false) },
 	}
+}
+
+// answered returns the questions about a machine that runs, each with and without its
+// provider ID, that the provider answers as it should.
+func (t *trial) answered(m Machine) (all []func() error) {
+	for _, question := range t.questions(m) {
+		for _, n := range both(m) {
+			if question(n) == nil {
+				all = append(all, func() error { return question(n.DeepCopy()) })
+			}
+		}
+	}
+	if len(all) == 0 {
+		t.failf("the provider answers no question about machine %s", m.Name)
+	}
+	return all
 }
 
 // metadataOf waits until the provider finds the machine, and returns its metadata.
@@ -230,9 +247,9 @@ var costChecks = []Check{
 			if t.target.Live {
 				t.notRunf("creates 100 machines, which costs too much in a real account")
 			}
-			nodes := make([]*corev1.Node, 100)
-			for n := range nodes {
-				nodes[n] = joined(t.machine(fmt.Sprintf("%02d", n)))
+			var nodes []*corev1.Node
+			for _, m := range t.machines(roles(100)...) {
+				nodes = append(nodes, joined(m))
 			}
 			t.awaitPresent(nodes[len(nodes)-1])
 			t.restart()

@@ -52,7 +52,7 @@ var faultChecks = []Check{
 		Title: "An instance that is missing in a list is not called absent when it is asked for by ID",
 		Cost:  costDeleted,
 		run: func(t *trial) {
-			machines := t.machines()
+			machines := t.machines(roles(3)...)
 			t.under(faults(FaultEmptyList, FaultTruncatedList), func(f Fault) {
 				for _, m := range machines {
 					t.notAbsent(t.ctx, joined(m), "fault "+string(f.Kind))

@@ -160,7 +160,7 @@ var creationChecks = []Check{
 			s, nodes := b.newService("a"), b.nodes(1)
 			defer b.hold(s)()
 			status, err := b.ensureHeld(s, nodes)
-			if err == nil && len(ingress(status)) == 0 || err != nil && !b.asksAgain(err) {
+			if err == nil && len(ingress(status)) == 0 || err != nil && !b.saysWhen(err) {
 				b.failf("%s = %s, while the cloud was making the load balancer; want an api.RetryError that errors.As finds", b.call("EnsureLoadBalancer", s, nodes), answered(status, err))
 			}
 		}),
@@ -171,8 +171,7 @@ var creationChecks = []Check{
 		Cost:  "A Service that was deleted and created again never works, or its old load balancer is left behind.",
 		run: balanced(func(b *balancing) {
 			first, nodes, _ := b.served(1)
-			second := first.DeepCopy()
-			second.UID = b.newService("b").UID
+			second := b.newService("a")
 			b.ensured(second, nodes)
 			b.deleted(second)
 			b.deleted(first)

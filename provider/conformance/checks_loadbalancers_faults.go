@@ -20,8 +20,7 @@ var troubleChecks = []Check{
 		run: balanced(func(b *balancing) {
 			other := b.in(b.cluster + "-2")
 			s, nodes, first := b.served(1)
-			same := s.DeepCopy()
-			same.UID = b.newService("b").UID
+			same := b.newService("a")
 			second := other.ensured(same, nodes)
 			if slices.ContainsFunc(ingress(first), func(address string) bool { return slices.Contains(ingress(second), address) }) {
 				b.failf("%s = %s and %s = %s; want two load balancers", b.call("EnsureLoadBalancer", s, nodes), answered(first, nil), other.call("EnsureLoadBalancer", same, nodes), answered(second, nil))

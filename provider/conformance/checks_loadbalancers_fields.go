@@ -29,7 +29,7 @@ func fieldChecks() []Check {
 			ID: "loadbalancers/" + f.id, Level: Extended, Needs: needs(needMachines, needViewer), Source: sourceField, Feature: f.feature,
 			Title: title + " works, or is refused with an error or an Event",
 			Cost:  costIgnored,
-			run:   balanced(func(b *balancing) { b.judge(f, b.nodes(1)) }),
+			run:   balanced(func(b *balancing) { b.judge(f) }),
 		})
 	}
 	return all
@@ -99,12 +99,7 @@ var manyFieldChecks = []Check{
 		Title: "A field that is not declared as supported works, or is refused with an error or an Event",
 		Cost:  costIgnored,
 		run: balanced(func(b *balancing) {
-			nodes := b.nodes(1)
-			for _, f := range fields {
-				if !b.supports(f.feature) {
-					b.judge(f, nodes)
-				}
-			}
+			b.judge(slices.DeleteFunc(slices.Clone(fields), func(f field) bool { return b.supports(f.feature) })...)
 		}),
 	},
 	{
@@ -183,12 +178,14 @@ func setPorts(all ...corev1.ServicePort) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Spec.Ports = slices.Clone(all) }
 }
 
+// asPorts reports whether the load balancer has a listener for each port of the Service,
+// and no other one.
 func asPorts(s *corev1.Service, l LoadBalancer, _ *corev1.LoadBalancerStatus) bool {
-	wanted := make([]Listener, len(s.Spec.Ports))
-	for n, p := range s.Spec.Ports {
-		wanted[n] = Listener{Protocol: p.Protocol, Port: p.Port, NodePort: p.NodePort}
-	}
-	return sameSet(l.Listeners, wanted)
+	return len(l.Listeners) == len(s.Spec.Ports) && !slices.ContainsFunc(s.Spec.Ports, func(p corev1.ServicePort) bool {
+		return !slices.ContainsFunc(l.Listeners, func(is Listener) bool {
+			return is.Protocol == p.Protocol && is.Port == p.Port && (is.Direct || is.NodePort == p.NodePort)
+		})
+	})
 }
 
 // hasPorts returns a function for the method only. It requires the ports of the Service.
@@ -234,31 +231,77 @@ func (t *trial) mustSupport(f Feature) {
 	}
 }
 
-// judge requires that a field works or is refused. A supported field must work, except
-// a static IP: nobody has reserved that address, so the provider may refuse it.
-func (b *balancing) judge(f field, nodes []*corev1.Node) {
-	s := b.newService("f")
-	f.set(s)
-	status, err := b.tried(s, nodes)
-	var said []string
-	if announcer, ok := b.world.(Announcer); ok && err == nil {
-		warnings, failure := announcer.Warnings(b.ctx, s)
-		b.must("warnings about Service "+s.Name, failure)
-		said = warnings
+// judge requires that each of the fields works or is refused.
+func (b *balancing) judge(all ...field) {
+	plain, nodes := b.newService("plain"), b.nodes(1)
+	if _, ok := b.world.(Announcer); ok {
+		b.ensured(plain, nodes)
+		b.deleted(plain)
 	}
-	call := b.call("EnsureLoadBalancer", s, nodes)
-	switch refused := err != nil || len(said) > 0; {
-	case refused && b.supports(f.feature) && f.feature != StaticIP:
-		b.failf("%s = %s, with the Events %q, although the target declares %s as supported", call, answered(status, err), said, f.feature)
-	case !refused:
-		b.only("after "+call+" = "+answered(status, nil), func(l LoadBalancer) error {
-			if !f.works(s, l, status) {
-				return fmt.Errorf("is %+v, so %s is ignored, and neither an error nor an Event says so,", l, f.name)
+	for _, f := range all {
+		s := b.newService("f")
+		f.set(s)
+		status, err := b.tried(s, nodes)
+		b.judgeOne(f, s, plain, ensuring{b.call("EnsureLoadBalancer", s, nodes) + " = " + answered(status, err), status, err})
+		b.deleted(s)
+	}
+}
+
+// judgeOne judges one field of the Service by a call of EnsureLoadBalancer. A supported
+// field must work, except a static IP: nobody has reserved that address, so the provider may
+// refuse it.
+func (b *balancing) judgeOne(f field, s, plain *corev1.Service, o ensuring) {
+	mayRefuse := !b.supports(f.feature) || f.feature == StaticIP
+	_, seesEvents := b.world.(Announcer)
+	ignored := b.await(func() error {
+		if o.err != nil || mayRefuse && seesEvents && b.warned(s, plain) {
+			return nil
+		}
+		_, err := b.single("after "+o.call, func(l LoadBalancer) error {
+			if !f.works(s, l, o.status) {
+				return fmt.Errorf("is %+v, so %s is ignored,", l, f.name)
 			}
 			return nil
 		})
+		return err
+	})
+	switch {
+	case o.err != nil && !mayRefuse:
+		b.failf("%s, although the target declares %s as supported", o.call, f.feature)
+	case ignored != nil && mayRefuse && !seesEvents:
+		b.unproved(fmt.Sprintf("%v, without an error; whether an Event says so can only be seen with an Announcer", ignored))
+	case ignored != nil && mayRefuse:
+		b.failf("%v, and neither an error nor an Event says so", ignored)
+	case ignored != nil:
+		b.failf("%v, although the target declares %s as supported", ignored, f.feature)
 	}
-	b.deleted(s)
+}
+
+// ensuring is a call of EnsureLoadBalancer and its result.
+type ensuring struct {
+	call   string
+	status *corev1.LoadBalancerStatus
+	err    error
+}
+
+// warned reports whether the provider has warned about the Service, and not in the same
+// words about the plain one. Some providers warn about each Service.
+func (b *balancing) warned(s, plain *corev1.Service) bool {
+	usual := b.warnings(plain)
+	return slices.ContainsFunc(b.warnings(s), func(w string) bool { return !slices.Contains(usual, w) })
+}
+
+// warnings returns the warnings about the Service without the words that differ between two
+// Services: its name, and all words with a digit, such as IDs and times.
+func (b *balancing) warnings(s *corev1.Service) []string {
+	said, err := as[Announcer](b.trial).Warnings(b.ctx, s)
+	b.must("warnings about Service "+s.Name, err)
+	all := make([]string, len(said))
+	for n, text := range said {
+		words := strings.Fields(strings.ReplaceAll(text, s.Name, ""))
+		all[n] = strings.Join(slices.DeleteFunc(words, func(w string) bool { return strings.ContainsAny(w, "0123456789") }), " ")
+	}
+	return all
 }
 
 // shaped returns an error if the provider's answer for one of Target.Services is

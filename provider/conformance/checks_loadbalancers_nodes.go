@@ -101,7 +101,9 @@ var nodeChecks = []Check{
 func withNode(name, providerID string) func(*trial) {
 	return balanced(func(b *balancing) {
 		other := identified(name, providerID)
-		other.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}}
+		other.Status.Addresses = []corev1.NodeAddress{ // Without them, some providers do not look at the provider ID.
+			{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}, {Type: corev1.NodeExternalIP, Address: "198.51.100.1"},
+		}
 		s, nodes := b.newService("a"), b.nodes(2)
 		all := []*corev1.Node{other, nodes[0], nodes[1]}
 		b.ensured(s, all[:2])

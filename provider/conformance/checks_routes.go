@@ -35,7 +35,7 @@ var routeChecks = []Check{
 		Title: "A created route is listed with its node, and a deleted route is not listed",
 		Cost:  costPods,
 		run: routed(func(r *routing) {
-			wanted := route(r.machine("a"), destination1)
+			wanted := route(r.member("a"), destination1)
 			is := r.listed(wanted)
 			if is.TargetNode != wanted.TargetNode || is.Blackhole {
 				r.failf("ListRoutes(cluster %q) has %s after %s = nil; want node %q, and no blackhole", r.cluster, showRoute(is), r.call("CreateRoute", wanted), wanted.TargetNode)
@@ -49,7 +49,7 @@ var routeChecks = []Check{
 		Title: "Creating a route a second time succeeds, and creates no second route",
 		Cost:  costRepeat,
 		run: routed(func(r *routing) {
-			wanted := route(r.machine("a"), destination1)
+			wanted := route(r.member("a"), destination1)
 			r.listed(wanted)
 			if err := r.tried(wanted); err != nil {
 				r.failf("%s = nil the first time and %v the second; want nil", r.call("CreateRoute", wanted), err)
@@ -62,7 +62,7 @@ var routeChecks = []Check{
 		Title: "The deletion of a route that is gone succeeds",
 		Cost:  costRepeat,
 		run: routed(func(r *routing) {
-			wanted := route(r.machine("a"), destination1)
+			wanted := route(r.member("a"), destination1)
 			is := r.listed(wanted)
 			r.deleted(is)
 			r.none("after DeleteRoute = nil", wanted)
@@ -76,7 +76,7 @@ var routeChecks = []Check{
 		Title: "The deletion of one route keeps the other routes of the node",
 		Cost:  costPods,
 		run: routed(func(r *routing) {
-			m := r.machine("a")
+			m := r.member("a")
 			r.deleteOne(route(m, destination1), route(m, destination2))
 		}),
 	},
@@ -85,7 +85,8 @@ var routeChecks = []Check{
 		Title: "The deletion of a route of node-1 keeps the routes of node-10",
 		Cost:  costPods,
 		run: routed(func(r *routing) {
-			r.deleteOne(route(r.machine("node-1"), destination1), route(r.machine("node-10"), destination2))
+			m := r.members("node-1", "node-10")
+			r.deleteOne(route(m[0], destination1), route(m[1], destination2))
 		}),
 	},
 	{
@@ -93,11 +94,19 @@ var routeChecks = []Check{
 		Title: "A route to a running machine is no blackhole, even if a list of the cloud is incomplete",
 		Cost:  costPods,
 		run: routed(func(r *routing) {
-			wanted := route(r.machine("a"), destination1)
+			m := r.members("a", "b")
+			created, wanted := route(m[0], destination1), route(m[1], destination2)
+			r.listed(created)
 			r.listed(wanted)
+			r.restart()
+			err := r.tried(created) // Now the provider may know this machine, and not the other one.
+			r.notBlackhole(wanted, fmt.Sprintf("after a restart and %s = %v", r.call("CreateRoute", created), shown(err)))
 			for skip := range 3 { // A provider may read other lists before the list of routes.
 				for _, kind := range []FaultKind{FaultEmptyList, FaultTruncatedList} {
-					r.notBlackhole(wanted, Fault{Kind: kind, Skip: skip})
+					r.restart() // it may have kept the lists
+					restore := r.fault(Fault{Kind: kind, Skip: skip})
+					r.notBlackhole(wanted, fmt.Sprintf("with the fault %s for lists after the first %d", kind, skip))
+					restore()
 				}
 			}
 		}),
@@ -107,7 +116,7 @@ var routeChecks = []Check{
 		Title: "Routes of another cluster are not listed",
 		Cost:  "The routes of another cluster are deleted.",
 		run: routed(func(r *routing) {
-			m := r.machine("a")
+			m := r.member("a")
 			other := &routing{trial: r.trial, cluster: r.cluster + "-2"}
 			ours, theirs := route(m, destination1), route(m, destination2)
 			r.listed(ours)
@@ -122,7 +131,7 @@ var routeChecks = []Check{
 		Cost:  "A route that somebody has made by hand is deleted.",
 		run: routed(func(r *routing) {
 			unchanged := r.foreign(KindRoute, destination2)
-			wanted := route(r.machine("a"), destination1)
+			wanted := route(r.member("a"), destination1)
 			is := r.listed(wanted)
 			r.deleted(is)
 			r.none("after DeleteRoute = nil", wanted)
@@ -134,7 +143,7 @@ var routeChecks = []Check{
 		Title: "A route for an IPv6 range is created, or refused with an error",
 		Cost:  costPods,
 		run: routed(func(r *routing) {
-			wanted := route(r.machine("a"), "2001:db8:1::/64")
+			wanted := route(r.member("a"), "2001:db8:1::/64")
 			if err := r.tried(wanted); err == nil {
 				r.only("after "+r.call("CreateRoute", wanted)+" = nil", wanted)
 			}
@@ -155,7 +164,7 @@ var routeChecks = []Check{
 			if most == 0 {
 				r.notRunf("needs Target.MaxRoutes, the cloud's limit of routes")
 			}
-			m := r.machine("a")
+			m := r.member("a")
 			for i := range most {
 				r.created(route(m, fmt.Sprintf("10.%d.%d.0/24", 100+i/256, i%256)))
 			}
@@ -171,7 +180,7 @@ var routeChecks = []Check{
 		Title: "A route to a machine that was terminated can still be deleted",
 		Cost:  "Packets for pods go to a machine that is gone.",
 		run: routed(func(r *routing) {
-			m := r.machine("a")
+			m := r.member("a")
 			wanted := route(m, destination1)
 			r.listed(wanted)
 			r.terminate(m)
@@ -199,22 +208,19 @@ func (r *routing) deleteOne(first, second *cloudprovider.Route) {
 	r.only(when, second)
 }
 
-// notBlackhole requires that the route is no blackhole while the lists of the cloud are not
-// complete. It accepts an error.
-func (r *routing) notBlackhole(wanted *cloudprovider.Route, f Fault) {
-	restore := r.fault(f)
+// notBlackhole requires that the route is no blackhole. It accepts an error.
+func (r *routing) notBlackhole(wanted *cloudprovider.Route, when string) {
 	all, err := r.routes().ListRoutes(r.ctx, r.cluster)
-	restore()
 	for _, is := range all {
 		if err == nil && is != nil && sameCIDR(is.DestinationCIDR, wanted.DestinationCIDR) && is.Blackhole {
-			r.failf("ListRoutes(cluster %q) = %s, nil, with the fault %s for lists after the first %d, and the machine runs; want an error, or no blackhole", r.cluster, routesText(all), f.Kind, f.Skip)
+			r.failf("ListRoutes(cluster %q) = %s, nil, %s, and the machine runs; want an error, or no blackhole", r.cluster, routesText(all), when)
 		}
 	}
 }
 
 func (r *routing) manyAtOnce() {
 	const n = 200
-	machines := []Machine{r.machine("a"), r.machine("b"), r.machine("c")}
+	machines := r.members(roles(3)...)
 	wanted := make([]*cloudprovider.Route, n)
 	for i := range wanted {
 		wanted[i] = route(machines[i%len(machines)], fmt.Sprintf("10.200.%d.0/24", i))

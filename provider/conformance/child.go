@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 )
@@ -16,25 +15,30 @@ import (
 const (
 	childCheck  = "FAIRLEAD_CONFORMANCE_CHECK"  // the ID of the check
 	childResult = "FAIRLEAD_CONFORMANCE_RESULT" // the file for what it finds
+	childFacts  = "FAIRLEAD_CONFORMANCE_FACTS"  // what the suite has found out before
 )
 
 // childOf returns the ID of the check that this process runs for its parent, or "".
 func childOf() string { return os.Getenv(childCheck) }
 
-// runInChild runs the check in a child process, and judges the output of the process. The
-// function child returns the command for the process.
-func runInChild(run context.Context, check Check, target Target, timeout time.Duration, child func(context.Context) *exec.Cmd) (finding, error) {
+// inChild runs the check in a child process, and judges the output of the process.
+func (s *suite) inChild(run context.Context, check Check) (finding, error) {
 	file, err := os.CreateTemp("", "conformance-")
 	if err != nil {
 		return finding{}, err
 	}
 	defer func() { _, _ = file.Close(), os.Remove(file.Name()) }() // a file that stays does no harm
-	ctx, cancel := context.WithTimeout(run, 2*timeout)
+	ctx, cancel := context.WithTimeout(run, 2*s.options.Timeout)
 	defer cancel()
-	command := child(ctx)
-	command.Env = append(command.Environ(), childCheck+"="+check.ID, childResult+"="+file.Name())
+	command := s.child(ctx)
+	command.Env = append(command.Environ(), childCheck+"="+check.ID, childResult+"="+file.Name(), childFacts+"="+s.facts.String())
 	command.WaitDelay = grace
 	began := time.Now()
+	defer func() {
+		if time.Since(began) >= s.options.Timeout {
+			s.hangs++
+		}
+	}()
 	output, ended := command.CombinedOutput()
 	var found finding
 	err = json.NewDecoder(file).Decode(&found)
@@ -51,7 +55,7 @@ func runInChild(run context.Context, check Check, target Target, timeout time.Du
 	}
 	problems := []string{dataRace(string(output))}
 	if check.judge != nil {
-		problems = append(problems, check.judge(target, string(output)))
+		problems = append(problems, check.judge(s.target, string(output)))
 	}
 	for _, why := range problems { // An expected failure of the check must not hide these problems.
 		if why != "" {

@@ -48,7 +48,7 @@ func (o Options) expectations() ([]expectation, error) {
 // compare compares what a check has found with the expected failures of this check, and
 // returns the result for the report.
 func (f finding) compare(check Check, expected []expectation) CheckResult {
-	result := CheckResult{Check: check, Outcome: f.Outcome, Why: strings.Join(f.Why, "\n"), Measurements: f.Measurements, Leftovers: f.leftovers}
+	result := CheckResult{Check: check, Outcome: f.Outcome, Why: strings.Join(f.Why, "\n"), Measurements: f.Measurements, Leftovers: f.Leftovers}
 	expected = slices.DeleteFunc(slices.Clone(expected), func(e expectation) bool { return e.id != check.ID })
 	if len(expected) == 0 {
 		return result

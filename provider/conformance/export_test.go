@@ -11,6 +11,9 @@ var (
 	NamesInstance = namesInstance
 )
 
+// Settling is the time that goroutines of a provider get after New.
+const Settling = settling
+
 // RunSuite runs the suite outside of go test. The function child returns a command that starts
 // the test program again.
 func RunSuite(ctx context.Context, target Target, options Options, child func(context.Context) *exec.Cmd) (*Report, error) {
@@ -24,5 +27,5 @@ func RunSuite(ctx context.Context, target Target, options Options, child func(co
 			return nil, err
 		}
 	}
-	return newReport(s.results, race()), nil
+	return s.report(), nil
 }

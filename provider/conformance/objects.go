@@ -13,24 +13,52 @@ import (
 
 // machine creates a machine and terminates it after the check. The machine's name ends
 // with the role.
-func (t *trial) machine(role string) Machine {
-	name := t.name(role)
-	m, err := as[Machines](t).CreateMachine(t.ctx, name)
-	t.must("create machine "+name, err)
-	t.terminateAfterwards(m)
-	if m.Name != name {
-		t.failf("world: a machine was asked for by the name %s and is called %s", name, m.Name)
+func (t *trial) machine(role string) Machine { return t.machines(role)[0] }
+
+// machines creates a machine for each role. It asks the provider only when it has created
+// all of them, because a provider with a cache may find each new machine late.
+func (t *trial) machines(roles ...string) []Machine {
+	all := make([]Machine, len(roles))
+	for n, role := range roles {
+		name := t.name(role)
+		m, err := as[Machines](t).CreateMachine(t.ctx, name)
+		t.must("create machine "+name, err)
+		t.terminateAfterwards(m)
+		if m.Name != name {
+			t.failf("world: a machine was asked for by the name %s and is called %s", name, m.Name)
+		}
+		all[n] = m
 	}
-	if m.ProviderID == "" {
-		t.eventually(func() error { return t.present(named(m)) })
-		m.ProviderID = t.metadata(named(m)).ProviderID
+	for n := range all {
+		if m := &all[n]; m.ProviderID == "" {
+			m.ProviderID = t.awaitMetadata(named(*m)).ProviderID
+		}
 	}
-	return m
+	return all
 }
 
-// machines creates three machines.
-func (t *trial) machines() []Machine {
-	return []Machine{t.machine("a"), t.machine("b"), t.machine("c")}
+// members creates machines whose Nodes have joined the cluster: they have addresses. If the
+// world does not know them, the provider is asked, as the daemon does.
+func (t *trial) members(roles ...string) []Machine {
+	all := t.machines(roles...)
+	_, offered := t.provider.InstancesV2()
+	for n := range all {
+		if m := &all[n]; offered && len(m.Addresses) == 0 {
+			m.Addresses = t.metadataOf(*m).NodeAddresses
+		}
+	}
+	return all
+}
+
+func (t *trial) member(role string) Machine { return t.members(role)[0] }
+
+// roles returns n roles for machines.
+func roles(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("m%02d", i)
+	}
+	return all
 }
 
 // terminateAfterwards makes the cleanup terminate the machine.

@@ -11,6 +11,9 @@ type Report struct {
 	Result Verdict
 	// Checks are in the order of the run.
 	Checks []CheckResult
+	// Singleton means that the provider can be made only once in a process. Then each check
+	// has run in a process of its own, and a check that restarts the provider cannot pass.
+	Singleton bool
 
 	missing []string // why the result is not Success, although no core check has failed
 }
@@ -99,12 +102,23 @@ func newReport(checks []CheckResult, race bool) *Report { //nolint:revive // a f
 	return r
 }
 
+// report returns the report of the run.
+func (s *suite) report() *Report {
+	r := newReport(s.results, race())
+	r.Singleton = s.facts.Singleton
+	return r
+}
+
 // verdict returns the result in words.
 func (r *Report) verdict() string {
+	text := string(r.Result) + ": " + strings.Join(r.missing, "; ")
 	if r.Result == Success {
-		return "success: all core checks passed"
+		text = "success: all core checks passed"
 	}
-	return string(r.Result) + ": " + strings.Join(r.missing, "; ")
+	if r.Singleton {
+		text += "; the provider can be made only once in a process, so each check had its own"
+	}
+	return text
 }
 
 // race reports whether this program was built with the race detector.

@@ -54,6 +54,11 @@ func TestOptionsAreRefused(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	const check, faults = "instances/gone-by-id", "instances/fault-is-error"
 	type machinesOnly struct{ conformance.Machines }
+	type seesNoEvents struct {
+		conformance.Machines
+		conformance.Viewer
+		conformance.Inventory
+	}
 	type incapable struct {
 		conformance.Machines
 		conformance.Faulter
@@ -105,6 +110,13 @@ func TestOutcomes(t *testing.T) {
 		"CloudThatNeverAsksToWait": {
 			check: "instances/retry-after", want: conformance.NotRun, why: "none of the faults",
 			change: only(func(c *brokenCloud) any { return neverSaysHowLong{c} }),
+		},
+		"WorldThatSeesNoEvents": {
+			check: "loadbalancers/dual-stack", want: conformance.NotRun, why: "only be seen with an Announcer",
+			change: func(t *conformance.Target) {
+				only(func(c *brokenCloud) any { return seesNoEvents{c, c, c} })(t)
+				t.EventuallyWithin = time.Millisecond
+			},
 		},
 		"NoBatches":         {check: "fastpaths/batch", want: conformance.Unsupported, why: "InstanceMetadataBatcher", change: plainWithoutMachines},
 		"NoBatchesOfBadIDs": {check: "fastpaths/batch-bad-id", want: conformance.Unsupported, why: "InstanceMetadataBatcher", change: plainWithoutMachines},

@@ -44,7 +44,8 @@ type Target struct {
 	// provider must still understand them. The function may be nil.
 	LegacyProviderIDs func(Machine) []string
 	// EventuallyWithin is the time within which the cloud must show a change. 0
-	// means 30 seconds.
+	// means 30 seconds. Except for a live world, the suite measures how late the provider
+	// shows a change because of its caches, and waits longer if necessary.
 	EventuallyWithin time.Duration
 	// PageSize is the number of instances in one page of the cloud's list. If it is
 	// 0, pages are not tested.

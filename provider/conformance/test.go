@@ -38,7 +38,7 @@ func Test(t *testing.T, target Target, options Options) *Report {
 			tell(t, result)
 		})
 	}
-	report := newReport(s.results, race())
+	report := s.report()
 	t.Log("Result: " + report.verdict())
 	return report
 }

@@ -24,6 +24,8 @@ type trial struct {
 	timeout time.Duration // of the check, and of its cleanup
 	run     string        // the ID of the run
 	world   any           // the value that Target.World has returned
+	// singleton means that the process can have no second provider.
+	singleton bool
 	// provider is the provider that the check uses.
 	provider cloudprovider.Interface
 	// cluster is the name of the check's cluster.
@@ -44,8 +46,7 @@ type finding struct {
 	// of the outcome.
 	Why          []string
 	Measurements map[string]float64
-
-	leftovers []Resource
+	Leftovers    []Resource
 }
 
 // concluded returns a finding with one reason.
@@ -98,6 +99,15 @@ func (t *trial) errorf(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.decide(Failed, fmt.Sprintf(format, args...))
+}
+
+// unproved lets the check go on, and go on failing, but not pass.
+func (t *trial) unproved(why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.Contains(t.found.Why, why) {
+		t.decide(NotRun, why)
+	}
 }
 
 // notRunf ends the check because the world or the target lacks something.
@@ -184,8 +194,13 @@ func (t *trial) retry(pause time.Duration, f func() error, again func(error) boo
 	}
 }
 
-// restart makes a new provider, which remembers nothing, as after a restart of the daemon.
+// restart makes a new provider, which remembers nothing, as after a restart of the daemon. A
+// singleton stays, so the check can only find a failure.
 func (t *trial) restart() {
+	if t.singleton && t.provider != nil {
+		t.unproved("needs a second provider, and this one can be made only once in a process")
+		return
+	}
 	t.endProvider()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.ctx))
 	t.mu.Lock()
@@ -258,7 +273,7 @@ func (t *trial) finish(ctx context.Context) {
 			}
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			t.found.leftovers = left
+			t.found.Leftovers = left
 		})
 	}
 	t.endProvider()

@@ -33,6 +33,8 @@ type Machine struct {
 	// ProviderID is empty if the world does not know it. The suite then asks the
 	// provider.
 	ProviderID string
+	// Addresses is empty if the world does not know them. The suite then asks the provider
+	// for those of the Nodes of load balancers and routes.
 	Addresses  []corev1.NodeAddress
 	SystemUUID string
 }
@@ -196,6 +198,9 @@ type Listener struct {
 	Protocol corev1.Protocol
 	Port     int32
 	NodePort int32
+	// Direct means that packets reach the machines with the address of the load balancer and
+	// with Port. They need no node port, so NodePort does not count.
+	Direct bool
 }
 
 // Holder is a world that can keep new load balancers from becoming ready.
