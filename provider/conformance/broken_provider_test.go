@@ -118,7 +118,7 @@ func (c *brokenCloud) begin(ctx context.Context) error {
 	if c.starts > 1 && c.has("process/twice-in-one-process") {
 		panic("duplicate metrics collector registration attempted")
 	}
-	switch c.habit {
+	switch c.habit { //nolint:exhaustive // only these two are about the start
 	case once:
 		http.Handle("/broken", http.NotFoundHandler()) // panics the second time
 	case exits:

@@ -37,7 +37,7 @@ var fastChangeChecks = []Check{
 		Cost:   "Pods of a node cannot be reached from other nodes.",
 		run: routed(func(r *routing) {
 			applier := offered[provider.RouteApplier](r.trial, r.routes())
-			m := r.member("a")
+			m := r.member()
 			wanted, gone, nowhere := route(m, destination1), route(m, destination2), route(m, destination3)
 			nowhere.TargetNode = "no-such-node"
 			is := r.listed(gone)

@@ -255,7 +255,7 @@ func (b *balancing) judgeOne(f field, s, plain *corev1.Service, o ensuring) {
 	_, seesEvents := b.world.(Announcer)
 	ignored := b.await(func() error {
 		if o.err != nil || mayRefuse && seesEvents && b.warned(s, plain) {
-			return nil
+			return nil //nolint:nilerr // an error ignores nothing
 		}
 		_, err := b.single("after "+o.call, func(l LoadBalancer) error {
 			if !f.works(s, l, o.status) {

@@ -35,7 +35,7 @@ var routeChecks = []Check{
 		Title: "A created route is listed with its node, and a deleted route is not listed",
 		Cost:  costPods,
 		run: routed(func(r *routing) {
-			wanted := route(r.member("a"), destination1)
+			wanted := route(r.member(), destination1)
 			is := r.listed(wanted)
 			if is.TargetNode != wanted.TargetNode || is.Blackhole {
 				r.failf("ListRoutes(cluster %q) has %s after %s = nil; want node %q, and no blackhole", r.cluster, showRoute(is), r.call("CreateRoute", wanted), wanted.TargetNode)
@@ -49,7 +49,7 @@ var routeChecks = []Check{
 		Title: "Creating a route a second time succeeds, and creates no second route",
 		Cost:  costRepeat,
 		run: routed(func(r *routing) {
-			wanted := route(r.member("a"), destination1)
+			wanted := route(r.member(), destination1)
 			r.listed(wanted)
 			if err := r.tried(wanted); err != nil {
 				r.failf("%s = nil the first time and %v the second; want nil", r.call("CreateRoute", wanted), err)
@@ -62,7 +62,7 @@ var routeChecks = []Check{
 		Title: "The deletion of a route that is gone succeeds",
 		Cost:  costRepeat,
 		run: routed(func(r *routing) {
-			wanted := route(r.member("a"), destination1)
+			wanted := route(r.member(), destination1)
 			is := r.listed(wanted)
 			r.deleted(is)
 			r.none("after DeleteRoute = nil", wanted)
@@ -76,7 +76,7 @@ var routeChecks = []Check{
 		Title: "The deletion of one route keeps the other routes of the node",
 		Cost:  costPods,
 		run: routed(func(r *routing) {
-			m := r.member("a")
+			m := r.member()
 			r.deleteOne(route(m, destination1), route(m, destination2))
 		}),
 	},
@@ -116,7 +116,7 @@ var routeChecks = []Check{
 		Title: "Routes of another cluster are not listed",
 		Cost:  "The routes of another cluster are deleted.",
 		run: routed(func(r *routing) {
-			m := r.member("a")
+			m := r.member()
 			other := &routing{trial: r.trial, cluster: r.cluster + "-2"}
 			ours, theirs := route(m, destination1), route(m, destination2)
 			r.listed(ours)
@@ -131,7 +131,7 @@ var routeChecks = []Check{
 		Cost:  "A route that somebody has made by hand is deleted.",
 		run: routed(func(r *routing) {
 			unchanged := r.foreign(KindRoute, destination2)
-			wanted := route(r.member("a"), destination1)
+			wanted := route(r.member(), destination1)
 			is := r.listed(wanted)
 			r.deleted(is)
 			r.none("after DeleteRoute = nil", wanted)
@@ -143,7 +143,7 @@ var routeChecks = []Check{
 		Title: "A route for an IPv6 range is created, or refused with an error",
 		Cost:  costPods,
 		run: routed(func(r *routing) {
-			wanted := route(r.member("a"), "2001:db8:1::/64")
+			wanted := route(r.member(), "2001:db8:1::/64")
 			if err := r.tried(wanted); err == nil {
 				r.only("after "+r.call("CreateRoute", wanted)+" = nil", wanted)
 			}
@@ -164,7 +164,7 @@ var routeChecks = []Check{
 			if most == 0 {
 				r.notRunf("needs Target.MaxRoutes, the cloud's limit of routes")
 			}
-			m := r.member("a")
+			m := r.member()
 			for i := range most {
 				r.created(route(m, fmt.Sprintf("10.%d.%d.0/24", 100+i/256, i%256)))
 			}
@@ -180,7 +180,7 @@ var routeChecks = []Check{
 		Title: "A route to a machine that was terminated can still be deleted",
 		Cost:  "Packets for pods go to a machine that is gone.",
 		run: routed(func(r *routing) {
-			m := r.member("a")
+			m := r.member()
 			wanted := route(m, destination1)
 			r.listed(wanted)
 			r.terminate(m)

@@ -50,7 +50,7 @@ func (t *trial) members(roles ...string) []Machine {
 	return all
 }
 
-func (t *trial) member(role string) Machine { return t.members(role)[0] }
+func (t *trial) member() Machine { return t.members("a")[0] }
 
 // roles returns n roles for machines.
 func roles(n int) []string {
