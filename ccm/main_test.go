@@ -132,10 +132,10 @@ func TestWrongCommandLine(t *testing.T) {
 		arg  string
 		want []string // start and end of stderr
 	}{
-		{"UnknownFlag", "--nope", []string{"unknown flag: --nope\n", "\nAll flags: cloud-controller-manager --help\n"}},
+		{"UnknownFlag", "--nope", []string{"unknown flag: --nope\n", "\nAll flags: cloud-controller-manager flags\n"}},
 		{"UnknownGate", "--feature-gates=Nope=true", []string{
 			"invalid argument \"Nope=true\" for \"--feature-gates\" flag: unrecognized feature gate: Nope\n",
-			"\nAll flags: cloud-controller-manager --help\n",
+			"\nAll flags: cloud-controller-manager flags\n",
 		}},
 		{"Argument", "foo", []string{"\"cloud-controller-manager\" does not take any arguments, got [\"foo\"]\n", "\n"}},
 		{"NoProvider", "--v=0", []string{"--cloud-provider cannot be empty; name a provider that this program links", "as in --cloud-provider=mycloud\n"}},

@@ -85,15 +85,20 @@ func TestProgram(t *testing.T) {
 }
 
 func TestProgramsHelp(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "--help")
-	cmd.Env = append(os.Environ(), asDaemon+"=program")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"acme-ccm [flags]", "\nAcme flags:\n", "--acme-zone string", "acme-controller", "All webhooks: acme-webhook", `(default "acme")`, `(default "acme-cluster")`} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("the help has no %q", want)
+	for line, texts := range map[string][]string{
+		"--help": {"acme-ccm [flags]", "\nAcme flags:\n", "--acme-zone string", `(default "acme")`, `(default "acme-cluster")`},
+		"flags":  {"\nAcme flags:\n", "--acme-zone string", "acme-controller", "All webhooks: acme-webhook"},
+	} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], line)
+		cmd.Env = append(os.Environ(), asDaemon+"=program")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range texts {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%s prints no %q", line, want)
+			}
 		}
 	}
 }

@@ -20,6 +20,9 @@ command -v go >/dev/null ||
 		"If it is installed, add it to PATH: export PATH=\$PATH:/usr/local/go/bin"
 # An old go rejects go.mod; a recent one fetches the version it needs by itself, unless GOTOOLCHAIN=local.
 if ! problem=$(go list -m 2>&1 && cd playground && go list -m 2>&1); then
+	have=$(GOTOOLCHAIN=local go env GOVERSION | sed 's/^go//')
+	[ "$(printf '%s\n' "$wanted" "$have" | sort -V | head -n 1)" != "$wanted" ] ||
+		die "Go $have is new enough, but go list -m fails: $problem"
 	die "Go $wanted or newer is needed, this is $(GOTOOLCHAIN=local go version 2>/dev/null | cut -d ' ' -f 3): https://go.dev/doc/install" \
 		"Go 1.21 and later fetch it themselves: export GOTOOLCHAIN=auto" "go says: $problem"
 fi

@@ -86,7 +86,7 @@ func TestAllThatCannotBeParsed(t *testing.T) {
 		`--logging-format: Invalid value: "xml": Unsupported log format`,
 		"--node-deletion-budget-percent must be between 0 and 100, but got 200",
 		"flag needs an argument: --v",
-		"All flags: cloud-controller-manager --help",
+		"All flags: cloud-controller-manager flags",
 	}
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	for i, line := range lines {
@@ -266,6 +266,7 @@ func TestAnswers(t *testing.T) {
 		"--help":                     {"The cloud controller manager ties a Kubernetes cluster to the cloud under it.\n", 0},
 		"--version":                  {"cloud-controller-manager ", 0},
 		"--version=raw":              {"version.Info{", 0},
+		"help flags":                 {"\nDebugging flags:\n", 0},
 		"help plan":                  {"Prints what the daemon would do", 0},
 		"policy --help":              {"Prints a ValidatingAdmissionPolicy", 0},
 		"completion bash":            {"# bash completion V2 for cloud-controller-manager", 0},
@@ -320,7 +321,7 @@ func TestVersionAndHelp(t *testing.T) {
 	if stdout, _, code := daemon(t, "--version"); code != 0 || !strings.HasPrefix(stdout, "cloud-controller-manager ") || !strings.Contains(stdout, "(Kubernetes libraries v0.") {
 		t.Errorf("got %q with exit code %d", stdout, code)
 	}
-	stdout, _, code := daemon(t, "--help")
+	stdout, _, code := daemon(t, "flags")
 	if code != 0 {
 		t.Errorf("got exit code %d", code)
 	}

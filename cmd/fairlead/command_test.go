@@ -209,6 +209,14 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+func TestShellWord(t *testing.T) {
+	for path, want := range map[string]string{"acme": "acme", "with space/acme": "'with space/acme'", "o'neill": `'o'\''neill'`} {
+		if got := shellWord(path); got != want {
+			t.Errorf("%s becomes %s, want %s", path, got, want)
+		}
+	}
+}
+
 // TestReplacement checks the path by which go.mod finds the checkout. It is relative
 // to the project's folder, unless --replace has an absolute path.
 func TestReplacement(t *testing.T) {

@@ -113,13 +113,14 @@ func (n creation) run(out io.Writer) error {
 		return err
 	}
 	project := scaffold.Project{Name: n.name, Module: n.module, Version: n.version.Module}
-	next := []string{"cd " + n.dir, "go mod tidy", "go test ./..."}
+	change := "cd " + shellWord(n.dir)
+	next := []string{change, "go mod tidy", "go test ./..."}
 	if n.checkout != "" {
 		var err error
 		if project.Checkout, err = n.replacement(); err != nil {
 			return fmt.Errorf("--replace: %w", err)
 		}
-		next = []string{"cd " + n.dir, "go test ./..."}
+		next = []string{change, "go test ./..."}
 	}
 	files := project.Files()
 	if err := scaffold.Write(n.dir, files); err != nil {
@@ -199,4 +200,12 @@ Next:
 Then %s says how to see it work.
 `, len(c.Files), c.Dir, c.Name, strings.Join(c.Next, "\n  "), filepath.Join(c.Dir, "README.md"))
 	return err
+}
+
+// shellWord returns a path as one word of a command line.
+func shellWord(path string) string {
+	if !strings.ContainsAny(path, " \t\r\n'\"`$&|;<>()[]{}*?!#~\\") {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

@@ -24,12 +24,9 @@ import (
 )
 
 const long = `The cloud controller manager ties a Kubernetes cluster to the cloud under it.
-It initialises nodes and keeps them in step with their instances. The provider
-that is linked into this binary calls the cloud. The sub-command "plan" prints what
-it would do, and changes nothing. The sub-command "policy" prints an admission policy
-that says which fields of Services the provider does not implement. "check-flags" says
-what this daemon would do with the command line of another daemon. "completion"
-prints completions of the shell.`
+It initialises nodes and keeps them in step with their instances, removes those whose
+machines are gone, makes load balancers for Services, and routes for pods. The provider
+that is linked into this binary calls the cloud.`
 
 // New returns a command that runs the program's daemon until the command's context
 // ends.
@@ -94,11 +91,11 @@ func of(p *daemon.Program) *cobra.Command {
 		if !cmd.HasParent() {
 			err = withAllWrong(p, cmd, err)
 		}
-		return fmt.Errorf("%w\nAll flags: %s --help", err, cmd.CommandPath())
+		return fmt.Errorf("%w\nAll flags: %s", err, allFlags(cmd))
 	})
 	sections := p.Settings.AddFlags(cmd.Flags())
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
-	cliflag.SetUsageAndHelpFunc(cmd, sections, columnsOf(cmd.OutOrStdout()))
+	setHelp(p, cmd, sections)
 	cmd.AddCommand(policyCommand(p, cmd), planCommand(p, cmd), checkFlagsCommand(p.Settings))
 	completeNames(p, cmd)
 	typo.Completion(cmd)

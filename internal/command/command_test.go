@@ -26,11 +26,11 @@ func TestCommand(t *testing.T) {
 		{"NoArguments", "foo", "", `"cloud-controller-manager" does not take any arguments, got ["foo"]`},
 		{"MistypedCommand", "polcy", "", `"cloud-controller-manager" does not take any arguments, got ["polcy"]; did you mean policy?`},
 		{"ValueOfABoolNeedsAnEqualsSign", "--node-deletion false", "", `got ["false"]; a flag that is true or false needs =, as in --node-deletion=false`},
-		{"MistypedFlag", "--cluster-nam=x", "", "unknown flag: --cluster-nam; did you mean --cluster-name?\nAll flags: cloud-controller-manager --help"},
+		{"MistypedFlag", "--cluster-nam=x", "", "unknown flag: --cluster-nam; did you mean --cluster-name?\nAll flags: cloud-controller-manager flags"},
 		{"EmptyArgumentIsNone", " --version", "cloud-controller-manager ", ""},
 		{"RawVersion", "--version=raw", "GitVersion:", ""},
-		{"HelpHasUpstreamsHeadings", "--help", "Cloud-node-controller flags:", ""},
-		{"UnknownFlag", "--nope", "", "unknown flag: --nope\nAll flags: cloud-controller-manager --help"},
+		{"UpstreamsHeadings", "flags", "Cloud-node-controller flags:", ""},
+		{"UnknownFlag", "--nope", "", "unknown flag: --nope\nAll flags: cloud-controller-manager flags"},
 		{"ValidationError", "", "", "--cloud-provider cannot be empty"},
 		{"UnknownProvider", "--cloud-provider=nowhere --master=http://127.0.0.1:1", "", `"nowhere" is not linked into this binary`},
 		{"UnknownProviderComesFirst", "--cloud-provider=nowhere", "", `--cloud-provider: "nowhere" is not linked into this binary`},
@@ -127,20 +127,39 @@ func TestValidationErrorIsPrintedInWords(t *testing.T) {
 	}
 }
 
-// The help is narrow, because people also read it through pipes and in logs.
-func TestHelpIsNarrow(t *testing.T) {
-	cmd := New(plain)
-	var stdout bytes.Buffer
-	cmd.SetOut(&stdout)
-	cmd.SetArgs([]string{"--help"})
-	if err := cmd.ExecuteContext(t.Context()); err != nil {
-		t.Fatal(err)
+// The help is short and narrow, because people also read it through pipes and in logs.
+func TestHelp(t *testing.T) {
+	const longest = 80 // lines
+	for line, first := range map[string]string{"--help": "cloud-provider", "flags": "contention-profiling"} {
+		t.Run(line, func(t *testing.T) {
+			cmd := New(plain)
+			var stdout bytes.Buffer
+			cmd.SetOut(&stdout)
+			cmd.SetArgs([]string{line})
+			if err := cmd.ExecuteContext(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(stdout.String(), "\n"); line == "--help" && n > longest {
+				t.Errorf("%d lines, want at most %d", n, longest)
+			}
+			if _, flags, _ := strings.Cut(stdout.String(), " flags:\n\n"); !strings.HasPrefix(strings.TrimSpace(flags), "--"+first) {
+				t.Errorf("the first flag is not --%s:\n%s", first, flags)
+			}
+			for line := range strings.Lines(stdout.String()) {
+				// Long words are not broken, and some of the library's flags have long
+				// defaults.
+				if words := strings.Fields(line); len(strings.TrimRight(line, "\n")) > 100 && len(words) > 4 {
+					t.Errorf("%d columns: %s", len(line), line)
+				}
+			}
+		})
 	}
-	for line := range strings.Lines(stdout.String()) {
-		// Long words are not broken, and some of the library's flags have long
-		// defaults.
-		if words := strings.Fields(line); len(strings.TrimRight(line, "\n")) > 100 && len(words) > 4 {
-			t.Errorf("%d columns: %s", len(line), line)
+}
+
+func TestUsualFlagsExist(t *testing.T) {
+	for _, name := range usual {
+		if New(plain).Flags().Lookup(name) == nil {
+			t.Errorf("there is no flag --%s", name)
 		}
 	}
 }
