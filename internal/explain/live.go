@@ -2,6 +2,7 @@ package explain
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,6 +78,9 @@ type remembered struct {
 	Controllers []step.Memory `json:"controllers"`
 }
 
+// anonymous is the name that the API server gives to callers without credentials.
+const anonymous = "system:anonymous"
+
 // memory returns what the daemon remembers about an object. The result is empty if
 // the daemon remembers nothing about the object.
 func (a *asked) memory(ctx context.Context, o Object) (r remembered, err error) {
@@ -87,6 +91,9 @@ func (a *asked) memory(ctx context.Context, o Object) (r remembered, err error) 
 		return r, err
 	}
 	response, err := a.client.Do(request)
+	if _, unverified := errors.AsType[*tls.CertificateVerificationError](err); unverified {
+		return r, fmt.Errorf("%w; name the file of its authority with --daemon-ca, or use --daemon-insecure", err)
+	}
 	if err != nil {
 		return r, err
 	}
@@ -104,6 +111,9 @@ func (a *asked) memory(ctx context.Context, o Object) (r remembered, err error) 
 		}
 		return r, errors.New("it does not serve what it remembers: it is older than this program, or it is another program")
 	case http.StatusUnauthorized, http.StatusForbidden:
+		if response.StatusCode == http.StatusUnauthorized || strings.Contains(text, anonymous) {
+			return r, fmt.Errorf("it does not know you: it accepts no credentials of this kubeconfig's user: %s", text)
+		}
 		return r, fmt.Errorf("you need the right to get the non-resource URL %s*: %s", step.MemoryPath, text)
 	default:
 		return r, fmt.Errorf("%s: %s", response.Status, text)

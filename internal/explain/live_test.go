@@ -106,6 +106,8 @@ func TestWhyTheAnswerIsNotLive(t *testing.T) {
 		"NothingIsRemembered": {404, "no controller remembers anything about this object\n", Live, "remembers nothing about it"},
 		"AnotherProgram":      {404, "404 page not found\n", Offline, "another program"},
 		"NoRight":             {403, "Forbidden: User \"a\" cannot get path", Offline, "you need the right to get the non-resource URL /debug/fairlead/v1/objects/*: Forbidden"},
+		"NotKnown":            {401, "Unauthorized", Offline, "it does not know you"},
+		"Anonymous":           {403, "Forbidden: User \"system:anonymous\" cannot get path", Offline, "it does not know you"},
 		"NoLeader":            {503, "this replica does not lead\n", Offline, "503 Service Unavailable: this replica does not lead"},
 		"Elsewhere":           {302, "", Offline, "302 Found"},
 		"NoJSON":              {200, "{", Offline, "unexpected end of JSON input"},
@@ -137,7 +139,7 @@ func TestDaemonIsVerified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := all().explain(ofNode(aNode())).askedToo(t.Context(), d); a.Source != Offline || !strings.Contains(a.NotLive, "certificate") || len(*got) > 0 {
+	if a := all().explain(ofNode(aNode())).askedToo(t.Context(), d); a.Source != Offline || !strings.Contains(a.NotLive, "--daemon-ca") || len(*got) > 0 {
 		t.Errorf("%+v, requests %q", a, *got)
 	}
 	flags.insecure = true

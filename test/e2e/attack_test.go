@@ -34,7 +34,7 @@ import (
 const (
 	mostMemory = 64 << 20  // that callers can make the daemon use
 	mostLog    = 512 << 10 // that callers can make it log in an attack
-	bystander  = 5 * time.Second
+	bystander  = 10 * time.Second // for three requests; an API server waits for so long for a webhook
 )
 
 // portAttack is what somebody who reaches a port of the daemon may try.

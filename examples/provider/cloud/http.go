@@ -35,19 +35,13 @@ func NewHTTP(endpoint string) *HTTP {
 // Instance implements API.
 func (h *HTTP) Instance(ctx context.Context, id string) (Instance, error) {
 	var found Instance
-	if err := h.get(ctx, "/v1/instances/"+url.PathEscape(id), &found); err != nil {
-		return Instance{}, fmt.Errorf("instance %s: %w", id, err)
-	}
-	return found, nil
+	err := h.get(ctx, "/v1/instances/"+url.PathEscape(id), &found)
+	return found, err // The kit adds the name of what was asked.
 }
 
 // InstancesNamed implements API.
 func (h *HTTP) InstancesNamed(ctx context.Context, name string) ([]Instance, error) {
-	all, err := list[Instance](ctx, h, "/v1/instances", url.Values{"names": {name}})
-	if err != nil {
-		return nil, fmt.Errorf("instances named %s: %w", name, err)
-	}
-	return all, nil
+	return list[Instance](ctx, h, "/v1/instances", url.Values{"names": {name}})
 }
 
 // list returns all resources that the query selects, page by page.
