@@ -86,7 +86,7 @@ func TestProgram(t *testing.T) {
 
 func TestProgramsHelp(t *testing.T) {
 	for line, texts := range map[string][]string{
-		"--help": {"acme-ccm [flags]", "\nAcme flags:\n", "--acme-zone string", `(default "acme")`, `(default "acme-cluster")`},
+		"--help": {"acme-ccm [flags]", "\nAcme flags:\n", "--acme-zone string", `(default "acme")`, `"acme-cluster")`},
 		"flags":  {"\nAcme flags:\n", "--acme-zone string", "acme-controller", "All webhooks: acme-webhook"},
 	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], line)
