@@ -32,8 +32,8 @@ import (
 )
 
 const (
-	mostMemory = 64 << 20  // that callers can make the daemon use
-	mostLog    = 512 << 10 // that callers can make it log in an attack
+	mostMemory = 64 << 20         // that callers can make the daemon use
+	mostLog    = 512 << 10        // that callers can make it log in an attack
 	bystander  = 10 * time.Second // for three requests; an API server waits for so long for a webhook
 )
 
