@@ -265,8 +265,7 @@ func noNodesEvent() message.Event {
 	return reasonUnavailable.Event("There are no available nodes for LoadBalancer")
 }
 
-// orphanKeptEvent is the event for a removal that has failed although the Service no
-// longer exists.
+// orphanKeptEvent is the event for a failed removal whose Service no longer exists.
 func orphanKeptEvent(f failure) message.Event {
 	return reasonDeleteFailed.Event("Error deleting load balancer: " + f.text)
 }

@@ -99,4 +99,13 @@ func TestDaemonsRequests(t *testing.T) {
 	if problems := ours.OutsideEnvelope(map[string]bool{"delete nodes": true}); len(problems) > 0 {
 		t.Errorf("%q, although the right is known from another time", problems)
 	}
+	question := strings.NewReplacer(`"delete"`, `"create"`, `"nodes"`, `"selfsubjectrulesreviews"`).Replace(refused)
+	if all, err = logOf(t, refused+question).Since(0); err != nil {
+		t.Fatal(err)
+	}
+	for known, want := range map[string]int{"delete nodes": 0, "get pods": 2} {
+		if problems := all.OutsideEnvelope(map[string]bool{known: true}); len(problems) != want {
+			t.Errorf("with the right to %s: %q, want %d", known, problems, want)
+		}
+	}
 }

@@ -129,11 +129,10 @@ func (all Requests) OfNode(node string) Requests {
 // Writes returns the requests that change something.
 func (all Requests) Writes() Requests { return all.Where(Request.Writes) }
 
-// Rights returns the rights that the daemon has used successfully, and the one that Kubernetes
-// gives to all users. A watch also
+// Rights returns the rights that the daemon has used successfully. A watch also
 // counts as the right to list, because client-go may watch instead of listing.
 func (all Requests) Rights() map[string]bool {
-	rights := map[string]bool{"create selfsubjectrulesreviews": true}
+	rights := map[string]bool{}
 	for _, r := range all {
 		if r.Status.Code < http.StatusBadRequest {
 			rights[r.needs()] = true
@@ -147,13 +146,15 @@ func (all Requests) Rights() map[string]bool {
 // request that the daemon must not make although it has the right (C1). An API server
 // that has just started refuses requests because it does not know the rights yet. So a
 // refused request is not reported if the argument rights contains the right that the
-// request needs.
+// request needs. Nor is then the daemon's question which rights it has, because Kubernetes
+// gives that right to all users.
 func (all Requests) OutsideEnvelope(rights map[string]bool) []string {
 	var problems []string
+	hasJustStarted := slices.ContainsFunc(all, func(r Request) bool { return r.IsForbidden() && rights[r.needs()] })
 	for _, r := range all {
 		var why string
 		switch {
-		case r.IsForbidden() && !rights[r.needs()]:
+		case r.IsForbidden() && !rights[r.needs()] && (!hasJustStarted || r.Object.Resource != "selfsubjectrulesreviews"):
 			why = "the daemon has no right to make this request"
 		case r.Object.Resource == "nodes" && r.Verb == "update":
 			why = "a whole Node was written"
