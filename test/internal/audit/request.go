@@ -28,7 +28,8 @@ type Request struct {
 	Verb      string `json:"verb"`
 	UserAgent string `json:"userAgent"`
 	User      struct {
-		Username string `json:"username"`
+		Username string   `json:"username"`
+		Groups   []string `json:"groups"`
 	} `json:"user"`
 	Object struct {
 		Group       string `json:"apiGroup"`
@@ -60,16 +61,6 @@ func (r Request) What() string {
 	if r.Object.Resource == "" {
 		path, _, _ := strings.Cut(r.URI, "?")
 		return r.Verb + " " + path
-	}
-	return r.Verb + " " + r.Resource()
-}
-
-// needs returns the right that the request needs. For resources whose rights are given by
-// name, the right includes the object's name.
-func (r Request) needs() string {
-	switch r.Object.Resource {
-	case "leases", "serviceaccounts":
-		return r.Verb + " " + r.Resource() + " " + r.Object.Name
 	}
 	return r.Verb + " " + r.Resource()
 }
@@ -129,32 +120,16 @@ func (all Requests) OfNode(node string) Requests {
 // Writes returns the requests that change something.
 func (all Requests) Writes() Requests { return all.Where(Request.Writes) }
 
-// Rights returns the rights that the daemon has used successfully. A watch also
-// counts as the right to list, because client-go may watch instead of listing.
-func (all Requests) Rights() map[string]bool {
-	rights := map[string]bool{}
-	for _, r := range all {
-		if r.Status.Code < http.StatusBadRequest {
-			rights[r.needs()] = true
-			rights[strings.Replace(r.needs(), "watch", "list", 1)] = true
-		}
-	}
-	return rights
-}
-
 // OutsideEnvelope describes each request for which the daemon had no right, and each
 // request that the daemon must not make although it has the right (C1). An API server
 // that has just started refuses requests because it does not know the rights yet. So a
-// refused request is not reported if the argument rights contains the right that the
-// request needs. Nor is then the daemon's question which rights it has, because Kubernetes
-// gives that right to all users.
-func (all Requests) OutsideEnvelope(rights map[string]bool) []string {
+// refused request is not reported if may says that the API server would now allow it.
+func (all Requests) OutsideEnvelope(may func(Request) bool) []string {
 	var problems []string
-	hasJustStarted := slices.ContainsFunc(all, func(r Request) bool { return r.IsForbidden() && rights[r.needs()] })
 	for _, r := range all {
 		var why string
 		switch {
-		case r.IsForbidden() && !rights[r.needs()] && (!hasJustStarted || r.Object.Resource != "selfsubjectrulesreviews"):
+		case r.IsForbidden() && !may(r):
 			why = "the daemon has no right to make this request"
 		case r.Object.Resource == "nodes" && r.Verb == "update":
 			why = "a whole Node was written"
