@@ -23,6 +23,8 @@ type refusal struct {
 	name     string
 	resource string // empty: all
 	err      error
+	// some means that writes of the status are accepted, reads that only reads are refused.
+	some, reads bool
 	// loses means that some writes and some replies to writes are lost.
 	loses bool
 }
@@ -39,6 +41,9 @@ var (
 		{name: "a webhook rejects Services", resource: "services", err: webhook},
 		{name: "a webhook fails for Nodes", resource: "nodes", err: failing},
 		{name: "a webhook fails for Services", resource: "services", err: failing},
+		{name: "a webhook rejects Nodes, but not their status", resource: "nodes", err: webhook, some: true},
+		{name: "a webhook fails for Nodes, but not for their status", resource: "nodes", err: failing, some: true},
+		{name: "reads fail", err: failing, reads: true},
 		{name: "conflicts", err: conflict},
 		{name: "lost replies", loses: true},
 	}
@@ -80,6 +85,9 @@ func (w *world) serve(action clienttesting.Action) (bool, runtime.Object, error)
 		obj, err = w.updateStatus(a)
 	case clienttesting.DeleteActionImpl:
 		err = w.deleteNode(a)
+	case clienttesting.GetActionImpl:
+		err = w.refuses(a)
+		return err != nil, nil, err
 	default:
 		return false, nil, nil
 	}
@@ -94,7 +102,7 @@ func (w *world) patch(a clienttesting.PatchActionImpl) (runtime.Object, error) {
 		return nil, err
 	}
 	w.wrote(current)
-	if refused := w.refuses(resource); refused != nil {
+	if refused := w.refuses(a); refused != nil {
 		return nil, refused
 	}
 	var sent struct{ Metadata struct{ UID types.UID } }
@@ -123,11 +131,11 @@ func (w *world) patch(a clienttesting.PatchActionImpl) (runtime.Object, error) {
 	return stored, nil
 }
 
-// refuses returns the error for a write, or nil if the API server accepts the write.
-// The caller holds mu.
-func (w *world) refuses(resource string) error {
+// refuses returns the error for a request, or nil if the API server accepts it. The caller
+// holds mu.
+func (w *world) refuses(a clienttesting.Action) error {
 	switch r := w.refusal; {
-	case r.resource != "" && r.resource != resource:
+	case r.resource != "" && r.resource != a.GetResource().Resource, r.some && a.GetSubresource() != "", r.reads != (a.GetVerb() == "get"):
 		return nil
 	case r.loses && w.luck.IntN(4) == 0:
 		return apierrors.NewTimeoutError("the request is lost", 1)
@@ -162,7 +170,7 @@ func (w *world) deleteNode(a clienttesting.DeleteActionImpl) error {
 	}
 	n := current.(*corev1.Node)
 	w.wrote(n)
-	if refused := w.refuses("nodes"); refused != nil {
+	if refused := w.refuses(a); refused != nil {
 		return refused
 	}
 	p := a.GetDeleteOptions().Preconditions

@@ -23,6 +23,7 @@ type machine struct {
 	down      bool // stopped
 	rack      int  // the newest value of the label that the cloud gives it
 	reporting bool // its kubelet writes the status of the Node
+	flaw      *flaw
 	// region and zone say where it is. born and ended are set in the walk of lies.
 	region, zone string
 	born, ended  time.Time
@@ -57,6 +58,10 @@ var (
 		{name: "429", err: &quirks.StatusError{Status: http.StatusTooManyRequests, Text: "slow down"}},
 		{name: "403", err: &quirks.StatusError{Status: http.StatusForbidden, Text: "forbidden"}, takes: 100 * time.Millisecond},
 		{name: "400", err: &quirks.StatusError{Status: http.StatusBadRequest, Text: "bad request"}},
+		{name: "409", err: &quirks.StatusError{Status: http.StatusConflict, Text: "locked"}},
+		{name: "a quota is used up", err: errors.New("QuotaExceeded: no more of them")},
+		{name: "a deadline of the provider's own", err: context.DeadlineExceeded, takes: time.Second},
+		{name: "not implemented", err: cloudprovider.NotImplemented},
 		{name: "a pause", err: api.NewRetryError("maintenance", 3*time.Minute)},
 		{name: "404 for all", denies: true, takes: 100 * time.Millisecond},
 		{name: "lost replies", loses: true, takes: 100 * time.Millisecond},
@@ -156,6 +161,9 @@ func (i instances) ask(ctx context.Context, n *corev1.Node) (*machine, error) {
 	if m == nil || now.denies {
 		return nil, nil //nolint:nilnil // absent
 	}
+	if m.flaw != nil && m.flaw.err != nil {
+		return nil, m.flaw.err
+	}
 	found := *m
 	return &found, nil
 }
@@ -181,7 +189,12 @@ func (i instances) InstanceMetadata(ctx context.Context, n *corev1.Node) (*cloud
 	if m == nil {
 		return nil, cloudprovider.InstanceNotFound
 	}
-	return m.metadata(), nil
+	if m.flaw != nil && m.flaw.unknown {
+		return nil, nil //nolint:nilnil // as some providers do
+	}
+	i.w.mu.Lock()
+	defer i.w.mu.Unlock()
+	return i.w.metadata(n, m), nil
 }
 
 // metadata returns the cloud's metadata of the machine.

@@ -33,7 +33,7 @@ func rack(version int) string { return "r" + strconv.Itoa(version) }
 
 // something makes one random event happen.
 func (w *world) something() {
-	switch pick := w.r.IntN(22); {
+	switch pick := w.r.IntN(24); {
 	case pick < 8:
 		w.toService(serviceNames[w.r.IntN(len(serviceNames))])
 	case pick < 16:
@@ -49,6 +49,9 @@ func (w *world) something() {
 		})
 	case pick < 18:
 		next := refusals[w.r.IntN(len(refusals))]
+		if next.reads && w.has(quirks.EchoesStatus) {
+			return // Its provider gives up writing the address if it cannot read the Service for a minute.
+		}
 		w.locked(func() {
 			w.happen("API server: %s", next.name)
 			w.refusal = next
@@ -57,6 +60,10 @@ func (w *world) something() {
 		w.locked(w.becomesLate)
 	case pick < 20:
 		w.locked(w.becomesPunctual)
+	case pick < 21:
+		w.editsOften(serviceNames[w.r.IntN(len(serviceNames))])
+	case pick < 22:
+		w.after(15 * time.Minute)
 	case w.stop == nil:
 		w.start()
 	default:
@@ -80,6 +87,10 @@ var serviceEvents = []serviceEvent{
 	{"is edited", func(_ *world, s *corev1.Service, _ *serviceTrail) bool { s.Spec.Ports[0].Port++; return true }},
 	{"is annotated wrongly", func(_ *world, s *corev1.Service, _ *serviceTrail) bool {
 		s.Annotations = map[string]string{"size": "wrong"}
+		return true
+	}},
+	{"chooses its backends wrongly", func(_ *world, s *corev1.Service, _ *serviceTrail) bool {
+		s.Annotations = map[string]string{service.AnnotationBackends: "some"}
 		return true
 	}},
 	{"is corrected", func(_ *world, s *corev1.Service, _ *serviceTrail) bool { s.Annotations = nil; return true }},
@@ -147,6 +158,21 @@ func (w *world) toService(name string) {
 	}
 }
 
+// editsOften edits a Service every few seconds.
+func (w *world) editsOften(name string) {
+	w.locked(func() { w.happen("%s is edited all the time", name) })
+	for range 40 {
+		w.locked(func() {
+			if s := w.service(name); s != nil {
+				w.services[s.UID].changes++
+				s.Spec.Ports[0].Port++
+				w.store(s)
+			}
+		})
+		w.after(3 * time.Second)
+	}
+}
+
 // createService creates a Service. The caller holds mu.
 func (w *world) createService(name string) {
 	s := &corev1.Service{
@@ -195,6 +221,9 @@ func (w *world) joins(name string, k kind) {
 		}
 	case ofAnother:
 		n.Spec.ProviderID = "elsewhere://" + id
+		if len(w.options.claim.Schemes) > 0 {
+			n.Spec.Taints = []corev1.Taint{{Key: api.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule}}
+		}
 	case ofOneself:
 	}
 	heartbeat(n, true)
@@ -221,7 +250,7 @@ type nodeEvent struct {
 	do   func(w *world, n *corev1.Node, trail *nodeTrail) bool
 }
 
-var nodeEvents = []nodeEvent{
+var nodeEvents = append([]nodeEvent{
 	{"goes silent", func(_ *world, n *corev1.Node, trail *nodeTrail) bool { return trail.reports(n, false) }},
 	{"reports again", func(_ *world, n *corev1.Node, trail *nodeTrail) bool {
 		return !trail.machine.gone && trail.reports(n, true)
@@ -258,7 +287,7 @@ var nodeEvents = []nodeEvent{
 	{"leaves or joins the backends", func(_ *world, n *corev1.Node, _ *nodeTrail) bool {
 		return toggle(n, corev1.LabelNodeExcludeBalancers)
 	}},
-}
+}, flawEvents...)
 
 func toggle(n *corev1.Node, label string) bool {
 	if _, has := n.Labels[label]; has {

@@ -241,12 +241,12 @@ func (w *world) listed() []cloudprovider.InstanceMetadata {
 	if len(h.before) > 0 {
 		was = h.before[w.mood.IntN(len(h.before))]
 	}
-	all := described(h.now)
+	all := w.described(h.now)
 	switch h.listing { //nolint:exhaustive // the others are in ListInstances
 	case isPartial:
 		all = slices.DeleteFunc(all, func(cloudprovider.InstanceMetadata) bool { return w.mood.IntN(2) == 0 })
 	case isDoubled:
-		all = append(all, described(was)...)
+		all = append(all, w.described(was)...)
 		w.mood.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	case isShuffled:
 		w.mood.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -263,16 +263,17 @@ func (w *world) listed() []cloudprovider.InstanceMetadata {
 			all[i].ProviderID = []string{"", "p://", "q://1", "p://unknown", strings.ToUpper(all[i].ProviderID)}[w.mood.IntN(5)]
 		}
 	case isOld, saysOld:
-		all = described(was)
+		all = w.described(was)
 	}
 	return all
 }
 
-// described returns the cloud's metadata of the machines that exist, sorted by ID.
-func described(machines map[string]machine) (all []cloudprovider.InstanceMetadata) {
+// described returns the cloud's metadata of the machines that exist, sorted by ID. The
+// caller holds mu.
+func (w *world) described(machines map[string]machine) (all []cloudprovider.InstanceMetadata) {
 	for _, id := range slices.Sorted(maps.Keys(machines)) {
 		if m := machines[id]; !m.gone {
-			all = append(all, *m.metadata())
+			all = append(all, *w.metadata(nil, &m))
 		}
 	}
 	return all

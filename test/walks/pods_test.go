@@ -115,13 +115,15 @@ func (w *world) checkPods() {
 	if !w.pods {
 		return
 	}
+	isTheirs := func(n *corev1.Node) bool { return isExcluded(n) || w.isForeign(n) }
 	nodes := w.allNodes()
-	waiting := slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool { return len(n.Spec.PodCIDRs) > 0 })
+	waiting := slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool { return len(n.Spec.PodCIDRs) > 0 || isTheirs(n) })
 	for _, n := range nodes {
 		c := nodefact.Condition(n, corev1.NodeNetworkUnavailable)
 		switch cidrs := n.Spec.PodCIDRs; {
-		case isExcluded(n):
+		case isTheirs(n):
 		case len(cidrs) == 0:
+			// A Node of others may hold a CIDR that was reserved before it became theirs.
 			if given := len(nodes) - len(waiting); given < mostCIDRs {
 				w.broken("settled: %s has no CIDR, %d of %d are given", n.UID, given, mostCIDRs)
 			}
@@ -132,15 +134,16 @@ func (w *world) checkPods() {
 		}
 	}
 	for cidr, name := range w.table {
-		if w.node(name) == nil {
+		owned := slices.ContainsFunc(nodes, func(n *corev1.Node) bool { return isTheirs(n) && slices.Contains(n.Spec.PodCIDRs, cidr) })
+		if w.node(name) == nil && !owned {
 			w.broken("settled: the route for %s to %s is left behind", cidr, name)
 		}
 	}
 }
 
 // routeConfig is the configuration of the route controller.
-func routeConfig() route.Config {
-	return route.Config{Clusters: []netip.Prefix{podNetwork}, Syncs: 4, Limits: route.DefaultLimits()}
+func (w *world) routeConfig() route.Config {
+	return route.Config{Claim: w.options.claim, Clusters: []netip.Prefix{podNetwork}, Syncs: 4, Limits: route.DefaultLimits()}
 }
 
 // Lease implements the recorders of the controllers. These events are about no object.

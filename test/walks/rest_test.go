@@ -74,6 +74,7 @@ func (w *world) ends() {
 		w.weather, w.refusal = fair, accepts
 		w.becomesPunctual()
 		w.calmDown()
+		w.corrected()
 		for _, n := range w.allNodes() {
 			if trail := w.nodes[n.UID]; trail.machine.gone && trail.machine.reporting {
 				trail.reports(n, false)
@@ -81,7 +82,7 @@ func (w *world) ends() {
 			}
 		}
 		for _, s := range w.allServices() {
-			if isBroken(s) {
+			if len(s.Annotations) > 0 {
 				s.Annotations = nil
 				w.store(s)
 			}
@@ -221,7 +222,7 @@ func (w *world) checkVisible() {
 	}
 	for _, n := range w.allNodes() {
 		c := nodefact.Condition(n, node.ConditionInitialized)
-		if waits := nodefact.IsUninitialized(n) && !isExcluded(n); waits && (c == nil || c.Status != corev1.ConditionFalse || c.Message == "") {
+		if waits := nodefact.IsUninitialized(n) && !isExcluded(n) && !w.isForeign(n); waits && (c == nil || c.Status != corev1.ConditionFalse || c.Message == "") {
 			w.broken("V1: %s waits and shows %+v", n.UID, c)
 		}
 	}
@@ -238,9 +239,10 @@ func (w *world) checkNodes() {
 			if !m.reporting && w.canBeDeleted(n) {
 				w.broken("settled: %s is still there, its machine is gone: %+v", n.UID, n.Status.Conditions)
 			}
+		case w.isFlawed(n):
 		case nodefact.IsUninitialized(n):
 			w.broken("settled: %s is not initialised: %+v", n.UID, n.Status.Conditions)
-		case len(n.Status.Addresses) == 0 || n.Status.Addresses[0].Address != m.address:
+		case len(n.Status.Addresses) == 0 || n.Status.Addresses[0].Address != m.address && !w.mayMiss(quirks.AddressesSometimesGone):
 			w.broken("settled: %s has the addresses %v, its machine has %s", n.UID, n.Status.Addresses, m.address)
 		case !trail.ownRack && n.Labels[rackLabel] != rack(m.rack) && !w.mayBeOld(n.Labels[rackLabel], m):
 			w.broken("settled: %s has the labels %v, its machine has %s", n.UID, n.Labels, rack(m.rack))
@@ -250,12 +252,17 @@ func (w *world) checkNodes() {
 	}
 }
 
+// mayMiss reports whether each periodic comparison may by chance get an answer that this
+// quirk has made incomplete. It does this with every second answer, and a list or a watch
+// causes additional questions. Then the Node keeps for hours what it had before.
+func (w *world) mayMiss(habit quirks.Quirk) bool {
+	return w.has(habit) && (w.hints.lists || w.hints.watches)
+}
+
 // mayBeOld reports whether the Node may have this label because its machine had the label
-// earlier. With LabelsSometimesNil, every second answer has no labels. A list or a watch
-// causes additional questions. So by chance, each periodic comparison might get an answer
-// without labels. Then the Node keeps the old label for hours.
+// earlier.
 func (w *world) mayBeOld(label string, m *machine) bool {
-	if !w.has(quirks.LabelsSometimesNil) || !w.hints.lists && !w.hints.watches {
+	if !w.mayMiss(quirks.LabelsSometimesNil) {
 		return false
 	}
 	for version := range m.rack {
@@ -269,7 +276,7 @@ func (w *world) mayBeOld(label string, m *machine) bool {
 // canBeDeleted reports whether the Node has a witness in its region, and no other
 // Node contradicts the cloud. A Node that was never initialised has no region.
 func (w *world) canBeDeleted(n *corev1.Node) bool {
-	if w.has(quirks.GoneIsAnError) || w.has(quirks.GoneIsNotFound) && n.Spec.ProviderID == "" {
+	if w.options.keeps || w.has(quirks.GoneIsAnError) || w.has(quirks.GoneIsNotFound) && n.Spec.ProviderID == "" {
 		return false
 	}
 	witnesses := 0
@@ -277,7 +284,7 @@ func (w *world) canBeDeleted(n *corev1.Node) bool {
 		trail := w.nodes[o.UID]
 		switch m := trail.machine; {
 		case o.UID == n.UID || !m.reporting || isExcluded(o):
-		case w.panics(o.Name), trail.kind == ofCloud && m.gone, trail.kind != ofCloud && n.Spec.ProviderID == "":
+		case w.panics(o.Name), trail.kind == ofCloud && !m.answers(), trail.kind == ofCloud && m.gone, trail.kind != ofCloud && n.Spec.ProviderID == "":
 			return false
 		case trail.kind == ofCloud && (o.Spec.ProviderID != "" || n.Spec.ProviderID == "") && !nodefact.IsUninitialized(o) && o.Labels[corev1.LabelTopologyRegion] == n.Labels[corev1.LabelTopologyRegion]:
 			witnesses++

@@ -153,7 +153,7 @@ func isTheirs(s *corev1.Service) bool { return s.Spec.LoadBalancerClass != nil }
 func (w *world) shows(s *corev1.Service) {
 	trail := w.services[s.UID]
 	trail.finalized = trail.finalized || hasFinalizer(s)
-	if address := addressOf(s); w.running && address != "" && !isTheirs(s) {
+	if address := addressOf(s); w.running && w.isPunctual() && address != "" && !isTheirs(s) {
 		trail.known = address
 	}
 }
@@ -210,6 +210,12 @@ func (w *world) checkWrite(before, after runtime.Object) {
 	}
 }
 
+// isForeign reports whether the daemon's options say that the Node is not its own.
+func (w *world) isForeign(n *corev1.Node) bool {
+	_, disowned := w.options.claim.Disowns(n)
+	return disowned
+}
+
 func isExcluded(n *corev1.Node) bool { return nodefact.HasLabel(n, ownership.LabelExclude) }
 
 // excludedFor is the time for which a Node may still be written after its exclusion,
@@ -221,7 +227,7 @@ func (w *world) checkNodeWrite(was, now *corev1.Node) {
 	if was.Spec.ProviderID != "" && was.Spec.ProviderID != now.Spec.ProviderID {
 		w.broken("S6: the provider ID of %s changes from %s to %s", now.UID, was.Spec.ProviderID, now.Spec.ProviderID)
 	}
-	if isExcluded(was) && !trail.excluded.IsZero() && time.Since(trail.excluded) > excludedFor {
+	if isExcluded(was) && !trail.excluded.IsZero() && time.Since(trail.excluded) > excludedFor && w.isPunctual() && time.Since(w.punctualSince) > excludedFor {
 		w.broken("S1: %s is written, although it has been excluded since %v", now.UID, trail.excluded)
 	}
 	w.checkRack(was, now, trail)

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/watch"
@@ -92,6 +93,7 @@ func (w *world) becomesLate() {
 func (w *world) becomesPunctual() {
 	if !w.isPunctual() {
 		w.happen("API server: its watches are punctual again")
+		w.punctualSince = time.Now()
 		close(w.punctual)
 	}
 }

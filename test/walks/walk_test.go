@@ -29,11 +29,13 @@ var (
 // need several runs: go test ./test/walks -seed=N -paths=1 -count=20
 func TestWalk(t *testing.T) { takePaths(t, walk) }
 
+// reached has the reasons of events and conditions that the paths of all tests have reached.
+var reached = map[string]bool{}
+
 // takePaths takes as many random paths as the flags say, and logs which reasons of events
-// and conditions none of them has reached.
+// and conditions no path has reached so far.
 func takePaths(t *testing.T, take func(t *testing.T, seed uint64) *world) {
 	t.Helper()
-	reached := map[string]bool{}
 	count := *paths
 	switch {
 	case count > 0:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"github.com/fairlead-k8s/fairlead/internal/controller/ipam"
 	"github.com/fairlead-k8s/fairlead/internal/controller/node"
 	"github.com/fairlead-k8s/fairlead/internal/controller/nodelifecycle"
+	"github.com/fairlead-k8s/fairlead/internal/controller/ownership"
 	"github.com/fairlead-k8s/fairlead/internal/controller/route"
 	"github.com/fairlead-k8s/fairlead/internal/controller/service"
 	"github.com/fairlead-k8s/fairlead/internal/kube"
@@ -52,13 +54,16 @@ type world struct {
 	weather  weather                     // of the cloud; guarded by mu
 	refusal  refusal                     // of the API server; guarded by mu
 	punctual chan struct{}               // closed unless the API server's watches are late; guarded by mu
-	luck     *rand.Rand                  // decides which calls and writes are lost; guarded by mu
-	hints    hints                       // of the provider; the set of fast paths that it offers does not change; guarded by mu
-	mood     *rand.Rand                  // chooses the hints; guarded by mu
-	running  bool                        // whether the daemon runs; guarded by mu
-	pods     bool                        // whether the daemon gives Nodes their pod CIDRs and makes routes; it does not change
-	table    map[string]string           // the cloud's routes: the Node's name by CIDR; guarded by mu
-	routing  map[string]string           // the call under way about a route, by CIDR; guarded by mu
+	// punctualSince is the time since which they are not late any more; guarded by mu
+	punctualSince time.Time
+	luck          *rand.Rand        // decides which calls and writes are lost; guarded by mu
+	hints         hints             // of the provider; the set of fast paths that it offers does not change; guarded by mu
+	mood          *rand.Rand        // chooses the hints; guarded by mu
+	running       bool              // whether the daemon runs; guarded by mu
+	pods          bool              // whether the daemon gives Nodes their pod CIDRs and makes routes; it does not change
+	options       options           // of the daemon; they do not change
+	table         map[string]string // the cloud's routes: the Node's name by CIDR; guarded by mu
+	routing       map[string]string // the call under way about a route, by CIDR; guarded by mu
 }
 
 // newWorld returns a world without Nodes and Services. The daemon does not run yet.
@@ -81,11 +86,22 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
+// options are options of the daemon: it always shows the condition CloudInitialized, or it
+// keeps Nodes whose machines are gone. claim says which Nodes are its own.
+type options struct {
+	shows, keeps bool
+	claim        ownership.Claim
+}
+
 // populate gives the provider some quirks, and makes some Nodes.
 func (w *world) populate() {
 	w.habits, w.pods = w.someHabits(), w.mood.IntN(2) == 0
+	w.options = options{shows: w.mood.IntN(4) == 0, keeps: w.mood.IntN(12) == 0}
+	if w.mood.IntN(4) == 0 && !slices.ContainsFunc(groups[0], w.has) { // which change the scheme
+		w.options.claim.Schemes = []string{"p"}
+	}
 	w.locked(func() {
-		w.happen("habits %s; batches %v, lists %v, watches %v; pods %v", w.habitNames(), w.hints.batches, w.hints.lists, w.hints.watches, w.pods)
+		w.happen("habits %s; batches %v, lists %v, watches %v; pods %v, options %+v", w.habitNames(), w.hints.batches, w.hints.lists, w.hints.watches, w.pods, w.options)
 	})
 	for i := range 3 {
 		w.join(fmt.Sprintf("n%d", i), ofCloud)
@@ -153,23 +169,23 @@ func (w *world) start() {
 		w.t.Fatal(err)
 	}
 	limits := nodelifecycle.DefaultLimits()
-	limits.NotFoundIsAbsent = w.has(quirks.GoneIsNotFound)
+	limits.Off, limits.NotFoundIsAbsent = w.options.keeps, w.has(quirks.GoneIsNotFound)
 	informers := kube.NewInformerFactory(w.cluster, 0, service.Policy{}.IsServed)
 	nodes, services := informers.Core().V1().Nodes(), informers.Core().V1().Services()
 	controllers := []interface {
 		Run(ctx context.Context) error
 	}{
 		node.New(use(node.Deps{Nodes: kube.NewNodes(ctx, w.cluster, nodes), Informer: nodes, Instances: gateway.Instances(), Events: w}, gateway.Instances()),
-			node.Config{Reads: 16, Refreshers: 4, Refresh: 5 * time.Minute, Labels: node.LabelPolicy{Type: true, Additional: true}}),
+			node.Config{Reads: 16, Refreshers: 4, Refresh: 5 * time.Minute, Labels: node.LabelPolicy{Type: true, Additional: true}, AlwaysShow: w.options.shows, Claim: w.options.claim}),
 		nodelifecycle.New(nodelifecycle.Deps{Nodes: kube.NewNodes(ctx, w.cluster, nodes), Informer: nodes, Instances: gateway.Instances(), Events: w},
-			nodelifecycle.Config{Reads: 16, Limits: limits}),
+			nodelifecycle.Config{Reads: 16, Limits: limits, Claim: w.options.claim}),
 		service.New(service.Deps{Services: kube.NewServices(ctx, w.cluster, services, service.Policy{}.IsServed), Informer: services, Nodes: nodes, Balancers: gateway.LoadBalancers(), Events: w},
 			service.Config{Backends: service.BackendPolicy{SkipUninitialized: true}}),
 	}
 	if w.pods {
 		controllers = append(controllers,
-			route.New(route.Deps{Nodes: kube.NewNodes(ctx, w.cluster, nodes), Informer: nodes, Routes: gateway.Routes(), Events: w}, routeConfig()),
-			ipam.New(ipam.Deps{Nodes: kube.NewNodes(ctx, w.cluster, nodes), Informer: nodes, Events: w}, ipam.Config{Families: families, Reserved: []netip.Prefix{reserved}}))
+			route.New(route.Deps{Nodes: kube.NewNodes(ctx, w.cluster, nodes), Informer: nodes, Routes: gateway.Routes(), Events: w}, w.routeConfig()),
+			ipam.New(ipam.Deps{Nodes: kube.NewNodes(ctx, w.cluster, nodes), Informer: nodes, Events: w}, ipam.Config{Claim: w.options.claim, Families: families, Reserved: []netip.Prefix{reserved}}))
 	}
 	informers.StartWithContext(ctx)
 	var running sync.WaitGroup
@@ -250,7 +266,8 @@ func (w *world) address() string {
 func (w *world) Node(n *corev1.Node, _, reason, _ string) {
 	w.locked(func() {
 		w.reached[reason] = true
-		if trail := w.nodes[n.UID]; trail != nil {
+		// With AddressesSometimesGone, the cloud gives cause for this event for ever.
+		if trail := w.nodes[n.UID]; trail != nil && (reason != "CloudAddressesMissing" || !w.has(quirks.AddressesSometimesGone)) {
 			trail.events = append(trail.events, reason)
 		}
 	})
