@@ -59,7 +59,7 @@ var (
 		{name: "403", err: &quirks.StatusError{Status: http.StatusForbidden, Text: "forbidden"}, takes: 100 * time.Millisecond},
 		{name: "400", err: &quirks.StatusError{Status: http.StatusBadRequest, Text: "bad request"}},
 		{name: "409", err: &quirks.StatusError{Status: http.StatusConflict, Text: "locked"}},
-		{name: "a quota is used up", err: errors.New("QuotaExceeded: no more of them")},
+		{name: "a quota is used up", err: errors.New("quota exceeded: no more of them")},
 		{name: "a deadline of the provider's own", err: context.DeadlineExceeded, takes: time.Second},
 		{name: "not implemented", err: cloudprovider.NotImplemented},
 		{name: "a pause", err: api.NewRetryError("maintenance", 3*time.Minute)},

@@ -215,6 +215,9 @@ func (w *world) joins(name string, k kind) {
 	switch k {
 	case ofCloud:
 		w.machines[id] = trail.machine
+		if w.r.IntN(6) == 0 {
+			trail.machine.flaw = flaws[w.r.IntN(len(flaws))]
+		}
 		n.Spec.Taints = []corev1.Taint{{Key: api.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule}}
 		if w.r.IntN(4) == 0 {
 			n.Labels[rackLabel], trail.ownRack = "mine", true
@@ -228,7 +231,7 @@ func (w *world) joins(name string, k kind) {
 	}
 	heartbeat(n, true)
 	w.nodes[n.UID] = trail
-	w.happen("%s joins, %s", n.UID, k)
+	w.happen("%s joins, %s, flaw: %v", n.UID, k, trail.machine.flaw)
 	w.add(n)
 }
 

@@ -28,6 +28,13 @@ type flaw struct {
 	unknown bool
 }
 
+func (f *flaw) String() string {
+	if f == nil {
+		return "none"
+	}
+	return f.name
+}
+
 // alters is a flaw of the description that depends on nothing else.
 func alters(name string, do func(m *cloudprovider.InstanceMetadata)) *flaw {
 	return &flaw{name: name, describes: func(_ *world, _ *corev1.Node, m *cloudprovider.InstanceMetadata) { do(m) }}
@@ -35,7 +42,7 @@ func alters(name string, do func(m *cloudprovider.InstanceMetadata)) *flaw {
 
 var flaws = []*flaw{
 	{name: "is locked", err: &quirks.StatusError{Status: http.StatusConflict, Text: "locked"}},
-	{name: "is over a quota", err: errors.New("QuotaExceeded: no more of them")},
+	{name: "is over a quota", err: errors.New("quota exceeded: no more of them")},
 	{name: "is asked about wrongly", err: &quirks.StatusError{Status: http.StatusBadRequest, Text: "bad request"}},
 	{name: "is asked about for too long", err: context.DeadlineExceeded},
 	{name: "is of a kind that cannot be asked about", err: cloudprovider.NotImplemented},
@@ -94,7 +101,7 @@ var wrongNodeIPs = []string{"192.0.2.300", "198.51.100.7"}
 var flawEvents = []nodeEvent{
 	{"is described wrongly", func(w *world, n *corev1.Node, trail *nodeTrail) bool {
 		trail.machine.flaw = flaws[w.r.IntN(len(flaws))]
-		w.note("    %s %s", n.UID, trail.machine.flaw.name)
+		w.note("    %s %s", n.UID, trail.machine.flaw)
 		return true
 	}},
 	{"is described rightly", func(_ *world, _ *corev1.Node, trail *nodeTrail) bool { trail.machine.flaw = nil; return true }},

@@ -111,7 +111,8 @@ func (w *world) ends() {
 // count has the numbers of calls, writes and events about an object.
 type count struct{ calls, writes, events int }
 
-// counts returns a count for each object for which the daemon should have no more work.
+// counts returns a count for each object for which the daemon should have no more work. With
+// GoneIsAnError, it takes hours until a Node of another cloud shows that it is unknown.
 func (w *world) counts() map[string]count {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,7 +123,7 @@ func (w *world) counts() map[string]count {
 		}
 	}
 	for _, n := range w.allNodes() {
-		if trail := w.nodes[n.UID]; !w.panics(n.Name) && (trail.kind != ofCloud || !trail.machine.gone) {
+		if trail := w.nodes[n.UID]; !w.panics(n.Name) && (trail.kind != ofCloud || !trail.machine.gone) && (trail.kind != ofAnother || !w.has(quirks.GoneIsAnError)) {
 			all[string(n.UID)] = count{writes: trail.writes, events: len(trail.events)}
 		}
 	}
@@ -260,13 +261,13 @@ func (w *world) mayMiss(habit quirks.Quirk) bool {
 }
 
 // mayBeOld reports whether the Node may have this label because its machine had the label
-// earlier.
+// earlier, or none.
 func (w *world) mayBeOld(label string, m *machine) bool {
 	if !w.mayMiss(quirks.LabelsSometimesNil) {
 		return false
 	}
 	for version := range m.rack {
-		if label == rack(version) {
+		if label == "" || label == rack(version) {
 			return true
 		}
 	}
