@@ -80,6 +80,13 @@ func (s *Settings) Judge(args []string) []Judgement {
 		}
 		all = refused(all, unknown, err)
 	}
+	if err := s.Route.misconfigured(); err != nil {
+		for i := range all {
+			if all[i].flag == flagClusterCIDR && all[i].Starts() && !all[i].isOpen() {
+				all[i].Why = "The daemon starts, but its route controller does not run: " + err.Error() + "."
+			}
+		}
+	}
 	for i := range all {
 		all[i].Argument, all[i].Why = shownArgument(all[i].Argument, all[i].hide), printable.WithoutSecrets(all[i].Why)
 	}

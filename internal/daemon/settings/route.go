@@ -158,6 +158,15 @@ func (r *Route) Config() (route.Config, error) {
 	return route.Config{Clusters: clusters, Syncs: int(r.syncs), Period: r.period, Limits: r.limits}, err
 }
 
+// misconfigured returns the error in --cluster-cidr. It returns nil if the flag is not set.
+func (r *Route) misconfigured() error {
+	if r.clusterCIDR == "" || !r.Configured() {
+		return nil
+	}
+	_, err := r.Config()
+	return err
+}
+
 // Concurrent adapts the configuration to the number of concurrent calls that the
 // provider declares safe. The parameter declared is that number, or 0 if the provider
 // declares none. A flag that is set takes precedence.

@@ -156,9 +156,8 @@ func (s *Settings) wrongValues() []error {
 // the route controller. If that controller runs by default, the leader reports the
 // error, and the other controllers run.
 func (s *Settings) misconfigured() error {
-	if s.Route.clusterCIDR == "" || !s.Route.Configured() || !s.Controllers.Names(RouteController) {
+	if !s.Controllers.Names(RouteController) {
 		return nil
 	}
-	_, err := s.Route.Config()
-	return err
+	return s.Route.misconfigured()
 }
