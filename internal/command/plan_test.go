@@ -111,6 +111,19 @@ func TestPlanNeedsOnlyWhatItReads(t *testing.T) {
 	}
 }
 
+// A user who has no right to read does not have to wait for two minutes.
+func TestPlanWithoutRightsEndsSoon(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes fifteen seconds")
+	}
+	server := httptest.NewServer(&readableServer{denied: "/nodes"})
+	defer server.Close()
+	want := "s: the API server has not listed its objects; it refuses GET /api/v1/nodes, because the user has no right to that"
+	if _, err := runPlan(t, server.URL); err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "2m") {
+		t.Errorf("got %v, want an error that ends with %q, after fifteen seconds", err, want)
+	}
+}
+
 // Whichever features are on, a dry run writes nothing. It creates neither the tokens
 // of service accounts nor the lease of a daemon, and it refuses what the provider
 // tries to write.

@@ -50,6 +50,12 @@ func (r *refusals) deny(what string) {
 	}
 }
 
+func (r *refusals) hasDenied() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.denied) > 0
+}
+
 // notListed names the requests that the API server has refused. It explains why the
 // list of objects is missing.
 func (r *refusals) notListed() string {
@@ -75,6 +81,9 @@ const (
 	// knownWithin is the time within which the API server should have listed all
 	// objects.
 	knownWithin = 2 * time.Minute
+	// listedWithin is the same time if the API server refuses a request. An API server that
+	// has just started may refuse requests for a moment.
+	listedWithin = 15 * time.Second
 )
 
 // look is one object in a dry run, with the results of the last call of Plan.
@@ -170,10 +179,17 @@ func (d *dryRun) knowAll(ctx context.Context) error {
 	for _, l := range d.lookers {
 		known = append(known, l.known)
 	}
+	began := d.clock.Now()
 	limited, cancel := context.WithTimeout(ctx, knownWithin)
 	defer cancel()
+	early := time.AfterFunc(listedWithin, func() {
+		if d.refused.hasDenied() {
+			cancel()
+		}
+	})
+	defer early.Stop()
 	if !cache.WaitForCacheSync(limited.Done(), known...) {
-		return fmt.Errorf("not all objects are known after %v: %s", knownWithin, d.refused.notListed())
+		return fmt.Errorf("not all objects are known after %v: %s", d.clock.Since(began).Round(time.Second), d.refused.notListed())
 	}
 	return nil
 }
