@@ -104,7 +104,7 @@ type dryRun struct {
 
 	refused *refusals
 	lookers []look // one for each controller, without a key
-	clock   clock.PassiveClock
+	clock   clock.WithDelayedExecution
 	report  Report
 }
 
@@ -182,7 +182,7 @@ func (d *dryRun) knowAll(ctx context.Context) error {
 	began := d.clock.Now()
 	limited, cancel := context.WithTimeout(ctx, knownWithin)
 	defer cancel()
-	early := time.AfterFunc(listedWithin, func() {
+	early := d.clock.AfterFunc(listedWithin, func() {
 		if d.refused.hasDenied() {
 			cancel()
 		}

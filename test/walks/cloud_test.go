@@ -198,7 +198,7 @@ func (i instances) InstanceMetadata(ctx context.Context, n *corev1.Node) (*cloud
 }
 
 // metadata returns the cloud's metadata of the machine.
-func (m machine) metadata() *cloudprovider.InstanceMetadata {
+func (m *machine) metadata() *cloudprovider.InstanceMetadata {
 	return &cloudprovider.InstanceMetadata{
 		ProviderID: "p://" + m.id, InstanceType: "small", Zone: m.zone, Region: m.region,
 		NodeAddresses:    []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.address}, {Type: corev1.NodeExternalIP, Address: m.address}},

@@ -80,17 +80,21 @@ func (s *Settings) Judge(args []string) []Judgement {
 		}
 		all = refused(all, unknown, err)
 	}
-	if err := s.Route.misconfigured(); err != nil {
-		for i := range all {
-			if all[i].flag == flagClusterCIDR && all[i].Starts() && !all[i].isOpen() {
-				all[i].Why = "The daemon starts, but its route controller does not run: " + err.Error() + "."
-			}
-		}
-	}
+	s.explainRoutes(all)
 	for i := range all {
 		all[i].Argument, all[i].Why = shownArgument(all[i].Argument, all[i].hide), printable.WithoutSecrets(all[i].Why)
 	}
 	return all
+}
+
+// explainRoutes says so if the route controller does not run because of --cluster-cidr.
+func (s *Settings) explainRoutes(all []Judgement) {
+	err := s.Route.misconfigured()
+	for i := range all {
+		if err != nil && all[i].flag == flagClusterCIDR && all[i].Starts() && !all[i].isOpen() {
+			all[i].Why = "The daemon starts, but its route controller does not run: " + err.Error() + "."
+		}
+	}
 }
 
 // unknownValues returns the flags whose values are not known, because only the
