@@ -45,10 +45,12 @@ type portAttack struct {
 }
 
 var portAttacks = []portAttack{
-	{"HeadersOfManyStreams", "webhooks", func(a *attackers, t *testing.T) { a.floodStreams(t, flood{4, 95, 56, 16_000, ""}) }},
-	{"HeadersOfManyStreams", "secure", func(a *attackers, t *testing.T) { a.floodStreams(t, flood{4, 95, 56, 16_000, a.token}) }},
-	{"HeadersOfManyFields", "webhooks", func(a *attackers, t *testing.T) { a.floodStreams(t, flood{60, 8, 450, 0, ""}) }},
-	{"HeadersOfManyFields", "secure", func(a *attackers, t *testing.T) { a.floodStreams(t, flood{60, 8, 450, 0, ""}) }},
+	{"HeadersOfManyStreams", "webhooks", func(a *attackers, t *testing.T) { a.floodStreams(t, flood{4, 95, 56, 16_000, "", "POST", "/test"}) }},
+	{"HeadersOfManyStreams", "secure", func(a *attackers, t *testing.T) {
+		a.floodStreams(t, flood{4, 95, 56, 16_000, a.token, "POST", "/test"})
+	}},
+	{"HeadersOfManyFields", "webhooks", func(a *attackers, t *testing.T) { a.floodStreams(t, flood{60, 8, 450, 0, "", "POST", "/test"}) }},
+	{"HeadersOfManyFields", "secure", func(a *attackers, t *testing.T) { a.floodStreams(t, flood{60, 8, 450, 0, "", "POST", "/test"}) }},
 	{"HeadersThatNeverEnd", "webhooks", (*attackers).neverEnd},
 	{"HeadersThatNeverEnd", "secure", (*attackers).neverEnd},
 	{"IdleConnectionsOf128Addresses", "webhooks", (*attackers).idle},
@@ -65,6 +67,7 @@ var portAttacks = []portAttack{
 	{"OffersOfManyProtocols", "webhooks", (*attackers).manyProtocols},
 	{"CallersThatHangUp", "secure", (*attackers).hangUp},
 	{"PathsThatAreRemembered", "secure", (*attackers).oddPaths},
+	{"MetricsThatNobodyReads", "secure", (*attackers).metrics},
 	{"InventedTokens", "secure", (*attackers).tokens},
 	{"InventedPaths", "secure", (*attackers).paths},
 }
@@ -80,7 +83,7 @@ func TestAttacks(t *testing.T) {
 		"--webhooks=*", "--webhook-bind-address=127.0.0.1", "--webhook-secure-port=" + strconv.Itoa(webhooks), "--client-ca-file=" + authority,
 	}})
 	joins(t, b, cloud, expect.Soon)
-	token := newAccount(t, b, "attacker").token
+	token := newScraper(t, b).token
 	bound(t, d, 512<<20)
 	const review = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","object":"%s"}}`
 	small, large := fmt.Sprintf(review, ""), fmt.Sprintf(review, strings.Repeat("a", 100_000))
@@ -168,7 +171,7 @@ func usage(t *testing.T, d *daemon.Daemon) int64 {
 type attackers struct {
 	ctx   context.Context
 	port  int
-	token string // of an account without rights
+	token string // of an account that may read only metrics
 
 	mu   sync.Mutex
 	open []net.Conn // guarded by mu
@@ -224,6 +227,14 @@ type flood struct {
 	fields      int
 	size        int
 	token       string
+	method      string
+	path        string
+}
+
+// metrics asks for the metrics as often as possible, compressed.
+func (a *attackers) metrics(t *testing.T) {
+	t.Helper()
+	a.floodStreams(t, flood{60, 8, 0, 0, a.token, "GET", "/metrics"})
 }
 
 // floodStreams opens streams with large headers, as many as HTTP/2 lets it, and reads no answer.
@@ -249,9 +260,9 @@ func (a *attackers) floodStreams(t *testing.T, f flood) {
 		all.WriteString("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 		all.Write(frame(4, 0, 0, []byte{0, 4, 0, 0, 0, 0})) // no answer can be sent
 		for stream := range f.streams {
-			fields := [][]byte{literal(":method", "POST"), literal(":scheme", "https"), literal(":path", "/test"), literal(":authority", "a")}
+			fields := [][]byte{literal(":method", f.method), literal(":scheme", "https"), literal(":path", f.path), literal(":authority", "a")}
 			if f.token != "" {
-				fields = append(fields, literal("authorization", "Bearer "+f.token))
+				fields = append(fields, literal("authorization", "Bearer "+f.token), literal("accept-encoding", "gzip"))
 			}
 			for k := range f.fields {
 				fields = append(fields, literal(strconv.FormatInt(int64(k), 36), strings.Repeat("a", f.size)))

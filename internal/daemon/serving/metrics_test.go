@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	dto "github.com/prometheus/client_model/go"
 	"k8s.io/component-base/metrics"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 func TestGatherers(t *testing.T) {
@@ -54,4 +56,36 @@ func checkMetrics(t *testing.T, registry gatherers, want ...string) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("status %d, metrics (-want +got):\n%s", answer.Code, diff)
 	}
+}
+
+// counting counts how often its metrics are gathered.
+type counting struct{ n int }
+
+func (c *counting) Gather() ([]*dto.MetricFamily, error) {
+	c.n++
+	return []*dto.MetricFamily{{}}, nil
+}
+
+func TestManyAnswersShareTheirMetrics(t *testing.T) {
+	from, now := &counting{}, clocktesting.NewFakePassiveClock(time.Now())
+	s := newScrapes(from, now)
+	gathers := func(want int) {
+		t.Helper()
+		if _, err := s.Gather(); err != nil || from.n != want {
+			t.Errorf("gathered %d times (%v), want %d", from.n, err, want)
+		}
+	}
+	for n := range freshScrapes {
+		s.count(1)
+		gathers(n + 1)
+	}
+	for range 100 {
+		s.count(1)
+		gathers(freshScrapes)
+	}
+	now.SetTime(now.Now().Add(sharedFor))
+	gathers(freshScrapes + 1)
+	s.count(-s.underWay)
+	s.count(freshScrapes + 1) // All answers are read, so nothing is kept for others.
+	gathers(freshScrapes + 2)
 }

@@ -294,7 +294,7 @@ func (c Config) listen() (*listener, error) {
 func handler(c Config, h *Health, registry metrics.Gatherer) http.Handler {
 	m := cmapp.NewBaseHandler(c.Debugging, h.healthz)
 	m.Unregister("/metrics")
-	m.Handle("/metrics", metrics.HandlerFor(registry, metrics.HandlerOpts{ProcessStartTime: legacyregistry.GetProcessStart()}))
+	m.Handle("/metrics", newScrapes(registry, clock.RealClock{}))
 	slis.SLIMetricsWithReset{}.Install(m)
 	install(m, h.livez)
 	install(m, h.readyz)
