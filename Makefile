@@ -80,7 +80,7 @@ test-skew: build bin/kubectl ## The daemon on the two older minors of Kubernetes
 test-next: | need-go ## The unit tests with the next release of the k8s.io modules. Not part of .ci/run: it compiles for twenty minutes, once.
 	tools/skew.sh next
 
-test-kubernetes: build bin/kubectl ## Cases of Kubernetes' own end-to-end tests on the playground. Not part of .ci/run: their packages compile for minutes, once.
+test-kubernetes: build bin/kubectl ## Cases of Kubernetes' own end-to-end tests on the playground. Not part of .ci/run: their packages compile for minutes, once; then two minutes.
 	cd test/kubernetes && FAIRLEAD_BIN=$(BIN) $(GO) test -vet=off -ldflags=-w -count=1 -timeout=20m -v -run '^TestCases$$' .
 
 examples: build ## The unchanged provider of AWS, linked and driven against a small EC2 of ours. It compiles for minutes, once.

@@ -15,6 +15,15 @@ var runs = []string{
 	"Pods Extended (pod generation) Pod Generation custom-set generation on new pods and graceful delete",
 	"RuntimeClass should reject a Pod requesting a RuntimeClass with conflicting node selector",
 	"RuntimeClass should run a Pod requesting a RuntimeClass with scheduling with taints",
+	"Pod InPlace Resize Container (resource-quota) pod-resize-resource-quota-test exceed maximum CPU",
+	"Pod InPlace Resize Container (resource-quota) pod-resize-resource-quota-test exceed maximum Memory",
+	"Pod InPlace Resize Container (resource-quota) pod-resize-resource-quota-test exceed maximum CPU and Memory",
+	"Pod InPlace Resize Container (limit-ranger) pod-resize-limit-ranger-test exceed maximum CPU",
+	"Pod InPlace Resize Container (limit-ranger) pod-resize-limit-ranger-test exceed maximum Memory",
+	"Pod InPlace Resize Container (limit-ranger) pod-resize-limit-ranger-test exceed maximum Memory and CPU",
+	"Pod InPlace Resize Container (limit-ranger) pod-resize-limit-ranger-test request below min CPU",
+	"Pod InPlace Resize Container (limit-ranger) pod-resize-limit-ranger-test request below min Memory",
+	"Pod InPlace Resize Container (limit-ranger) pod-resize-limit-ranger-test request below min CPU and min Memory",
 }
 
 // refused are the other cases, by a part of their texts, with the reason. The first row that fits counts.
