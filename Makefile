@@ -33,7 +33,7 @@ DEMO = $(BIN)/playground demo --simcloud $(BIN)/simcloud --ccm $(BIN)/cloud-cont
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-check recording test unit e2e attack chaos shuffle test-browser test-skew test-next examples bench bench-record cover fuzz check lint generate vuln chart image release build clean need-go need-linux always
+.PHONY: help demo demo-check recording test unit e2e attack chaos shuffle test-browser test-skew test-kubernetes test-next examples bench bench-record cover fuzz check lint generate vuln chart image release build clean need-go need-linux always
 
 help: # This text.
 	@awk -F ':.*## ' '/^[a-z0-9\/-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ test-skew: build bin/kubectl ## The daemon on the two older minors of Kubernetes
 test-next: | need-go ## The unit tests with the next release of the k8s.io modules. Not part of .ci/run: it compiles for twenty minutes, once.
 	tools/skew.sh next
 
+test-kubernetes: build bin/kubectl ## Cases of Kubernetes' own end-to-end tests on the playground. Not part of .ci/run: their packages compile for minutes, once; then two minutes.
+	cd test/kubernetes && FAIRLEAD_BIN=$(BIN) $(GO) test -vet=off -ldflags=-w -count=1 -timeout=20m -v -run '^TestCases$$' .
+
 examples: build ## The unchanged provider of AWS, linked and driven against a small EC2 of ours. It compiles for minutes, once.
 	cd examples/aws && $(GO) vet ./... && FAIRLEAD_BIN=$(BIN) $(TEST) -count=1 -parallel=8 -timeout=30m ./...
 
@@ -114,6 +117,7 @@ lint: bin/go.work | need-go ## The linter, in all modules.
 		$$linter run $(addsuffix /...,$(WORKSPACE)) $$(cd playground && $(GO) list -f '{{.Dir}}' $$($(TESTED)))
 	cd test/browser && $(LINT) run ./...
 	cd test/alerts && $(LINT) run --fast-only ./...
+	cd test/kubernetes && $(LINT) run --fast-only ./...
 	cd examples/aws && $(LINT) run --fast-only ./...
 	cd playground && $(LINT) run --fast-only ./...
 	$(GO) tool -modfile=tools/workflows/go.mod actionlint -shellcheck= -pyflakes=
