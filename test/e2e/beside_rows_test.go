@@ -59,7 +59,8 @@ func besideRows() []besideRow {
 			i.Addresses = []simulator.Address{{Type: simulator.InternalIP, Address: "10.9.0.4"}, {Type: simulator.Hostname, Address: "cloud"}}
 		})}, want: look{"addresses": "[{InternalIP 10.9.0.4} {Hostname cloud}]"}}}},
 		{"node-unknown", []besideStep{{acts: []act{joinsAs(func(i *vm, _ *node) { i.Name = "" })},
-			want: with(waits, look{"route": "", "network": "True NoRouteCreated", "events": unrouted("node-unknown", "instance named node-unknown: instance not found")}),
+			want: with(waits, look{"route": "", "network": "True NoRouteCreated",
+				"events": unrouted("node-unknown", "instance named node-unknown: instance not found")}),
 			ours: look{"events": "Warning CloudInitFailed: InstanceNotFound: * | Warning FailedToCreateRoute: *"}, differs: []string{"init-failed"}}}},
 		{"node-error", []besideStep{
 			{acts: []act{fails(simulator.ListInstances, simulator.GetInstance), joinsAs(nil)},
@@ -82,8 +83,9 @@ func besideRows() []besideRow {
 		{"node-gone-ready", []besideStep{{acts: []act{joinsAs(nil)}}, {acts: []act{terminates},
 			want: look{"route": "*", "network": "*", "events": synced + "*"}}}},
 		{"node-silent", []besideStep{{acts: []act{joinsAs(nil)}}, {acts: []act{reports("Unknown")}}}},
-		{"node-silent-error", []besideStep{{acts: []act{joinsAs(nil)}}, {acts: []act{fails(simulator.ListInstances, simulator.GetInstance), terminates, reports("Unknown")},
-			want: look{"route": "*", "network": "*", "events": synced + "*"}},
+		{"node-silent-error", []besideStep{{acts: []act{joinsAs(nil)}},
+			{acts: []act{fails(simulator.ListInstances, simulator.GetInstance), terminates, reports("Unknown")},
+				want: look{"route": "*", "network": "*", "events": synced + "*"}},
 			{acts: []act{heals}, want: look{"gone": "route false, backend no", "events": "*" + synced + "*"},
 				ours: look{"events": "*NodeDeletionResumed: *NodeDeletionHeld: CloudUnavailable: *"}, differs: []string{"deletion-shown"}}}},
 		{"node-shutdown", []besideStep{{acts: []act{joinsAs(nil)}},
@@ -108,7 +110,8 @@ func besideRows() []besideRow {
 			want: look{"ports": "UDP 80"}}}},
 		{"service-sctp", []besideStep{{acts: []act{serves(func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolSCTP })},
 			want: with(none, look{"finalizer": "yes",
-				"events": ensuring + " | " + failed + "ensure load balancer: spec.ports[0].protocol: load balancers of this cloud speak TCP and UDP, and not SCTP"})}}},
+				"events": ensuring + " | " + failed + "ensure load balancer: " +
+					"spec.ports[0].protocol: load balancers of this cloud speak TCP and UDP, and not SCTP"})}}},
 		{"service-two-ports", []besideStep{{acts: []act{serves(nil)}},
 			{acts: []act{edits(spec("ports", []map[string]any{{"name": "a", "port": 80}, {"name": "b", "port": 443}}))},
 				want: look{"ports": "TCP 80, TCP 443"}}}},
