@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fairlead-k8s/fairlead/simulator"
@@ -19,22 +21,21 @@ const (
 // reach. Not reached: the older interfaces, (nil, nil) as metadata and an instance without an
 // ID, because the simulated provider has none of them; caches, queues and workers, which have
 // no end of their own; and a Node that has two CIDRs, because the control plane has IPv4 only.
-func besideRows() []besideRow {
+func besideRows() []besideRow { return slices.Concat(besideNodes(), besideServices()) }
+
+const broken = "the cloud answered 500 Internal: internal error (fault "
+
+func besideNodes() []besideRow {
 	type node = corev1.Node
 	type vm = simulator.Instance
 	waits := look{"id": "", "place": "  ", "taints": uninitialized, "events": "", "backend": "no", "addresses": "[{Hostname *}]"}
 	deleted := func(name string) string {
 		return "Normal DeletingNode: Deleting node " + name + " because it does not exist in the cloud provider | " + synced
 	}
-	none := look{"finalizer": "no", "ingress": "", "balancers": "0", "ports": "", "from": "", "affinity": "", "events": ""}
 	unrouted := func(name, why string) string {
 		return "Warning FailedToCreateRoute: Could not create route … … for node " + name + " after …: create route for … to " + name + ": " + why
 	}
-	const broken = "the cloud answered 500 Internal: internal error (fault "
 	failedRoute := synced + " | " + unrouted("node-route-fails", broken+`"node-route-fails")`)
-	const failed = "Warning SyncLoadBalancerFailed: Error syncing load balancer: failed to "
-	notMade := failed + "ensure load balancer: create load balancer: default-service-error…: " + broken + `"service-error")`
-	notRemoved := failed + "delete load balancer: delete load balancer … (default-service-undeletable…): " + broken + `"service-undeletable")`
 	return []besideRow{
 		{"node-initialized", []besideStep{{acts: []act{joinsAs(nil)}}}},
 		{"node-without-taint", []besideStep{{acts: []act{joinsAs(func(_ *vm, n *node) { n.Spec.Taints = nil })},
@@ -101,7 +102,15 @@ func besideRows() []besideRow {
 			{acts: []act{fails(simulator.CreateRoute), joinsAs(nil)}, want: look{"route": "", "network": "True NoRouteCreated", "events": failedRoute}},
 			{acts: []act{heals}, want: look{"events": failedRoute}},
 		}},
+	}
+}
 
+func besideServices() []besideRow {
+	none := look{"finalizer": "no", "ingress": "", "balancers": "0", "ports": "", "from": "", "affinity": "", "events": ""}
+	const failed = "Warning SyncLoadBalancerFailed: Error syncing load balancer: failed to "
+	notMade := failed + "ensure load balancer: create load balancer: default-service-error…: " + broken + `"service-error")`
+	notRemoved := failed + "delete load balancer: delete load balancer … (default-service-undeletable…): " + broken + `"service-undeletable")`
+	return []besideRow{
 		{"service-of-all", []besideStep{{acts: []act{serves(nil)}}}},
 		{"service-internal", []besideStep{{acts: []act{serves(func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP })}, want: none}}},
 		{"service-of-class", []besideStep{{acts: []act{serves(func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("example.com/other") })},
