@@ -20,6 +20,7 @@ type differences struct {
 
 // difference is something that Fairlead does in another way than upstream.
 type difference struct {
+	ID             string // how e2e.TestBesideTheSkeleton names it
 	Here, Upstream string
 	Promise        []string // what forbids upstream's behaviour
 	Back           string   // what brings it back

@@ -24,6 +24,12 @@ const file = "../../charts/fairlead/files/alerts.yaml"
 // the file, including its templates.
 func alertsInFile(t *testing.T) map[string]rulefmt.Rule {
 	t.Helper()
+	return alertsIn(t, file)
+}
+
+// alertsIn returns the alerts of a file by name.
+func alertsIn(t *testing.T, file string) map[string]rulefmt.Rule {
+	t.Helper()
 	groups, errs := rulefmt.ParseFile(file, false, model.LegacyValidation, parser.NewParser(parser.Options{}), promslog.NewNopLogger())
 	if len(errs) > 0 {
 		t.Fatal(errs)
