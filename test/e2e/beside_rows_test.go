@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,8 +39,10 @@ func besideNodes() []besideRow {
 	failedRoute := synced + " | " + unrouted("node-route-fails", broken+`"node-route-fails")`)
 	return []besideRow{
 		{"node-initialized", []besideStep{{acts: []act{joinsAs(nil)}}}},
-		{"node-without-taint", []besideStep{{acts: []act{joinsAs(func(_ *vm, n *node) { n.Spec.Taints = nil })},
-			want: look{"id": "", "place": "  ", "events": "", "backend": "no"}}}},
+		{"node-without-taint", []besideStep{{
+			acts: []act{joinsAs(func(_ *vm, n *node) { n.Spec.Taints = nil })},
+			want: look{"id": "", "place": "  ", "events": "", "backend": "no"},
+		}}},
 		{"node-with-id", []besideStep{{acts: []act{joinsAs(func(_ *vm, n *node) { n.Spec.ProviderID = "own" })}}}},
 		{"node-other-taint", []besideStep{{acts: []act{joinsAs(func(_ *vm, n *node) {
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "row", Effect: corev1.TaintEffectNoSchedule})
@@ -59,45 +62,79 @@ func besideNodes() []besideRow {
 		{"node-hostname", []besideStep{{acts: []act{joinsAs(func(i *vm, _ *node) {
 			i.Addresses = []simulator.Address{{Type: simulator.InternalIP, Address: "10.9.0.4"}, {Type: simulator.Hostname, Address: "cloud"}}
 		})}, want: look{"addresses": "[{InternalIP 10.9.0.4} {Hostname cloud}]"}}}},
-		{"node-unknown", []besideStep{{acts: []act{joinsAs(func(i *vm, _ *node) { i.Name = "" })},
-			want: with(waits, look{"route": "", "network": "True NoRouteCreated",
-				"events": unrouted("node-unknown", "instance named node-unknown: instance not found")}),
-			ours: look{"events": "Warning CloudInitFailed: InstanceNotFound: * | Warning FailedToCreateRoute: *"}, differs: []string{"init-failed"}}}},
+		{"node-unknown", []besideStep{{
+			acts: []act{joinsAs(func(i *vm, _ *node) { i.Name = "" })},
+			want: with(waits, look{
+				"route": "", "network": "True NoRouteCreated",
+				"events": unrouted("node-unknown", "instance named node-unknown: instance not found"),
+			}),
+			ours: look{"events": "Warning CloudInitFailed: InstanceNotFound: * | Warning FailedToCreateRoute: *"}, differs: []string{"init-failed"},
+		}}},
 		{"node-error", []besideStep{
-			{acts: []act{fails(simulator.ListInstances, simulator.GetInstance), joinsAs(nil)},
-				want: waits, ours: look{"events": "Warning CloudInitFailed: CloudUnavailable: *"}, differs: []string{"init-failed"}},
+			{
+				acts: []act{fails(simulator.ListInstances, simulator.GetInstance), joinsAs(nil)},
+				want: waits, ours: look{"events": "Warning CloudInitFailed: CloudUnavailable: *"}, differs: []string{"init-failed"},
+			},
 			{acts: []act{heals}, ours: look{"events": synced + " | Warning CloudInitFailed: CloudUnavailable: *"}, differs: []string{"init-failed"}},
 		}},
-		{"node-readdressed", []besideStep{{acts: []act{joinsAs(nil)}},
-			{acts: []act{changes(simulator.InstancePatch{Addresses: []simulator.Address{{Type: simulator.InternalIP, Address: "10.9.0.5"}}})}}}},
-		{"node-beta-zone", []besideStep{{acts: []act{joinsAs(nil)}},
-			{acts: []act{patchesNode(`{"metadata":{"labels":{"failure-domain.beta.kubernetes.io/zone":"other"}}}`)}, want: look{"place": "small other sim-1"},
-				ours: look{"events": synced + " | Warning CloudLocationChanged: *"}, differs: []string{"location-changed"}}}},
-		{"node-ga-zone", []besideStep{{acts: []act{joinsAs(nil)}},
-			{acts: []act{patchesNode(`{"metadata":{"labels":{"topology.kubernetes.io/zone":"other"}}}`)}}}},
-		{"node-relabelled", []besideStep{{acts: []act{joinsAs(nil)}},
-			{acts: []act{patchesNode(`{"metadata":{"labels":{"row":"new"}}}`)}, want: look{"labels": "row=new"}}}},
-		{"node-gone", []besideStep{{acts: []act{joinsAs(nil)}},
-			{acts: []act{terminates, reports("False")}, want: look{"gone": "route false, backend no", "events": deleted("node-gone") + "*"}}}},
-		{"node-gone-unknown", []besideStep{{acts: []act{joinsAs(nil)}},
-			{acts: []act{terminates, reports("Unknown")}, want: look{"gone": "route false, backend no", "events": deleted("node-gone-unknown") + "*"}}}},
-		{"node-gone-ready", []besideStep{{acts: []act{joinsAs(nil)}}, {acts: []act{terminates},
-			want: look{"route": "*", "network": "*", "events": synced + "*"}}}},
+		{"node-readdressed", []besideStep{
+			{acts: []act{joinsAs(nil)}},
+			{acts: []act{changes(simulator.InstancePatch{Addresses: []simulator.Address{{Type: simulator.InternalIP, Address: "10.9.0.5"}}})}},
+		}},
+		{"node-beta-zone", []besideStep{
+			{acts: []act{joinsAs(nil)}},
+			{
+				acts: []act{patchesNode(`{"metadata":{"labels":{"failure-domain.beta.kubernetes.io/zone":"other"}}}`)}, want: look{"place": "small other sim-1"},
+				ours: look{"events": synced + " | Warning CloudLocationChanged: *"}, differs: []string{"location-changed"},
+			},
+		}},
+		{"node-ga-zone", []besideStep{
+			{acts: []act{joinsAs(nil)}},
+			{acts: []act{patchesNode(`{"metadata":{"labels":{"topology.kubernetes.io/zone":"other"}}}`)}},
+		}},
+		{"node-relabelled", []besideStep{
+			{acts: []act{joinsAs(nil)}},
+			{acts: []act{patchesNode(`{"metadata":{"labels":{"row":"new"}}}`)}, want: look{"labels": "row=new"}},
+		}},
+		{"node-gone", []besideStep{
+			{acts: []act{joinsAs(nil)}},
+			{acts: []act{terminates, reports("False")}, want: look{"gone": "route false, backend no", "events": deleted("node-gone") + "*"}},
+		}},
+		{"node-gone-unknown", []besideStep{
+			{acts: []act{joinsAs(nil)}},
+			{acts: []act{terminates, reports("Unknown")}, want: look{"gone": "route false, backend no", "events": deleted("node-gone-unknown") + "*"}},
+		}},
+		{"node-gone-ready", []besideStep{{acts: []act{joinsAs(nil)}}, {
+			acts: []act{terminates},
+			want: look{"route": "*", "network": "*", "events": synced + "*"},
+		}}},
 		{"node-silent", []besideStep{{acts: []act{joinsAs(nil)}}, {acts: []act{reports("Unknown")}}}},
-		{"node-silent-error", []besideStep{{acts: []act{joinsAs(nil)}},
-			{acts: []act{fails(simulator.ListInstances, simulator.GetInstance), terminates, reports("Unknown")},
-				want: look{"route": "*", "network": "*", "events": synced + "*"}},
-			{acts: []act{heals}, want: look{"gone": "route false, backend no", "events": "*" + synced + "*"},
-				ours: look{"events": "*NodeDeletionResumed: *NodeDeletionHeld: CloudUnavailable: *"}, differs: []string{"deletion-shown"}}}},
-		{"node-shutdown", []besideStep{{acts: []act{joinsAs(nil)}},
+		{"node-silent-error", []besideStep{
+			{acts: []act{joinsAs(nil)}},
+			{
+				acts: []act{fails(simulator.ListInstances, simulator.GetInstance), terminates, reports("Unknown")},
+				want: look{"route": "*", "network": "*", "events": synced + "*"},
+			},
+			{
+				acts: []act{heals}, want: look{"gone": "route false, backend no", "events": "*" + synced + "*"},
+				ours: look{"events": "*NodeDeletionResumed: *NodeDeletionHeld: CloudUnavailable: *"}, differs: []string{"deletion-shown"},
+			},
+		}},
+		{"node-shutdown", []besideStep{
+			{acts: []act{joinsAs(nil)}},
 			{acts: []act{stops, reports("False")}, want: look{"taints": stopTaint}},
-			{acts: []act{boots, reports("True")}}}},
-		{"node-shutdown-ready", []besideStep{{acts: []act{joinsAs(nil)}}, {acts: []act{stops},
-			want: look{"route": "*", "network": "*", "events": synced + "*"}}}},
+			{acts: []act{boots, reports("True")}},
+		}},
+		{"node-shutdown-ready", []besideStep{{acts: []act{joinsAs(nil)}}, {
+			acts: []act{stops},
+			want: look{"route": "*", "network": "*", "events": synced + "*"},
+		}}},
 		{"node-deleted", []besideStep{{acts: []act{joinsAs(nil)}}, {acts: []act{deletesNode}, want: look{"gone": "route false, backend no"}}}},
-		{"node-excluded", []besideStep{{acts: []act{joinsAs(nil)}},
+		{"node-excluded", []besideStep{
+			{acts: []act{joinsAs(nil)}},
 			{acts: []act{patchesNode(`{"metadata":{"labels":{"node.kubernetes.io/exclude-from-external-load-balancers":""}}}`)}, want: look{"backend": "no"}},
-			{acts: []act{patchesNode(`{"metadata":{"labels":{"node.kubernetes.io/exclude-from-external-load-balancers":"false"}}}`)}}}},
+			{acts: []act{patchesNode(`{"metadata":{"labels":{"node.kubernetes.io/exclude-from-external-load-balancers":"false"}}}`)}},
+		}},
 		{"node-route-fails", []besideStep{
 			{acts: []act{fails(simulator.CreateRoute), joinsAs(nil)}, want: look{"route": "", "network": "True NoRouteCreated", "events": failedRoute}},
 			{acts: []act{heals}, want: look{"events": failedRoute}},
@@ -113,36 +150,61 @@ func besideServices() []besideRow {
 	return []besideRow{
 		{"service-of-all", []besideStep{{acts: []act{serves(nil)}}}},
 		{"service-internal", []besideStep{{acts: []act{serves(func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP })}, want: none}}},
-		{"service-of-class", []besideStep{{acts: []act{serves(func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("example.com/other") })},
-			want: none}}},
-		{"service-udp", []besideStep{{acts: []act{serves(func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolUDP })},
-			want: look{"ports": "UDP 80"}}}},
-		{"service-sctp", []besideStep{{acts: []act{serves(func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolSCTP })},
-			want: with(none, look{"finalizer": "yes",
+		{"service-of-class", []besideStep{{
+			acts: []act{serves(func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("example.com/other") })},
+			want: none,
+		}}},
+		{"service-udp", []besideStep{{
+			acts: []act{serves(func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolUDP })},
+			want: look{"ports": "UDP 80"},
+		}}},
+		{"service-sctp", []besideStep{{
+			acts: []act{serves(func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolSCTP })},
+			want: with(none, look{
+				"finalizer": "yes",
 				"events": ensuring + " | " + failed + "ensure load balancer: " +
-					"spec.ports[0].protocol: load balancers of this cloud speak TCP and UDP, and not SCTP"})}}},
-		{"service-two-ports", []besideStep{{acts: []act{serves(nil)}},
-			{acts: []act{edits(spec("ports", []map[string]any{{"name": "a", "port": 80}, {"name": "b", "port": 443}}))},
-				want: look{"ports": "TCP 80, TCP 443"}}}},
-		{"service-ranges", []besideStep{{acts: []act{serves(nil)}},
-			{acts: []act{edits(spec("loadBalancerSourceRanges", []string{"192.0.2.0/24"}))}, want: look{"from": "192.0.2.0/24"}}}},
-		{"service-affinity", []besideStep{{acts: []act{serves(nil)}}, {acts: []act{edits(spec("sessionAffinity", "ClientIP"))},
-			want: look{"affinity": "3h0m0s"}}}},
-		{"service-local", []besideStep{{acts: []act{serves(nil)}}, {acts: []act{edits(spec("externalTrafficPolicy", "Local"))},
-			want: look{"check": "/healthz"}}}},
-		{"service-typed-back", []besideStep{{acts: []act{serves(nil)}},
+					"spec.ports[0].protocol: load balancers of this cloud speak TCP and UDP, and not SCTP",
+			}),
+		}}},
+		{"service-two-ports", []besideStep{
+			{acts: []act{serves(nil)}},
+			{
+				acts: []act{edits(spec("ports", []map[string]any{{"name": "a", "port": 80}, {"name": "b", "port": 443}}))},
+				want: look{"ports": "TCP 80, TCP 443"},
+			},
+		}},
+		{"service-ranges", []besideStep{
+			{acts: []act{serves(nil)}},
+			{acts: []act{edits(spec("loadBalancerSourceRanges", []string{"192.0.2.0/24"}))}, want: look{"from": "192.0.2.0/24"}},
+		}},
+		{"service-affinity", []besideStep{{acts: []act{serves(nil)}}, {
+			acts: []act{edits(spec("sessionAffinity", "ClientIP"))},
+			want: look{"affinity": "3h0m0s"},
+		}}},
+		{"service-local", []besideStep{{acts: []act{serves(nil)}}, {
+			acts: []act{edits(spec("externalTrafficPolicy", "Local"))},
+			want: look{"check": "/healthz"},
+		}}},
+		{"service-typed-back", []besideStep{
+			{acts: []act{serves(nil)}},
 			{acts: []act{edits(spec("type", "ClusterIP"))}, want: with(none, look{"events": removed + made})},
-			{acts: []act{edits(spec("type", "LoadBalancer"))}, want: look{"events": removed + made}}}},
-		{"service-deleted", []besideStep{{acts: []act{serves(nil)}},
+			{acts: []act{edits(spec("type", "LoadBalancer"))}, want: look{"events": removed + made}},
+		}},
+		{"service-deleted", []besideStep{
+			{acts: []act{serves(nil)}},
 			{acts: []act{deletesService}, want: look{"gone": "0 balancers", "events": removed + made}},
-			{acts: []act{serves(nil)}, want: look{"events": removed + made}}}},
+			{acts: []act{serves(nil)}, want: look{"events": removed + made}},
+		}},
 		{"service-error", []besideStep{
 			{acts: []act{fails(simulator.CreateLoadBalancer), serves(nil)}, want: with(none, look{"finalizer": "yes", "events": ensuring + " | " + notMade})},
 			{acts: []act{heals}, want: look{"events": made + " | " + notMade}},
 		}},
-		{"service-undeletable", []besideStep{{acts: []act{serves(nil)}},
-			{acts: []act{fails(simulator.DeleteLoadBalancer), deletesService},
-				want: look{"events": "Normal DeletingLoadBalancer: Deleting load balancer | " + made + " | " + notRemoved}},
+		{"service-undeletable", []besideStep{
+			{acts: []act{serves(nil)}},
+			{
+				acts: []act{fails(simulator.DeleteLoadBalancer), deletesService},
+				want: look{"events": "Normal DeletingLoadBalancer: Deleting load balancer | " + made + " | " + notRemoved},
+			},
 			{acts: []act{heals}, want: look{"gone": "0 balancers", "events": "*" + made + " | " + notRemoved}},
 		}},
 	}
@@ -157,9 +219,7 @@ func spec(field string, value any) map[string]any {
 func with(l, differs look) look {
 	all := look{}
 	for _, from := range []look{l, differs} {
-		for key, value := range from {
-			all[key] = value
-		}
+		maps.Copy(all, from)
 	}
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -356,7 +357,7 @@ func (s *contender) lookOfService(ctx context.Context, name string) (look, error
 		return nil, err
 	}
 	l := look{
-		"finalizer": "no", "ingress": "", "balancers": fmt.Sprint(len(balancers)), "ports": "", "from": "", "affinity": "", "check": "", "events": told,
+		"finalizer": "no", "ingress": "", "balancers": strconv.Itoa(len(balancers)), "ports": "", "from": "", "affinity": "", "check": "", "events": told,
 	}
 	if len(service.Finalizers) > 0 {
 		l["finalizer"] = "yes"
