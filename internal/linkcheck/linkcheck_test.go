@@ -123,6 +123,22 @@ go.mod:7: error: replace k8s.io/api => example.com/api v0.31.7
 With 1 of the lines Fairlead cannot be linked. After the commands: go mod tidy
 `,
 		},
+		"ModuleThatHasEnded": { // harvester
+			"require k8s.io/legacy-cloud-providers v0.29.0\n\nreplace k8s.io/legacy-cloud-providers => k8s.io/legacy-cloud-providers v0.33.7\n", `
+go.mod:7: error: replace k8s.io/legacy-cloud-providers => k8s.io/legacy-cloud-providers v0.33.7
+  The last release is that of Kubernetes 1.30
+  go mod edit -dropreplace=k8s.io/legacy-cloud-providers
+
+With 1 of the lines Fairlead cannot be linked. After the commands: go mod tidy
+`,
+		},
+		"ModuleThatHasEndedIsRequired": {"require k8s.io/legacy-cloud-providers v0.29.0\n", `
+go.mod:5: error: require k8s.io/legacy-cloud-providers v0.29.0
+  The last release is that of Kubernetes 1.30
+  go mod edit -droprequire=k8s.io/legacy-cloud-providers
+
+With 1 of the lines Fairlead cannot be linked. After the commands: go mod tidy
+`},
 		"WarningsAlone": {"replace github.com/google/cel-go v0.99.0 => ../cel-go\n", `
 go.mod:5: warning: replace github.com/google/cel-go v0.99.0 => ../cel-go
   Another module takes its place. It has to have what CEL has, which Fairlead needs

@@ -35,6 +35,9 @@ type Finding struct {
 const (
 	contract   = "k8s.io/cloud-provider"
 	kubernetes = "k8s.io/kubernetes"
+	// legacy has the providers that were part of Kubernetes. It ended with 1.30.
+	legacy     = "k8s.io/legacy-cloud-providers"
+	whyDropped = "The last release is that of Kubernetes 1.30"
 )
 
 // project is a go.mod, with what its rules compare it with.
@@ -92,6 +95,8 @@ func (p project) replacement(r *modfile.Replace) Finding {
 		return Finding{} // Go selects a newer version, which the line does not replace.
 	case fork && path == contract:
 		return Finding{Level: Error, Do: p.without(r), Why: "A fork of the skeleton. Fairlead takes the place of the skeleton, and needs the contract " + needed + " as it is"}
+	case path == legacy:
+		return Finding{Level: Error, Do: "go mod edit -dropreplace=" + r.Old.String(), Why: whyDropped}
 	case p.behind[path] != "":
 		return Finding{Level: Error, Do: p.without(r), Why: "Modules of Kubernetes work with the same release only, here " + p.behind[path]}
 	case needed == "":
@@ -126,6 +131,8 @@ func (p project) requirement(r *modfile.Require) Finding {
 	switch {
 	case higher(r.Mod.Version, needed):
 		return Finding{Level: Error, Do: "go mod edit -require=" + path + "@" + needed, Why: "An old release with a higher number than " + needed + ", which Fairlead needs, so Go keeps it"}
+	case path == legacy:
+		return Finding{Level: Error, Do: "go mod edit -droprequire=" + path, Why: whyDropped}
 	case p.behind[path] != "":
 		return Finding{Level: Error, Do: "go get " + path + "@" + p.behind[path], Why: fmt.Sprintf("Modules of Kubernetes work with the same release only, here %s, and Go does not raise this one", p.behind[path])}
 	}
