@@ -217,9 +217,7 @@ func spec(field string, value any) map[string]any {
 
 // with returns a look with what differs from it.
 func with(l, differs look) look {
-	all := look{}
-	for _, from := range []look{l, differs} {
-		maps.Copy(all, from)
-	}
-	return all
+	l = maps.Clone(l)
+	maps.Copy(l, differs)
+	return l
 }

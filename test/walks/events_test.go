@@ -90,7 +90,7 @@ var serviceEvents = []serviceEvent{
 		return true
 	}},
 	{"chooses its backends wrongly", func(_ *world, s *corev1.Service, _ *serviceTrail) bool {
-		s.Annotations = map[string]string{service.AnnotationBackends: "some"}
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, service.AnnotationBackends, "some")
 		return true
 	}},
 	{"is corrected", func(_ *world, s *corev1.Service, _ *serviceTrail) bool { s.Annotations = nil; return true }},

@@ -26,7 +26,10 @@ const (
 	// long enough for the pause after failed questions about a Node, and for the
 	// deletion of many Nodes over the budget.
 	settlesWithin = 45 * time.Minute
-	idleFor       = time.Hour
+	// shownWithin is the same with a watch. All Nodes are compared every half an hour then,
+	// and a Node shows that the cloud does not know it after three comparisons.
+	shownWithin = 100 * time.Minute
+	idleFor     = time.Hour
 )
 
 // rests ends the faults: it makes the cloud and the API server work again. In some paths,
@@ -82,13 +85,18 @@ func (w *world) ends() {
 			}
 		}
 		for _, s := range w.allServices() {
-			if len(s.Annotations) > 0 {
-				s.Annotations = nil
+			if _, chooses := s.Annotations[service.AnnotationBackends]; chooses || isBroken(s) {
+				delete(s.Annotations, service.AnnotationBackends)
+				delete(s.Annotations, "size")
 				w.store(s)
 			}
 		}
 	})
-	w.after(settlesWithin)
+	within := settlesWithin
+	if w.hints.watches {
+		within = shownWithin
+	}
+	w.after(within)
 	w.checkBackends()
 	w.locked(func() {
 		w.checkNodes()
@@ -111,8 +119,7 @@ func (w *world) ends() {
 // count has the numbers of calls, writes and events about an object.
 type count struct{ calls, writes, events int }
 
-// counts returns a count for each object for which the daemon should have no more work. With
-// GoneIsAnError, it takes hours until a Node of another cloud shows that it is unknown.
+// counts returns a count for each object for which the daemon should have no more work.
 func (w *world) counts() map[string]count {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,7 +130,7 @@ func (w *world) counts() map[string]count {
 		}
 	}
 	for _, n := range w.allNodes() {
-		if trail := w.nodes[n.UID]; !w.panics(n.Name) && (trail.kind != ofCloud || !trail.machine.gone) && (trail.kind != ofAnother || !w.has(quirks.GoneIsAnError)) {
+		if trail := w.nodes[n.UID]; !w.panics(n.Name) && (trail.kind != ofCloud || !trail.machine.gone) {
 			all[string(n.UID)] = count{writes: trail.writes, events: len(trail.events)}
 		}
 	}
@@ -284,8 +291,8 @@ func (w *world) canBeDeleted(n *corev1.Node) bool {
 	for _, o := range w.allNodes() {
 		trail := w.nodes[o.UID]
 		switch m := trail.machine; {
-		case o.UID == n.UID || !m.reporting || isExcluded(o):
-		case w.panics(o.Name), trail.kind == ofCloud && !m.answers(), trail.kind == ofCloud && m.gone, trail.kind != ofCloud && n.Spec.ProviderID == "":
+		case o.UID == n.UID || !m.reporting || isExcluded(o), trail.kind == ofCloud && !m.answers():
+		case w.panics(o.Name), trail.kind == ofCloud && m.gone, trail.kind != ofCloud && n.Spec.ProviderID == "":
 			return false
 		case trail.kind == ofCloud && (o.Spec.ProviderID != "" || n.Spec.ProviderID == "") && !nodefact.IsUninitialized(o) && o.Labels[corev1.LabelTopologyRegion] == n.Labels[corev1.LabelTopologyRegion]:
 			witnesses++

@@ -153,7 +153,7 @@ func isTheirs(s *corev1.Service) bool { return s.Spec.LoadBalancerClass != nil }
 func (w *world) shows(s *corev1.Service) {
 	trail := w.services[s.UID]
 	trail.finalized = trail.finalized || hasFinalizer(s)
-	if address := addressOf(s); w.running && w.isPunctual() && address != "" && !isTheirs(s) {
+	if address := addressOf(s); w.running && (w.isPunctual() || !w.has(quirks.EchoesStatus)) && address != "" && !isTheirs(s) {
 		trail.known = address
 	}
 }

@@ -105,7 +105,7 @@ func (b *Bed) May(t *testing.T, r audit.Request) bool {
 			Verb: r.Verb, Group: o.Group, Resource: o.Resource, Subresource: o.Subresource, Namespace: o.Namespace, Name: o.Name,
 		}
 	}
-	answer, err := b.Admin.AuthorizationV1().SubjectAccessReviews().Create(context.Background(), &review, metav1.CreateOptions{})
+	answer, err := b.Admin.AuthorizationV1().SubjectAccessReviews().Create(context.WithoutCancel(t.Context()), &review, metav1.CreateOptions{})
 	if err != nil {
 		t.Errorf("C1: whether the request was within the daemon's rights is not known: %v", err)
 		return false
