@@ -90,8 +90,11 @@ func (s *Settings) Judge(args []string) []Judgement {
 // explainRoutes says so if the route controller does not run because of --cluster-cidr.
 func (s *Settings) explainRoutes(all []Judgement) {
 	err := s.Route.misconfigured()
+	if err == nil || !s.Controllers.Runs(RouteController) {
+		return
+	}
 	for i := range all {
-		if err != nil && all[i].flag == flagClusterCIDR && all[i].Starts() && !all[i].isOpen() {
+		if all[i].flag == flagClusterCIDR && all[i].Verdict == Used && !all[i].isOpen() {
 			all[i].Why = "The daemon starts, but its route controller does not run: " + err.Error() + "."
 		}
 	}

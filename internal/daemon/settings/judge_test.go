@@ -37,6 +37,8 @@ func TestJudge(t *testing.T) {
 		{"ReadWithTheOtherFlag", []string{"--allocate-node-cidrs", "--controllers=*,node-ipam-controller", "--cluster-cidr=10.0.0.0/16"}, "--allocate-node-cidrs: used: Upstream's skeleton ignores it; its sample program brings a controller for it, which runs by default.\n" +
 			"--controllers=*,node-ipam-controller: used\n--cluster-cidr=10.0.0.0/16: used: " + flagSet(New(ours)).Lookup("cluster-cidr").Annotations[annotationDeviation][0]},
 		{"WithoutRoutes", []string{"--cluster-cidr=10.0.0.0/33"}, `--cluster-cidr=10.0.0.0/33: used: The daemon starts, but its route controller does not run: --cluster-cidr: "10.0.0.0/33" is not a CIDR: netip.ParsePrefix("10.0.0.0/33"): prefix length out of range.`},
+		{"RoutesAreNotWanted", []string{"--cluster-cidr=10.0.0.0/33", "--controllers=*,-node-route-controller"}, "--cluster-cidr=10.0.0.0/33: used: " +
+			flagSet(New(ours)).Lookup("cluster-cidr").Annotations[annotationDeviation][0] + "\n--controllers=*,-node-route-controller: used"},
 		{"DeprecatedAndIgnored", []string{"--node-sync-period=1m"}, "--node-sync-period=1m: changes nothing: Upstream ignores it, too, and warns."},
 		{"Deprecated", []string{"--allow-untagged-cloud"}, "--allow-untagged-cloud: deprecated: tag the cluster's instances with a cluster ID."},
 		{"Removed", []string{"--logtostderr=true"}, "--logtostderr=true: unknown: unknown flag: --logtostderr: Kubernetes 1.26 has removed it; the log always goes to standard error"},
